@@ -1,0 +1,31 @@
+/** Where a limiter has its time from; both in whole milliseconds. */
+export interface Clock {
+  /** Never stepped by an administrator or by NTP. Near the Unix epoch's count, so that it can be stored. */
+  nowMs(): number;
+  /** What to add to `nowMs()` for the Unix time. */
+  utcOffsetMs(): number;
+}
+
+const TOLERATED_MS = 1_000;
+
+/**
+ * The process's monotonic clock. The offset to the wall clock changes only when the two differ by more than a second,
+ * so that an announced reset does not wobble; it is looked at once a second at most.
+ */
+export function createSystemClock(): Clock {
+  let offsetMs = 0;
+  let checkedMs = Number.NEGATIVE_INFINITY;
+  const nowMs = () => Math.floor(performance.timeOrigin + performance.now());
+  return {
+    nowMs,
+    utcOffsetMs() {
+      const now = nowMs();
+      if (now - checkedMs >= TOLERATED_MS) {
+        checkedMs = now;
+        const measuredMs = Date.now() - now;
+        if (Math.abs(measuredMs - offsetMs) > TOLERATED_MS) offsetMs = measuredMs;
+      }
+      return offsetMs;
+    },
+  };
+}

@@ -1,0 +1,14 @@
+export { type Clock, createSystemClock } from './clock.js';
+export type { Conduct, Decision, KeyState, NamedBucket, RateLimiter, WindowState } from './limiter.js';
+export { createMemoryLimiter, type MemoryLimiter, type MemoryLimiterOptions } from './memory.js';
+export {
+  type BanPolicy,
+  createPlan,
+  PLANS,
+  type Plan,
+  type PlanOptions,
+  perDay,
+  perMinute,
+  type QuotaPolicy,
+  type QuotaPolicyOptions,
+} from './plan.js';

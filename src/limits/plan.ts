@@ -1,0 +1,161 @@
+/** A named quota and the window it is for (IETF RateLimit draft: "quota policy"), complete and checked. */
+export interface QuotaPolicy {
+  readonly name: string;
+  /** Requests per window; also the capacity of the token bucket. */
+  readonly quota: number;
+  readonly windowMs: number;
+  /** `interval`: all tokens come back `windowMs` after the first was taken. `continuous`: they trickle back evenly. */
+  readonly refill: 'interval' | 'continuous';
+  /** When an interval window begins: at its `first` request, or so that it ends at the next multiple of `windowMs` in `utc`. */
+  readonly align: 'first' | 'utc';
+}
+
+/** When a key is refused altogether for ignoring 429s (specification, part 5). */
+export interface BanPolicy {
+  /** This many strikes … */
+  readonly after: number;
+  /** … within this time start a ban. */
+  readonly withinMs: number;
+  /** Refusals this soon after the first of an episode are no strikes: those requests were on the wire already. */
+  readonly graceMs: number;
+  /** The first ban's length; each further one is `factor` times longer, `maxMs` at most. */
+  readonly baseMs: number;
+  readonly factor: number;
+  readonly maxMs: number;
+  /** This long after a ban's end the next is a first one again. */
+  readonly forgetMs: number;
+}
+
+/** What a key has bought: the quota policies of which each request takes one token, all or none. Made by {@link createPlan}. */
+export interface Plan {
+  readonly name: string;
+  /** At least one. */
+  readonly policies: readonly QuotaPolicy[];
+  readonly ban: BanPolicy | false;
+  /** `false`: shadow mode, everything is counted and announced and nothing is refused. */
+  readonly enforce: boolean;
+  /** Whose buckets: those of issued keys, or those of addresses, which strangers choose and which are therefore bounded. */
+  readonly partition: 'key' | 'address';
+}
+
+export interface PlanOptions {
+  readonly name: string;
+  readonly policies: readonly QuotaPolicyOptions[];
+  /** Each part has a default; `false` for no bans, which is the default of an `address` plan. */
+  readonly ban?: Partial<BanPolicy> | false;
+  /** Default: true. */
+  readonly enforce?: boolean;
+  /** Default: `key`. */
+  readonly partition?: 'key' | 'address';
+}
+
+export interface QuotaPolicyOptions {
+  readonly name: string;
+  readonly quota: number;
+  readonly windowMs: number;
+  /** Default: `interval`. */
+  readonly refill?: 'interval' | 'continuous';
+  /** Default: `first`. */
+  readonly align?: 'first' | 'utc';
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+const DEFAULT_BAN: BanPolicy = {
+  after: 20,
+  withinMs: MINUTE_MS,
+  graceMs: 2_000,
+  baseMs: MINUTE_MS,
+  factor: 4,
+  maxMs: HOUR_MS,
+  forgetMs: DAY_MS,
+};
+
+/** Checks and completes a plan. Throws a TypeError or RangeError that names the option. */
+export function createPlan(options: PlanOptions): Plan {
+  const { name, policies, enforce = true, partition = 'key', ban = partition === 'key' ? {} : false } = options;
+  if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a text');
+  if (!Array.isArray(policies) || policies.length === 0) {
+    throw new TypeError(`plan ${name}: policies: expected at least one quota policy`);
+  }
+  const where = (option: string) => `plan ${name}: ${option}`;
+  oneOf(where('enforce'), enforce, [true, false]);
+  oneOf(where('partition'), partition, ['key', 'address']);
+  if (partition === 'address' && ban !== false) {
+    throw new TypeError(`${where('ban')}: addresses are limited, not banned; leave it out`);
+  }
+  const completed = policies.map((policy, index) => completePolicy(where(`policies[${index}]`), policy));
+  const names = new Set(completed.map((policy) => policy.name));
+  if (names.size < completed.length) throw new RangeError(`${where('policies')}: two have the same name`);
+  return Object.freeze({
+    name,
+    policies: Object.freeze(completed),
+    ban: ban === false ? false : completeBan(where('ban'), ban),
+    enforce,
+    partition,
+  });
+}
+
+function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy {
+  const { name, quota, windowMs, refill = 'interval', align = 'first' } = options;
+  // It is printed as a structured-fields string (RFC 9651 §3.3.3), which these characters need no escape in.
+  if (typeof name !== 'string' || !/^[A-Za-z][A-Za-z0-9_.-]*$/.test(name)) {
+    throw new TypeError(`${where}.name: expected a letter, then letters, digits, "_", "." or "-"`);
+  }
+  wholeNumber(`${where}.quota`, quota, 1, MAX_PRINTED_INTEGER);
+  wholeNumber(`${where}.windowMs`, windowMs, 1, MAX_PRINTED_INTEGER);
+  oneOf(`${where}.refill`, refill, ['interval', 'continuous']);
+  oneOf(`${where}.align`, align, ['first', 'utc']);
+  if (refill === 'continuous' && align === 'utc') {
+    throw new TypeError(`${where}.align: a continuously refilled bucket has no window to align`);
+  }
+  if (refill === 'continuous' && quota * windowMs > Number.MAX_SAFE_INTEGER) {
+    throw new RangeError(`${where}: quota × windowMs must be at most 2^53-1 with continuous refill`);
+  }
+  return Object.freeze({ name, quota, windowMs, refill, align });
+}
+
+/** The largest integer of a structured field (RFC 9651 §3.3.1). */
+const MAX_PRINTED_INTEGER = 999_999_999_999_999;
+
+function completeBan(where: string, options: Partial<BanPolicy>): BanPolicy {
+  const ban = { ...DEFAULT_BAN, ...options };
+  wholeNumber(`${where}.after`, ban.after, 1);
+  wholeNumber(`${where}.withinMs`, ban.withinMs, 1);
+  wholeNumber(`${where}.graceMs`, ban.graceMs, 0);
+  wholeNumber(`${where}.baseMs`, ban.baseMs, 1);
+  wholeNumber(`${where}.factor`, ban.factor, 1);
+  wholeNumber(`${where}.maxMs`, ban.maxMs, ban.baseMs);
+  wholeNumber(`${where}.forgetMs`, ban.forgetMs, 0);
+  return Object.freeze(ban);
+}
+
+function wholeNumber(where: string, value: number, min: number, max = MAX_PRINTED_INTEGER): void {
+  if (typeof value !== 'number') throw new TypeError(`${where}: expected a number`);
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw new RangeError(`${where}: expected a whole number from ${min} to ${max}`);
+  }
+}
+
+function oneOf(where: string, value: unknown, allowed: readonly unknown[]): void {
+  if (!allowed.includes(value)) throw new TypeError(`${where}: expected ${allowed.join(' or ')}`);
+}
+
+/** The policy of `quota` requests a minute. */
+export function perMinute(quota: number): QuotaPolicyOptions {
+  return { name: 'minute', quota, windowMs: MINUTE_MS };
+}
+
+/** The policy of `quota` requests a day, which is 24 hours. */
+export function perDay(quota: number): QuotaPolicyOptions {
+  return { name: 'day', quota, windowMs: DAY_MS };
+}
+
+/** The fixed plans of the specification, part 8. Enterprise is agreed individually: make it with {@link createPlan}. */
+export const PLANS = Object.freeze({
+  free: createPlan({ name: 'free', policies: [perMinute(60), perDay(1_000)] }),
+  pro: createPlan({ name: 'pro', policies: [perMinute(300), perDay(10_000)] }),
+  business: createPlan({ name: 'business', policies: [perMinute(1_000), perDay(100_000)] }),
+});

@@ -1,0 +1,134 @@
+import { GOOD_CONDUCT, isGood, passed, refused, settleConduct } from './ban.js';
+import type { Conduct, Decision, KeyState, NamedBucket, WindowState } from './limiter.js';
+import type { Plan, QuotaPolicy } from './plan.js';
+import { type Bucket, holds, holdsAtMs, type Instant, remaining, resetAtMs, settle, withTaken } from './token-bucket.js';
+
+export interface Ruling {
+  readonly decision: Decision;
+  /** What to remember of the key from now on. */
+  readonly next: KeyState | undefined;
+}
+
+interface Settled {
+  readonly policy: QuotaPolicy;
+  readonly bucket: Bucket;
+  readonly refuses: boolean;
+}
+
+/**
+ * The rule on which every limiter agrees: all windows and the ban together. Pure: `state` is not changed.
+ * `cost` is a whole number and at most every quota.
+ */
+export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant): Ruling {
+  const { nowMs, utcOffsetMs } = instant;
+  const before = plan.policies.map((policy): Settled => {
+    const bucket = settle(find(state, policy), policy, instant);
+    return { policy, bucket, refuses: !holds(bucket, policy, cost) };
+  });
+  const isOver = before.some((window) => window.refuses);
+  const conductBefore = settleConduct(state?.conduct ?? GOOD_CONDUCT, plan.ban, nowMs);
+  const passes = !isOver && conductBefore.banEndMs === 0;
+  const conduct = conductAfter(conductBefore, plan, cost, passes, nowMs);
+  const isBanned = conduct.banEndMs > 0;
+
+  const after = passes ? before.map((window) => charged(window, cost)) : before;
+  const windows = after.map(({ policy, bucket }) => ({
+    policy,
+    remaining: isBanned ? 0 : remaining(bucket, policy),
+    resetAtMs: resetAtMs(bucket, policy),
+  }));
+  const retryAtMs = before.reduce(
+    (latest, { policy, bucket, refuses }) => (refuses ? Math.max(latest, holdsAtMs(bucket, policy, cost)) : latest),
+    Math.max(nowMs, conduct.banEndMs),
+  );
+  return {
+    decision: {
+      key,
+      plan,
+      cost,
+      allowed: passes || !plan.enforce,
+      verdict: passes ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
+      nowMs,
+      utcOffsetMs,
+      retryAfterMs: retryAtMs - nowMs,
+      windows,
+      inForce: inForce(isOver ? windows.filter((_, index) => before[index]?.refuses) : windows, isOver),
+    },
+    next: remember(state, after, passes, conduct, nowMs),
+  };
+}
+
+function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
+  return { policy, bucket: withTaken(bucket, policy, cost), refuses };
+}
+
+function conductAfter(conduct: Conduct, { ban }: Plan, cost: number, passes: boolean, nowMs: number): Conduct {
+  // During a ban nothing counts, so that its end never moves.
+  if (cost === 0 || conduct.banEndMs > 0) return conduct;
+  if (passes) return passed(conduct);
+  return ban === false ? conduct : refused(conduct, ban, nowMs);
+}
+
+/** The least remaining, on a tie the last to reset; of windows that refuse, the last to reset. */
+function inForce(windows: readonly WindowState[], isOver: boolean): WindowState {
+  return windows.reduce((a, b) => {
+    if (!isOver && a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
+    return b.resetAtMs > a.resetAtMs ? b : a;
+  });
+}
+
+/** A bucket that was charged, or pulled back to one window from now, is stored; a refusal changes no window otherwise. */
+function remember(
+  state: KeyState | undefined,
+  after: readonly Settled[],
+  passes: boolean,
+  conduct: Conduct,
+  nowMs: number,
+): KeyState | undefined {
+  const changed: NamedBucket[] = [];
+  for (const { policy, bucket } of after) {
+    const stored = find(state, policy);
+    const isPulledBack = stored !== undefined && bucket.atMs < stored.atMs;
+    if ((passes || isPulledBack) && bucket.taken > 0) changed.push(named(policy, bucket));
+  }
+  const kept = (state?.buckets ?? []).filter(
+    (bucket) => fullByMs(bucket) > nowMs && !changed.some((other) => isSame(bucket, other)),
+  );
+  const buckets = [...kept, ...changed];
+  if (isGood(conduct)) return buckets.length === 0 ? undefined : { buckets };
+  return { buckets, conduct };
+}
+
+/** The state with what a decision took put back into those windows that it was taken from and that are not over. Pure. */
+export function giveBack(state: KeyState, { cost, windows, utcOffsetMs }: Decision, nowMs: number): KeyState {
+  const buckets = state.buckets.map((stored) => {
+    const window = windows.find(({ policy }) => isSame(stored, policy));
+    if (window === undefined || (stored.refill === 'interval' && stored.atMs !== window.resetAtMs)) return stored;
+    const bucket = settle(stored, window.policy, { nowMs, utcOffsetMs });
+    return named(window.policy, withTaken(bucket, window.policy, -cost));
+  });
+  return { ...state, buckets };
+}
+
+/** The instant from which on the state is the same as none, so that it can be dropped without loss. */
+export function mattersUntilMs({ buckets, conduct }: KeyState): number {
+  return Math.max(conduct?.banEndMs ?? 0, conduct?.forgetAtMs ?? 0, ...buckets.map(fullByMs));
+}
+
+function fullByMs({ refill, atMs, windowMs }: NamedBucket): number {
+  return refill === 'interval' ? atMs : atMs + windowMs;
+}
+
+function find(state: KeyState | undefined, policy: QuotaPolicy): NamedBucket | undefined {
+  return state?.buckets.find((bucket) => isSame(bucket, policy));
+}
+
+type Identity = Pick<QuotaPolicy, 'name' | 'windowMs' | 'refill'>;
+
+function isSame(a: Identity, b: Identity): boolean {
+  return a.name === b.name && a.windowMs === b.windowMs && a.refill === b.refill;
+}
+
+function named({ name, windowMs, refill }: QuotaPolicy, { taken, atMs }: Bucket): NamedBucket {
+  return { name, windowMs, refill, taken, atMs };
+}

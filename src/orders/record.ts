@@ -1,0 +1,128 @@
+import * as v from 'valibot';
+import type { OrderStatus } from './cancellation.js';
+import { INT64_MAX, INT64_MIN, type Order } from './order.js';
+
+/** An order as a store keeps it: the wire fields and the status that the wire does not show. */
+export interface OrderRecord extends Order {
+  readonly status: OrderStatus;
+}
+
+/** What a host hands over: ids as bigint or as safe number, the status `pending` unless said. */
+export interface OrderInput {
+  readonly id: bigint | number;
+  readonly petId?: bigint | number | undefined;
+  readonly quantity?: bigint | number | undefined;
+  readonly shipDate?: string | undefined;
+  readonly complete?: boolean | undefined;
+  readonly status?: OrderStatus | undefined;
+}
+
+/** `field` is absent when the value as a whole is wrong, say no object. `message` is a sentence without its subject. */
+export type ParsedRecord =
+  | { readonly ok: true; readonly record: OrderRecord }
+  | { readonly ok: false; readonly field?: string; readonly message: string };
+
+const int64 = v.pipe(
+  v.union(
+    [v.bigint(), v.pipe(v.number(), v.safeInteger(), v.transform((id: number) => BigInt(id)))],
+    'must be an integer, and a bigint when beyond 2^53',
+  ),
+  v.check((id) => id >= INT64_MIN && id <= INT64_MAX, 'must fit into int64, -2^63 to 2^63-1'),
+);
+
+const safeInteger = v.pipe(
+  v.union([v.number(), v.pipe(v.bigint(), v.transform((quantity: bigint) => Number(quantity)))], 'must be an integer'),
+  v.safeInteger('must be an integer between -(2^53-1) and 2^53-1'),
+);
+
+const recordSchema = v.strictObject(
+  {
+    id: int64,
+    petId: v.optional(int64),
+    quantity: v.optional(safeInteger),
+    shipDate: v.optional(
+      v.pipe(
+        v.string('must be a string'),
+        v.check(isDateTime, 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z'),
+      ),
+    ),
+    complete: v.optional(v.boolean('must be true or false')),
+    status: v.optional(
+      v.pipe(
+        v.string('must be a string'),
+        v.regex(/^[a-z][a-z0-9_]{0,63}$/, 'must be a lower-case word such as pending or shipped'),
+      ),
+      'pending',
+    ),
+  },
+  (issue) =>
+    issue.expected === 'Object'
+      ? 'must be an object'
+      : issue.expected === 'never'
+        ? 'is not a field of an order'
+        : 'is missing',
+);
+
+/** Checks one record from outside; never throws. Fields that are absent or `undefined` stay absent in the record. */
+export function parseOrderRecord(input: unknown): ParsedRecord {
+  const result = v.safeParse(recordSchema, input, { abortEarly: true });
+  if (!result.success) {
+    const [issue] = result.issues;
+    const key = issue.path?.[0]?.key;
+    return key === undefined
+      ? { ok: false, message: issue.message }
+      : { ok: false, field: String(key), message: issue.message };
+  }
+  const { id, petId, quantity, shipDate, complete, status } = result.output;
+  return {
+    ok: true,
+    record: {
+      id,
+      ...(petId !== undefined && { petId }),
+      ...(quantity !== undefined && { quantity }),
+      ...(shipDate !== undefined && { shipDate }),
+      ...(complete !== undefined && { complete }),
+      status,
+    },
+  };
+}
+
+/** For code that hands over records of its own: a bad one is a mistake of the caller. Throws a TypeError naming the field. */
+export function toOrderRecord(input: OrderInput): OrderRecord {
+  const parsed = parseOrderRecord(input);
+  if (parsed.ok) return parsed.record;
+  throw new TypeError(`order ${String(input?.id)}: ${parsed.field ?? 'the record'} ${parsed.message}`);
+}
+
+/** The wire fields of a record alone. */
+export function toOrder({ status: _, ...order }: OrderRecord): Order {
+  return order;
+}
+
+const DATE_TIME =
+  /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[Zz]|[+-]([0-9]{2}):([0-9]{2}))$/;
+
+/** RFC 3339 §5.6, with days that exist; `:60` is a leap second. */
+function isDateTime(text: string): boolean {
+  const match = DATE_TIME.exec(text);
+  if (match === null) return false;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, offsetHour = 0, offsetMinute = 0] = match
+    .slice(1)
+    .map((part) => Number(part ?? 0));
+  return (
+    month >= 1 &&
+    month <= 12 &&
+    day >= 1 &&
+    day <= daysIn(year, month) &&
+    hour <= 23 &&
+    minute <= 59 &&
+    second <= 60 &&
+    offsetHour <= 23 &&
+    offsetMinute <= 59
+  );
+}
+
+function daysIn(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}

@@ -1,0 +1,130 @@
+/**
+ * The part of a SQLite handle that is used: node:sqlite's `DatabaseSync`, better-sqlite3's and libsql's `Database`
+ * and whatever else has these methods.
+ */
+export interface SqliteDatabase {
+  exec(sql: string): unknown;
+  prepare(sql: string): SqliteStatement;
+  close(): unknown;
+}
+
+export interface SqliteStatement {
+  run(...parameters: SqliteValue[]): unknown;
+  get(...parameters: SqliteValue[]): unknown;
+  all(...parameters: SqliteValue[]): unknown[];
+  /** node:sqlite's way to read int64 exactly. */
+  setReadBigInts?(on: boolean): unknown;
+  /** The way of better-sqlite3 and libsql. */
+  safeIntegers?(on: boolean): unknown;
+}
+
+export type SqliteValue = bigint | number | string | null;
+export type SqliteRow = Readonly<Record<string, SqliteValue>>;
+
+/** A prepared statement whose integers, in and out, are bigint. */
+export interface ExactStatement {
+  run(...parameters: SqliteValue[]): void;
+  get(...parameters: SqliteValue[]): SqliteRow | undefined;
+  all(...parameters: SqliteValue[]): SqliteRow[];
+}
+
+/**
+ * Prepares a statement that never rounds an int64. Every statement is switched over, writes too: node:sqlite may
+ * otherwise throw *after* it wrote a row whose id is beyond 2^53, and the others round silently.
+ */
+export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
+  const statement = database.prepare(sql);
+  if (statement.setReadBigInts !== undefined) statement.setReadBigInts(true);
+  else if (statement.safeIntegers !== undefined) statement.safeIntegers(true);
+  else
+    throw new TypeError('database: this SQLite driver cannot read int64 exactly; use node:sqlite, better-sqlite3 or libsql');
+  return {
+    run: (...parameters) => void statement.run(...parameters),
+    get: (...parameters) => statement.get(...parameters) as SqliteRow | undefined,
+    all: (...parameters) => statement.all(...parameters) as SqliteRow[],
+  };
+}
+
+/** Runs `work` in one write transaction: all of it, or on a throw none. */
+export function transaction<T>(database: SqliteDatabase, work: () => T): T {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    rollback(database);
+    throw error;
+  }
+}
+
+/** After some failures (disk full, I/O) SQLite has rolled back by itself, and ROLLBACK answers with an error. */
+function rollback(database: SqliteDatabase): void {
+  try {
+    database.exec('ROLLBACK');
+  } catch {}
+}
+
+/** Whether another connection holds the lock: the same call may pass later. */
+export function isBusy(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
+  return (typeof errcode === 'number' && (errcode & 0xff) === 5) || String(code).startsWith('SQLITE_BUSY');
+}
+
+/**
+ * Makes an answered commit survive a power cut: write-ahead log, and an fsync per commit (drivers default to
+ * `synchronous=NORMAL`, which has none). Reads both settings back and throws if SQLite did not take them. A database
+ * in memory has nothing to lose and is let pass.
+ */
+export function makeDurable(database: SqliteDatabase): void {
+  const journal = prepare(database, 'PRAGMA journal_mode = WAL').get()?.['journal_mode'];
+  database.exec('PRAGMA synchronous = FULL');
+  const synchronous = prepare(database, 'PRAGMA synchronous').get()?.['synchronous'];
+  if (journal === 'memory') return;
+  if (journal !== 'wal' || synchronous !== 2n) {
+    throw new Error(
+      `database: SQLite answered journal_mode=${journal}, synchronous=${synchronous} instead of wal, 2 (FULL); ` +
+        'put the file on a local file system',
+    );
+  }
+}
+
+const SCHEMA_TABLE = 'store_orders_schema';
+
+/**
+ * Brings one part's tables to their newest version: `steps[n]` leads from version n to n + 1, all in one transaction.
+ * The part's version stands in the table `store_orders_schema`. A file that has other tables but not this one, is no
+ * SQLite file, or has a newer version of the part is refused by a throw and is not changed.
+ */
+export function migrate(database: SqliteDatabase, part: string, steps: readonly string[]): void {
+  const version = schemaVersion(database, part);
+  if (version === steps.length) return;
+  if (version > steps.length) {
+    throw new Error(
+      `database: its ${part} schema has version ${version}, this program knows ${steps.length}; use a newer store-orders`,
+    );
+  }
+  transaction(database, () => {
+    database.exec(`CREATE TABLE IF NOT EXISTS ${SCHEMA_TABLE} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`);
+    // Read again under the lock: another process may have migrated meanwhile.
+    for (const step of steps.slice(schemaVersion(database, part))) database.exec(step);
+    prepare(database, `INSERT OR REPLACE INTO ${SCHEMA_TABLE} VALUES (?, ?)`).run(part, BigInt(steps.length));
+  });
+}
+
+/** The version of a part's tables, 0 when they are not there. Throws as {@link migrate} does for a foreign file. */
+export function schemaVersion(database: SqliteDatabase, part: string): number {
+  let tables: SqliteRow[];
+  try {
+    tables = prepare(database, "SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  } catch (error) {
+    throw isBusy(error) ? error : new Error('database: the file is no SQLite database', { cause: error });
+  }
+  if (tables.length === 0) return 0;
+  if (!tables.some((table) => table['name'] === SCHEMA_TABLE)) {
+    throw new Error('database: the file is no order database, it holds other tables; name a file of its own');
+  }
+  const row = prepare(database, `SELECT version FROM ${SCHEMA_TABLE} WHERE part = ?`).get(part);
+  return Number(row?.['version'] ?? 0);
+}

@@ -1,0 +1,43 @@
+import type { CancelOutcome, ShipOutcome } from './cancellation.js';
+import type { Order, OrderId } from './order.js';
+import type { OrderInput, OrderRecord } from './record.js';
+
+/**
+ * Where orders are kept: all that the service asks of a host. What is expected is a value; a throw or a rejection
+ * means that the store failed, and the client is told 503.
+ */
+export interface OrderStore {
+  /**
+   * Every order, ascending by id, whatever its status: an array that never changes (a new one after a change; the
+   * service prints each array once), or batches streamed from one consistent snapshot.
+   */
+  list(): ListedOrders | Promise<ListedOrders>;
+  /**
+   * Cancels the order if its status allows it, in one atomic step: of any number of concurrent calls for one order
+   * exactly one is answered `cancelled`. The change must be as durable as the store ever makes it before the answer.
+   */
+  cancel(id: OrderId): CancelOutcome | Promise<CancelOutcome>;
+}
+
+export type ListedOrders = readonly Order[] | AsyncIterable<readonly Order[]>;
+
+/** The bundled stores, with what their owner needs besides; the service never calls these. */
+export interface OwnedOrderStore extends OrderStore {
+  /** Adds all the orders or none. An id that is stored already is an outcome, unless `replace` is set. */
+  put(orders: Iterable<OrderInput>, options?: PutOptions): PutOutcome | Promise<PutOutcome>;
+  get(id: OrderId): OrderRecord | undefined | Promise<OrderRecord | undefined>;
+  /** Marks a pending order as shipped, atomically with respect to `cancel`. */
+  ship(id: OrderId): ShipOutcome | Promise<ShipOutcome>;
+  /** Ends the store's own work. A database handle that was passed in stays open: who opened it closes it. */
+  close(): void | Promise<void>;
+}
+
+export interface PutOptions {
+  /** Overwrite orders that exist, status included. Default: false. */
+  readonly replace?: boolean;
+}
+
+export type PutOutcome =
+  | { readonly outcome: 'stored'; readonly count: number }
+  /** `id` is the first that exists already, or comes twice; nothing was stored. */
+  | { readonly outcome: 'exists'; readonly id: OrderId };
