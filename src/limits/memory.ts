@@ -1,6 +1,6 @@
 import { banned, GOOD_CONDUCT } from './ban.js';
-import { type Clock, createSystemClock } from './clock.js';
 import { createBucketPool } from './bucket-pool.js';
+import { type Clock, createSystemClock } from './clock.js';
 import type { Decision, KeyState, RateLimiter } from './limiter.js';
 import type { Plan } from './plan.js';
 import { decide, giveBack } from './rule.js';
@@ -92,6 +92,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 function checkCost(cost: number, plan: Plan): void {
   if (!Number.isInteger(cost) || cost < 0) throw new RangeError('cost: expected a whole number from 0 up');
   for (const { name, quota } of plan.policies) {
-    if (cost > quota) throw new RangeError(`cost: ${cost} is above the quota of ${quota} per ${name}, it could never pass`);
+    if (cost > quota)
+      throw new RangeError(`cost: ${cost} is above the quota of ${quota} per ${name}, it could never pass`);
   }
 }

@@ -1,7 +1,16 @@
 import { GOOD_CONDUCT, isGood, passed, refused, settleConduct } from './ban.js';
 import type { Conduct, Decision, KeyState, NamedBucket, WindowState } from './limiter.js';
 import type { Plan, QuotaPolicy } from './plan.js';
-import { type Bucket, holds, holdsAtMs, type Instant, remaining, resetAtMs, settle, withTaken } from './token-bucket.js';
+import {
+  type Bucket,
+  holds,
+  holdsAtMs,
+  type Instant,
+  remaining,
+  resetAtMs,
+  settle,
+  withTaken,
+} from './token-bucket.js';
 
 export interface Ruling {
   readonly decision: Decision;

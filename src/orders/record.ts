@@ -24,14 +24,30 @@ export type ParsedRecord =
 
 const int64 = v.pipe(
   v.union(
-    [v.bigint(), v.pipe(v.number(), v.safeInteger(), v.transform((id: number) => BigInt(id)))],
+    [
+      v.bigint(),
+      v.pipe(
+        v.number(),
+        v.safeInteger(),
+        v.transform((id: number) => BigInt(id)),
+      ),
+    ],
     'must be an integer, and a bigint when beyond 2^53',
   ),
   v.check((id) => id >= INT64_MIN && id <= INT64_MAX, 'must fit into int64, -2^63 to 2^63-1'),
 );
 
 const safeInteger = v.pipe(
-  v.union([v.number(), v.pipe(v.bigint(), v.transform((quantity: bigint) => Number(quantity)))], 'must be an integer'),
+  v.union(
+    [
+      v.number(),
+      v.pipe(
+        v.bigint(),
+        v.transform((quantity: bigint) => Number(quantity)),
+      ),
+    ],
+    'must be an integer',
+  ),
   v.safeInteger('must be an integer between -(2^53-1) and 2^53-1'),
 );
 

@@ -37,7 +37,9 @@ export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   if (statement.setReadBigInts !== undefined) statement.setReadBigInts(true);
   else if (statement.safeIntegers !== undefined) statement.safeIntegers(true);
   else
-    throw new TypeError('database: this SQLite driver cannot read int64 exactly; use node:sqlite, better-sqlite3 or libsql');
+    throw new TypeError(
+      'database: this SQLite driver cannot read int64 exactly; use node:sqlite, better-sqlite3 or libsql',
+    );
   return {
     run: (...parameters) => void statement.run(...parameters),
     get: (...parameters) => statement.get(...parameters) as SqliteRow | undefined,
@@ -106,7 +108,9 @@ export function migrate(database: SqliteDatabase, part: string, steps: readonly 
     );
   }
   transaction(database, () => {
-    database.exec(`CREATE TABLE IF NOT EXISTS ${SCHEMA_TABLE} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`);
+    database.exec(
+      `CREATE TABLE IF NOT EXISTS ${SCHEMA_TABLE} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`,
+    );
     // Read again under the lock: another process may have migrated meanwhile.
     for (const step of steps.slice(schemaVersion(database, part))) database.exec(step);
     prepare(database, `INSERT OR REPLACE INTO ${SCHEMA_TABLE} VALUES (?, ?)`).run(part, BigInt(steps.length));

@@ -36,5 +36,7 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
     }
     return open(file);
   }
-  throw new Error('no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in');
+  throw new Error(
+    'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
+  );
 }

@@ -1,0 +1,2 @@
+export * from './limits/index.js';
+export * from './orders/index.js';
