@@ -1,0 +1,73 @@
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** What is needed of a request to find its client. */
+export interface AddressedRequest {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** The key of a request without an address: all clients of a unix socket are one. */
+const NO_ADDRESS = 'local';
+
+/** The peer of the connection: right when no proxy stands before this server. */
+export function socketAddress(request: AddressedRequest): string | undefined {
+  return request.socket.remoteAddress;
+}
+
+/**
+ * The client's address when `proxies` trusted proxies stand before this server, each of which appends its peer to
+ * `X-Forwarded-For`: the entry of that number, counted from the right. Stops at the first entry that is no address, and
+ * falls back to the last good one, at first the peer's. Throws a RangeError if `proxies` is no whole number from 0 up.
+ */
+export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
+  if (!Number.isInteger(proxies) || proxies < 0) throw new RangeError('proxies: expected a whole number from 0 up');
+  return (request) => {
+    const field = request.headers['x-forwarded-for'];
+    const entries = (Array.isArray(field) ? field.join(',') : (field ?? '')).split(',').reverse();
+    let address = socketAddress(request);
+    for (const entry of entries.slice(0, proxies)) {
+      const hop = bare(entry.trim());
+      if (hop === undefined) break;
+      address = hop;
+    }
+    return address;
+  };
+}
+
+/**
+ * The key under which an address is limited: IPv4 as it is, also when mapped into IPv6; IPv6 cut to its /64, because
+ * that is what one subscriber has; a text that is no address, and none at all, under one fixed key.
+ */
+export function addressKey(address: string | undefined): string {
+  const text = address === undefined ? undefined : bare(address);
+  if (text === undefined) return NO_ADDRESS;
+  if (isIPv4(text)) return text;
+  const groups = expand(text);
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    return [groups[6] ?? 0, groups[7] ?? 0].flatMap((group) => [group >> 8, group & 0xff]).join('.');
+  }
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`;
+}
+
+/** The address without port, brackets and zone; `undefined` if that is none. */
+function bare(text: string): string | undefined {
+  const unbracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([^:]+):\d+$/.exec(text)?.[1] ?? text;
+  const [address = ''] = unbracketed.split('%');
+  return isIPv4(address) || isIPv6(address) ? address : undefined;
+}
+
+/** The eight groups of a valid IPv6 address. */
+function expand(address: string): number[] {
+  const hex = address.replace(/\d+\.\d+\.\d+\.\d+$/, (quad) => {
+    const [a = 0, b = 0, c = 0, d = 0] = quad.split('.').map(Number);
+    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+  });
+  const [head = '', tail] = hex.split('::');
+  const before = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros: string[] = Array(8 - before.length - after.length).fill('0');
+  return [...before, ...zeros, ...after].map((group) => Number.parseInt(group, 16));
+}

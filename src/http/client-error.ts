@@ -1,0 +1,44 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Reply } from './reply.js';
+import type { OrderService, RefusalCode } from './service.js';
+
+const CODES: Readonly<Record<string, RefusalCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+};
+
+/**
+ * A `clientError` listener for a node:http server: what cannot be read as a request gets the Error object and the limit
+ * fields too (400, 408, 431), charged to the connection's peer, and the connection is closed.
+ */
+export function clientErrorListener(service: OrderService): (error: NodeJS.ErrnoException, socket: Duplex) => void {
+  return (error, socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET' || hasBegunToAnswer(socket)) {
+      socket.destroy();
+      return;
+    }
+    const write = (reply: Reply) => void socket.end(printReply(reply), 'latin1');
+    const reply = service.refuse(CODES[error.code ?? ''] ?? 'bad_request', remoteAddress(socket));
+    if (reply instanceof Promise) reply.then(write);
+    else write(reply);
+  };
+}
+
+function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>): string | undefined {
+  return socket.remoteAddress;
+}
+
+/** Node keeps the response in progress here, and in its own default listener asks the same: two answers in one would be torn. */
+function hasBegunToAnswer(socket: Duplex): boolean {
+  const response: unknown = Reflect.get(socket, '_httpMessage');
+  return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true;
+}
+
+/** RFC 9112 §4 and §5. */
+function printReply({ status, headers, body }: Reply): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return `${head}\r\n${body}`;
+}

@@ -1,0 +1,36 @@
+import type { Reply } from './reply.js';
+import type { OrderService } from './service.js';
+
+export interface FetchMountOptions<Context extends unknown[]> {
+  /**
+   * The client's address, by which requests without a valid key are limited, from the request and whatever else the
+   * runtime hands over. Default: none, and all such requests share one limit.
+   */
+  readonly clientAddress?: (request: Request, ...context: Context) => string | undefined;
+}
+
+/** Mounts the service wherever a handler is a function from Request to Response. */
+export function fetchHandler<Context extends unknown[] = unknown[]>(
+  service: OrderService,
+  options: FetchMountOptions<Context> = {},
+): (request: Request, ...context: Context) => Promise<Response> {
+  const { clientAddress } = options;
+  return async (request, ...context) => {
+    const { method, url, headers } = request;
+    const head = { method, url, rawHeaders: [...headers].flat() };
+    return toResponse(await service.respond(head, clientAddress?.(request, ...context)));
+  };
+}
+
+function toResponse({ status, headers, body }: Reply): Response {
+  const fields = new Headers();
+  for (let i = 0; i < headers.length; i += 2) fields.append(headers[i] ?? '', headers[i + 1] ?? '');
+  return new Response(bodyOf(body), { status, headers: fields });
+}
+
+/** A 204 must have `null`: even an empty text is refused. */
+function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
+  if (body === undefined) return null;
+  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  return ReadableStream.from(body).pipeThrough(new TextEncoderStream());
+}

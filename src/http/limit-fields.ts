@@ -1,0 +1,60 @@
+import type { Decision, Plan } from '../limits/index.js';
+
+/** Whole seconds that are enough: rounded up. The one place where milliseconds become seconds. */
+function seconds(ms: number): number {
+  return Math.ceil(ms / 1_000);
+}
+
+/**
+ * The header fields of a decision, as a flat list of names and values: the trio `X-RateLimit-*` of the window in force
+ * (specification, part 8), and with `draft` the fields of the IETF RateLimit draft for every window.
+ */
+export function limitFields(decision: Decision, draft: boolean): string[] {
+  const { inForce, utcOffsetMs } = decision;
+  const fields = trio(inForce.policy.quota, inForce.remaining, inForce.resetAtMs + utcOffsetMs);
+  if (draft) fields.push('RateLimit-Policy', policyField(decision.plan), 'RateLimit', rateLimitField(decision));
+  return fields;
+}
+
+/** The trio for when the limiter itself failed: nothing passes before `resetAtMs`, in Unix time. */
+export function unavailableFields(plan: Plan, resetAtMs: number): string[] {
+  const [first] = plan.policies;
+  return trio(first?.quota ?? 0, 0, resetAtMs);
+}
+
+function trio(limit: number, remaining: number, resetAtMs: number): string[] {
+  return [
+    'X-RateLimit-Limit',
+    `${limit}`,
+    'X-RateLimit-Remaining',
+    `${remaining}`,
+    'X-RateLimit-Reset',
+    `${seconds(resetAtMs)}`,
+  ];
+}
+
+/** `Retry-After` in seconds (RFC 9110 §10.2.3); never 0, which clients take as "at once". */
+export function retryAfter(ms: number): string {
+  return `${Math.max(1, seconds(ms))}`;
+}
+
+const policyFields = new WeakMap<Plan, string>();
+
+/** draft-ietf-httpapi-ratelimit-headers-11, an RFC 9651 list: `"minute";q=60;w=60, "day";q=1000;w=86400`. */
+function policyField(plan: Plan): string {
+  let text = policyFields.get(plan);
+  if (text === undefined) {
+    text = plan.policies.map(({ name, quota, windowMs }) => `"${name}";q=${quota};w=${seconds(windowMs)}`).join(', ');
+    policyFields.set(plan, text);
+  }
+  return text;
+}
+
+/** The same draft: `"minute";r=59;t=60, "day";r=999;t=86400`. */
+function rateLimitField({ windows, nowMs }: Decision): string {
+  let text = '';
+  for (const { policy, remaining, resetAtMs } of windows) {
+    text += `${text === '' ? '' : ', '}"${policy.name}";r=${remaining};t=${seconds(resetAtMs - nowMs)}`;
+  }
+  return text;
+}

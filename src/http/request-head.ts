@@ -1,0 +1,75 @@
+/** What the service reads of a request. Node's names, so that an `IncomingMessage` is one. */
+export interface RequestHead {
+  readonly method?: string | undefined;
+  /** The request target: a path with or without query, or an absolute URL (RFC 9112 §3.2). */
+  readonly url?: string | undefined;
+  /** Names and values in turn, as received: a field that came twice is there twice. */
+  readonly rawHeaders: readonly string[];
+}
+
+export interface ReadHead {
+  /** The bearer token, or why there is none. */
+  readonly credential: Credential;
+  /** A GET or DELETE with content (RFC 9110 §9.3.1): it is not read, so the connection cannot be used again. */
+  readonly hasContent: boolean;
+  /** More than one Host field, or an empty one (RFC 9112 §3.2). */
+  readonly hasBadHost: boolean;
+}
+
+export type Credential =
+  | { readonly apiKey: string }
+  | { readonly apiKey?: undefined; readonly code: 'missing_api_key' | 'invalid_api_key' };
+
+const MISSING: Credential = { code: 'missing_api_key' };
+const INVALID: Credential = { code: 'invalid_api_key' };
+
+/** The head of what could not be read as a request. */
+export const UNREADABLE: ReadHead = { credential: MISSING, hasContent: true, hasBadHost: true };
+
+/** One pass over the header fields. The few that matter are told apart by their length first. */
+export function readHead(rawHeaders: readonly string[]): ReadHead {
+  let credential: Credential = MISSING;
+  let authorizations = 0;
+  let hosts = 0;
+  let hasContent = false;
+  let hasEmptyHost = false;
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    const value = rawHeaders[i + 1] ?? '';
+    switch (name.length) {
+      case 4:
+        if (name.toLowerCase() !== 'host') break;
+        hosts++;
+        hasEmptyHost ||= value === '';
+        break;
+      case 13:
+        if (name.toLowerCase() !== 'authorization') break;
+        authorizations++;
+        credential = readAuthorization(value);
+        break;
+      case 14:
+        if (name.toLowerCase() === 'content-length' && value !== '0') hasContent = true;
+        break;
+      case 17:
+        if (name.toLowerCase() === 'transfer-encoding') hasContent = true;
+        break;
+    }
+  }
+  return {
+    // Two credentials are an ambiguous one: whoever reads the first and whoever reads the last would disagree.
+    credential: authorizations > 1 ? INVALID : credential,
+    hasContent,
+    hasBadHost: hosts > 1 || hasEmptyHost,
+  };
+}
+
+/** RFC 6750 §2.1: `Bearer`, in any case (RFC 9110 §11.1), spaces, and a token of these characters. */
+const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
+const BEARER_SCHEME = /^bearer(?: |$)/i;
+
+function readAuthorization(value: string): Credential {
+  const apiKey = BEARER.exec(value)?.[1];
+  if (apiKey !== undefined) return { apiKey };
+  // Another scheme, or the bare word, is no key; anything else after the scheme is one that is malformed.
+  return BEARER_SCHEME.test(value) && value.trim().length > 'bearer'.length ? INVALID : MISSING;
+}
