@@ -1,4 +1,4 @@
-export type { CancelOutcome, OrderStatus, ShipOutcome } from './cancellation.js';
+export { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from './cancellation.js';
 export { createMemoryOrderStore, type MemoryOrderStore } from './memory.js';
 export { type Order, type OrderId, parseOrderId } from './order.js';
 export type { OrderInput, OrderRecord } from './record.js';
