@@ -71,11 +71,12 @@ function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
-function conductAfter(conduct: Conduct, { ban }: Plan, cost: number, passes: boolean, nowMs: number): Conduct {
+function conductAfter(conduct: Conduct, plan: Plan, cost: number, passes: boolean, nowMs: number): Conduct {
   // During a ban nothing counts, so that its end never moves.
   if (cost === 0 || conduct.banEndMs > 0) return conduct;
   if (passes) return passed(conduct);
-  return ban === false ? conduct : refused(conduct, ban, nowMs);
+  // In shadow mode nobody was told to wait, so nobody has ignored it.
+  return plan.ban === false || !plan.enforce ? conduct : refused(conduct, plan.ban, nowMs);
 }
 
 /** The least remaining, on a tie the last to reset; of windows that refuse, the last to reset. */
