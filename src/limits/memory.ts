@@ -3,7 +3,7 @@ import { createBucketPool } from './bucket-pool.js';
 import { type Clock, createSystemClock } from './clock.js';
 import type { Decision, KeyState, RateLimiter } from './limiter.js';
 import type { Plan } from './plan.js';
-import { decide, giveBack } from './rule.js';
+import { decide, giveBack, keyState } from './rule.js';
 import type { Instant } from './token-bucket.js';
 
 /** {@link RateLimiter} in memory: every method answers at once. Exact, never forgets a counter, starts no timer. */
@@ -84,7 +84,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
     unban(key) {
       const state = keys.get(key);
-      if (state !== undefined) keys.set(key, { buckets: state.buckets });
+      if (state !== undefined) keys.set(key, keyState(state.buckets));
     },
   };
 }
