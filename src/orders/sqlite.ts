@@ -1,125 +1,54 @@
-import { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from './cancellation.js';
-import type { Order, OrderId } from './order.js';
-import { type OrderInput, type OrderRecord, toOrderRecord } from './record.js';
-import { makeDurable, migrate, opening, prepare, type SqliteDatabase, type SqliteRow } from './sqlite-database.js';
-import type { OwnedOrderStore, PutOptions, PutOutcome } from './store.js';
+import type { SqliteDatabase } from './sqlite-database.js';
+import { openSqliteDatabase } from './sqlite-driver.js';
+import { prepareFile, type SqliteOrderStore, storeOver } from './sqlite-store.js';
+import { ORDER_WRITES, type OrderWrites, prepareWrites } from './sqlite-writes.js';
+import { commitTogether } from './write-batch.js';
 import { createWriteQueue } from './write-queue.js';
+import { createWriteThread } from './write-thread.js';
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite-database.js';
 export { openSqliteDatabase } from './sqlite-driver.js';
-
-/** {@link OwnedOrderStore} in a SQLite file: what was answered is on disk. */
-export interface SqliteOrderStore extends OwnedOrderStore {
-  list(): readonly Order[];
-  cancel(id: OrderId): Promise<CancelOutcome>;
-  put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
-  get(id: OrderId): OrderRecord | undefined;
-  ship(id: OrderId): Promise<ShipOutcome>;
-}
-
-const SCHEMA = [
-  `CREATE TABLE orders (
-    id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
-    status TEXT NOT NULL) STRICT;
-  CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
-  INSERT INTO orders_revision VALUES (0);`,
-];
+export type { SqliteOrderStore } from './sqlite-store.js';
 
 /**
  * The store over an open handle of node:sqlite, better-sqlite3 or libsql, which stays the caller's to close. The file
  * must be new, or one of this store's. Sets WAL and `synchronous=FULL` and throws if SQLite refuses them, if the file
  * is foreign or if it is of a newer version. Also sets `busy_timeout=0`: the store waits for other processes' locks
  * itself, without blocking the event loop.
+ *
+ * Everything happens on the handle's own thread, so each commit holds up the event loop for an fsync.
  */
 export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderStore {
-  opening(database, () => {
-    migrate(database, 'orders', SCHEMA);
-    makeDurable(database);
-  });
+  prepareFile(database);
+  const writes = prepareWrites(database);
+  return storeOver(
+    database,
+    createWriteQueue<OrderWrites>((calls) => commitTogether(database, writes, calls)),
+  );
+}
 
-  const selectRevision = prepare(database, 'SELECT revision FROM orders_revision');
-  const selectAll = prepare(database, 'SELECT id, pet_id, quantity, ship_date, complete FROM orders ORDER BY id');
-  const selectOne = prepare(database, 'SELECT * FROM orders WHERE id = ?');
-  const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
-  const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');
-  const upsert = prepare(database, 'INSERT OR REPLACE INTO orders VALUES (?, ?, ?, ?, ?, ?)');
-  const bumpRevision = prepare(database, 'UPDATE orders_revision SET revision = revision + 1');
-  const queue = createWriteQueue(database);
-
-  let remembered: { readonly revision: unknown; readonly orders: readonly Order[] } | undefined;
-
-  function statusOf(id: OrderId): OrderStatus | undefined {
-    const status = selectStatus.get(id)?.['status'];
-    return status === undefined ? undefined : String(status);
+/**
+ * The store over a file, created if absent, which it opens with the first driver there is (see `openSqliteDatabase`).
+ * Commits on a thread of its own, and streams a long list, so that neither holds up the event loop. Throws as
+ * `createSqliteOrderStore` does, and if there is no driver.
+ */
+export function openSqliteOrderStore(file: string): SqliteOrderStore {
+  const open = () => openSqliteDatabase(file);
+  const database = open();
+  try {
+    prepareFile(database);
+  } catch (error) {
+    database.close();
+    throw error;
   }
-
+  const thread = createWriteThread({ file, modules: [ORDER_WRITES] });
+  const store = storeOver(database, createWriteQueue<OrderWrites>(thread.commit), open);
   return {
-    // The revision counts what the list shows, in whatever process it was written; a status is not shown.
-    list() {
-      const revision = selectRevision.get()?.['revision'];
-      if (remembered === undefined || remembered.revision !== revision) {
-        remembered = { revision, orders: Object.freeze(selectAll.all().map(orderOf)) };
-      }
-      return remembered.orders;
+    ...store,
+    async close() {
+      await store.close();
+      await thread.close();
+      database.close();
     },
-
-    cancel: (id) =>
-      queue.write(() => {
-        const outcome = cancel(statusOf(id));
-        if (outcome === 'cancelled') updateStatus.run('cancelled', id);
-        return outcome;
-      }),
-
-    ship: (id) =>
-      queue.write(() => {
-        const outcome = ship(statusOf(id));
-        if (outcome === 'shipped') updateStatus.run('shipped', id);
-        return outcome;
-      }),
-
-    async put(orders, { replace = false } = {}) {
-      const records = Array.from(orders, toOrderRecord);
-      return queue.write((): PutOutcome => {
-        const existing = replace ? undefined : firstExisting(records, (id) => statusOf(id) !== undefined);
-        if (existing !== undefined) return { outcome: 'exists', id: existing };
-        for (const record of records) upsert.run(...valuesOf(record));
-        bumpRevision.run();
-        return { outcome: 'stored', count: new Set(records.map((record) => record.id)).size };
-      });
-    },
-
-    get(id) {
-      const row = selectOne.get(id);
-      return row && { ...orderOf(row), status: String(row['status']) };
-    },
-
-    close: () => queue.idle(),
-  };
-}
-
-function firstExisting(records: readonly OrderRecord[], isStored: (id: OrderId) => boolean): OrderId | undefined {
-  const seen = new Set<OrderId>();
-  return records.find(({ id }) => isStored(id) || seen.size === seen.add(id).size)?.id;
-}
-
-function valuesOf({ id, petId, quantity, shipDate, complete, status }: OrderRecord) {
-  return [
-    id,
-    petId ?? null,
-    quantity === undefined ? null : BigInt(quantity),
-    shipDate ?? null,
-    complete === undefined ? null : BigInt(complete),
-    status,
-  ] as const;
-}
-
-function orderOf(row: SqliteRow): Order {
-  const { id, pet_id: petId, quantity, ship_date: shipDate, complete } = row;
-  return {
-    id: BigInt(id ?? 0),
-    ...(typeof petId === 'bigint' && { petId }),
-    ...(typeof quantity === 'bigint' && { quantity: Number(quantity) }),
-    ...(typeof shipDate === 'string' && { shipDate }),
-    ...(typeof complete === 'bigint' && { complete: complete === 1n }),
   };
 }

@@ -1,12 +1,18 @@
-import { isBusy, type SqliteDatabase, transaction } from './sqlite-database.js';
+import type { WriteCall, WriteResult, Writes } from './write-batch.js';
 
-interface Write {
+interface Waiting {
+  readonly call: WriteCall;
   /** When it was first tried and found the lock held. */
-  waitingSinceMs?: number;
-  /** Runs inside a transaction, perhaps more than once: only the run that is committed counts. */
-  run(): void;
-  resolve(): void;
+  busySinceMs?: number;
+  resolve(value: unknown): void;
   reject(error: unknown): void;
+}
+
+export interface WriteQueue<W extends Writes> {
+  /** Resolves to what the named write answered in the transaction that is now committed; rejects if it could not be. */
+  write<Name extends keyof W & string>(name: Name, ...parameters: Parameters<W[Name]>): Promise<ReturnType<W[Name]>>;
+  /** Resolves when every write asked for so far is answered, one way or the other. */
+  idle(): Promise<void>;
 }
 
 /** How long a write waits for another process's lock before it is rejected. */
@@ -14,56 +20,60 @@ const LOCK_DEADLINE_MS = 2_000;
 const LOCK_RETRY_MS = 5;
 
 /**
- * Group commit: the writes that arrive in one turn of the event loop are one transaction and one fsync. Each caller is
- * answered after the commit, and one caller's failure is not another's. While another process holds the lock the queue
- * waits without blocking the event loop.
+ * Group commit: the writes that arrive in one turn of the event loop, and those that arrive while others are being
+ * committed, go together. While another process holds the lock the queue waits without blocking the event loop.
  */
-export function createWriteQueue(database: SqliteDatabase) {
-  let writes: Write[] = [];
+export function createWriteQueue<W extends Writes>(
+  commit: (calls: readonly WriteCall[]) => readonly WriteResult[] | Promise<readonly WriteResult[]>,
+): WriteQueue<W> {
+  let waiting: Waiting[] = [];
+  let isScheduled = false;
+  let onIdle: (() => void)[] = [];
 
-  function flush(): void {
-    const batch = writes;
-    writes = [];
-    commit(batch);
-    if (writes.length > 0) setTimeout(flush, LOCK_RETRY_MS);
-  }
-
-  function commit(batch: readonly Write[]): void {
+  async function flush(): Promise<void> {
+    const batch = waiting;
+    waiting = [];
+    let isLocked = false;
     try {
-      transaction(database, () => {
-        for (const write of batch) write.run();
-      });
-      for (const write of batch) write.resolve();
+      const results = await commit(batch.map(({ call }) => call));
+      for (const [index, write] of batch.entries()) {
+        const result = results[index];
+        if (result?.outcome === 'committed') write.resolve(result.value);
+        else if (result?.outcome === 'busy' && !isLate(write)) {
+          waiting.push(write);
+          isLocked = true;
+        } else write.reject(result?.error);
+      }
     } catch (error) {
-      if (isBusy(error)) for (const write of batch) retryOrReject(write, error);
-      else if (batch.length > 1) for (const write of batch) commit([write]);
-      else batch[0]?.reject(error);
+      for (const write of batch) write.reject(error);
     }
+    if (waiting.length > 0) {
+      if (isLocked) setTimeout(flush, LOCK_RETRY_MS);
+      else setImmediate(flush);
+      return;
+    }
+    isScheduled = false;
+    // After the callers have heard of their writes.
+    for (const resolve of onIdle) setImmediate(resolve);
+    onIdle = [];
   }
 
-  function retryOrReject(write: Write, error: unknown): void {
+  function isLate(write: Waiting): boolean {
     const nowMs = performance.now();
-    write.waitingSinceMs ??= nowMs;
-    if (nowMs - write.waitingSinceMs < LOCK_DEADLINE_MS) writes.push(write);
-    else write.reject(error);
+    write.busySinceMs ??= nowMs;
+    return nowMs - write.busySinceMs >= LOCK_DEADLINE_MS;
   }
 
-  /** Resolves to what `work` returned in the run that is now committed; rejects if it could not be. */
-  function write<T>(work: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      let result: T;
-      const run = () => {
-        result = work();
-      };
-      // A queue that is not empty has its flush ahead, at once or after the lock.
-      if (writes.push({ run, resolve: () => resolve(result), reject }) === 1) setImmediate(flush);
-    });
-  }
+  return {
+    write(name, ...parameters) {
+      if (!isScheduled) setImmediate(flush);
+      isScheduled = true;
+      // What the write of this name answers is what comes back for it.
+      return new Promise<never>((resolve, reject) => {
+        waiting.push({ call: { name, parameters }, resolve: resolve as (value: unknown) => void, reject });
+      });
+    },
 
-  /** Resolves when every write asked for so far is answered, one way or the other. */
-  async function idle(): Promise<void> {
-    if (writes.length > 0) await write(() => {}).catch(() => {});
-  }
-
-  return { write, idle };
+    idle: () => (isScheduled ? new Promise((resolve) => onIdle.push(resolve)) : Promise.resolve()),
+  };
 }

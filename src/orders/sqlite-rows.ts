@@ -1,0 +1,39 @@
+import type { Order } from './order.js';
+import type { OrderRecord } from './record.js';
+import type { SqliteRow } from './sqlite-database.js';
+
+/** `steps[n]` leads from version n to n + 1; see `migrate`. */
+export const ORDERS_SCHEMA = [
+  `CREATE TABLE orders (
+    id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
+    status TEXT NOT NULL) STRICT;
+  CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
+  INSERT INTO orders_revision VALUES (0);`,
+];
+
+/** In the order of the table's columns. */
+export function valuesOf({ id, petId, quantity, shipDate, complete, status }: OrderRecord) {
+  return [
+    id,
+    petId ?? null,
+    quantity === undefined ? null : BigInt(quantity),
+    shipDate ?? null,
+    complete === undefined ? null : BigInt(complete),
+    status,
+  ] as const;
+}
+
+export function orderOf(row: SqliteRow): Order {
+  const { id, pet_id: petId, quantity, ship_date: shipDate, complete } = row;
+  return {
+    id: BigInt(id ?? 0),
+    ...(typeof petId === 'bigint' && { petId }),
+    ...(typeof quantity === 'bigint' && { quantity: Number(quantity) }),
+    ...(typeof shipDate === 'string' && { shipDate }),
+    ...(typeof complete === 'bigint' && { complete: complete === 1n }),
+  };
+}
+
+export function recordOf(row: SqliteRow): OrderRecord {
+  return { ...orderOf(row), status: String(row['status']) };
+}

@@ -1,0 +1,50 @@
+import type { CancelOutcome, ShipOutcome } from './cancellation.js';
+import type { OrderId } from './order.js';
+import { type OrderInput, type OrderRecord, toOrderRecord } from './record.js';
+import { makeDurable, migrate, opening, prepare, type SqliteDatabase } from './sqlite-database.js';
+import { ORDERS_SCHEMA, recordOf } from './sqlite-rows.js';
+import { createSnapshots } from './sqlite-snapshots.js';
+import type { OrderWrites } from './sqlite-writes.js';
+import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from './store.js';
+import type { WriteQueue } from './write-queue.js';
+
+/** {@link OwnedOrderStore} in a SQLite file: what was answered is on disk. */
+export interface SqliteOrderStore extends OwnedOrderStore {
+  /** Frozen: an array, or batches when there are thousands and the store can open its file again. */
+  list(): ListedOrders;
+  cancel(id: OrderId): Promise<CancelOutcome>;
+  put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
+  get(id: OrderId): OrderRecord | undefined;
+  ship(id: OrderId): Promise<ShipOutcome>;
+  close(): Promise<void>;
+}
+
+/** Makes a file that was just opened one of this store's, and durable. */
+export function prepareFile(database: SqliteDatabase): void {
+  opening(database, () => {
+    migrate(database, 'orders', ORDERS_SCHEMA);
+    makeDurable(database);
+  });
+}
+
+/** The store that reads from `database`, writes through `queue`, and where it can `open` the file again streams a long list. */
+export function storeOver(
+  database: SqliteDatabase,
+  queue: WriteQueue<OrderWrites>,
+  open?: () => SqliteDatabase,
+): SqliteOrderStore {
+  const selectOne = prepare(database, 'SELECT * FROM orders WHERE id = ?');
+  return {
+    list: createSnapshots(database, open),
+    cancel: (id) => queue.write('cancel', id),
+    ship: (id) => queue.write('ship', id),
+    put: async (orders, { replace = false } = {}) => queue.write('put', Array.from(orders, toOrderRecord), replace),
+
+    get(id) {
+      const row = selectOne.get(id);
+      return row && recordOf(row);
+    },
+
+    close: () => queue.idle(),
+  };
+}

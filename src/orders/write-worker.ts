@@ -1,0 +1,25 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { makeDurable, opening, type SqliteDatabase } from './sqlite-database.js';
+import { openSqliteDatabase } from './sqlite-driver.js';
+import { commitTogether, type WriteCall, type Writes } from './write-batch.js';
+import type { WriteThreadData } from './write-thread.js';
+
+// The other side of write-thread.ts.
+
+const { file, modules }: WriteThreadData = workerData;
+const database = openSqliteDatabase(file);
+opening(database, () => makeDurable(database));
+
+const loaded: { prepareWrites(database: SqliteDatabase): Writes }[] = await Promise.all(
+  modules.map((url) => import(url)),
+);
+const writes: Writes = Object.assign({}, ...loaded.map(({ prepareWrites }) => prepareWrites(database)));
+
+parentPort?.on('message', (message: readonly WriteCall[] | 'close') => {
+  if (message !== 'close') {
+    parentPort?.postMessage(commitTogether(database, writes, message));
+    return;
+  }
+  database.close();
+  parentPort?.close();
+});
