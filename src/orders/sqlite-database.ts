@@ -81,12 +81,13 @@ function isResult(error: unknown, primaryCode: number, name: string): boolean {
 
 /** How long opening waits for other processes that open or write the same file, and how long at a time. */
 const OPEN_DEADLINE_MS = 2_000;
-const OPEN_WAIT_MS = 50;
+const OPEN_WAIT_MS = 250;
 
 /**
  * Runs `work` on a handle just opened, again while other processes hold the lock. SQLite's own waiting is not enough:
  * where two processes that switch a new file to WAL would wait for each other, it does not wait. Afterwards SQLite no
- * longer waits at all, because that blocks the event loop (better-sqlite3 has it wait for 5 s unless told).
+ * longer waits at all, because that blocks the event loop (better-sqlite3 has it wait for 5 s unless told). It waits
+ * long enough that trying again is rare: libsql may leave a statement that failed open, and the next try fails for that.
  */
 export function opening(database: SqliteDatabase, work: () => void): void {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
@@ -108,8 +109,8 @@ export function opening(database: SqliteDatabase, work: () => void): void {
  * in memory has nothing to lose and is let pass.
  */
 export function makeDurable(database: SqliteDatabase): void {
-  const journal = prepare(database, 'PRAGMA journal_mode = WAL').get()?.['journal_mode'];
-  database.exec('PRAGMA synchronous = FULL');
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  const journal = prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode'];
   const synchronous = prepare(database, 'PRAGMA synchronous').get()?.['synchronous'];
   if (journal === 'memory') return;
   if (journal !== 'wal' || synchronous !== 2n) {

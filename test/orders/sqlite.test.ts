@@ -24,26 +24,27 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('is refused if SQLite does not take the settings that make an answer durable', () => {
+    test("is opened so that SQLite does not block the event loop to wait for another's lock", () => {
       const database = open(temporaryFile());
-      database.exec('PRAGMA synchronous = OFF');
-      const withoutFsync = wrapDatabase(database, {
-        exec: (sql, proceed) => (sql.startsWith('PRAGMA synchronous') ? undefined : proceed()),
-      });
-      assert.throws(
-        () => createSqliteOrderStore(withoutFsync),
-        /^Error: database: .*=wal, synchronous=0 instead of wal, 2/,
-      );
+      database.exec('PRAGMA busy_timeout = 5000');
+      createSqliteOrderStore(database);
+      assert.equal(ask(database, 'PRAGMA busy_timeout', 'timeout'), '0');
       database.close();
-
-      const other = open(temporaryFile());
-      const withoutLog = wrapDatabase(other, { prepare: (sql) => sql.replace('journal_mode = WAL', 'journal_mode') });
-      assert.throws(
-        () => createSqliteOrderStore(withoutLog),
-        /^Error: database: .*=delete, synchronous=2 instead of wal, 2/,
-      );
-      other.close();
     });
+
+    for (const [setting, found] of [
+      ['PRAGMA synchronous = FULL', 'journal_mode=wal, synchronous=0'],
+      ['PRAGMA journal_mode = WAL', 'journal_mode=delete, synchronous=2'],
+    ] as const) {
+      test(`is refused if SQLite does not take ${setting}, without which an answer is not durable`, () => {
+        const database = open(temporaryFile());
+        database.exec('PRAGMA synchronous = OFF');
+        const deaf = wrapDatabase(database, { exec: (sql) => database.exec(sql.replace(setting, '')) });
+        const message = `database: SQLite answered ${found} instead of wal, 2 (FULL); put the file on a local file system`;
+        assert.throws(() => createSqliteOrderStore(deaf), { name: 'Error', message });
+        database.close();
+      });
+    }
 
     test('may be replaced by memory, which has nothing to lose', async () => {
       const database = open(':memory:');

@@ -4,7 +4,7 @@ import type { SqliteDatabase, SqliteStatement, SqliteValue } from 'store-orders/
 export interface Wrapping {
   exec?(sql: string, proceed: () => unknown): unknown;
   run?(parameters: readonly SqliteValue[], proceed: () => unknown): unknown;
-  prepare?(sql: string): string;
+  prepare?(sql: string): SqliteStatement;
 }
 
 /** The same handle, with a hand in between. */
@@ -14,7 +14,7 @@ export function wrapDatabase(database: SqliteDatabase, wrapping: Wrapping): Sqli
       const proceed = () => database.exec(sql);
       return wrapping.exec ? wrapping.exec(sql, proceed) : proceed();
     },
-    prepare: (sql) => wrapStatement(database.prepare(wrapping.prepare?.(sql) ?? sql), wrapping),
+    prepare: (sql) => wrapStatement(wrapping.prepare?.(sql) ?? database.prepare(sql), wrapping),
     close: () => database.close(),
   };
 }
