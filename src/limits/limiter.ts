@@ -30,7 +30,7 @@ export interface Decision {
   readonly windows: readonly WindowState[];
   /**
    * The one of `windows` to announce: of those that refuse the last to reset, else the one with the least remaining,
-   * on a tie the last to reset. Exactly its `remaining` more requests pass.
+   * on a tie the last to reset. When all cost 1, exactly its `remaining` more requests pass.
    */
   readonly inForce: WindowState;
 }

@@ -11,7 +11,7 @@ export interface MemoryLimiter extends RateLimiter {
   take(key: string, plan: Plan, cost?: number): Decision;
   /** What `take` would answer now; nothing is changed. */
   peek(key: string, plan: Plan, cost?: number): Decision;
-  /** Puts back what a decision took, as far as its windows are still open. Call it at most once for a decision. */
+  /** Puts back what a decision took, as far as its windows are still open. Call it at most once for a decision of `take`. */
   refund(decision: Decision): void;
   /** What is remembered of a key, `undefined` for nothing. It can be stored, and given to `restore` later. */
   inspect(key: string): KeyState | undefined;

@@ -122,6 +122,7 @@ export function giveBack(state: KeyState, decision: Decision, nowMs: number): Ke
     if (window === undefined || window.resetAtMs <= nowMs) return stored;
     if (stored.refill === 'interval' && stored.atMs !== window.resetAtMs) return stored;
     const bucket = withTaken(settle(stored, window.policy, { nowMs, utcOffsetMs }), window.policy, -cost);
+    // A full bucket is no record; a trickle may have made it more than full.
     return bucket.taken > 0 ? named(window.policy, bucket) : [];
   });
   return keyState(buckets, state.conduct);

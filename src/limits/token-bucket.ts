@@ -53,9 +53,9 @@ export function holds(bucket: Bucket, policy: QuotaPolicy, tokens: number): bool
   return bucket.taken + tokens * unit(policy) <= policy.quota * unit(policy);
 }
 
-/** With `tokens` fewer, or with negative `tokens` put back, and at most full. */
+/** With `tokens` fewer, or with as many put back if negative: too many leave it more than full. */
 export function withTaken(bucket: Bucket, policy: QuotaPolicy, tokens: number): Bucket {
-  return { taken: Math.max(0, bucket.taken + tokens * unit(policy)), atMs: bucket.atMs };
+  return { taken: bucket.taken + tokens * unit(policy), atMs: bucket.atMs };
 }
 
 /** Whole tokens left. A plan may have become smaller than what was taken before: 0 then. */

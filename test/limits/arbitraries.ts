@@ -36,9 +36,9 @@ export const anyPolicies = policies(fc.oneof(intervalPolicy, continuousPolicy));
 
 export const anyBan: fc.Arbitrary<BanPolicy> = fc
   .record({
-    after: fc.integer({ min: 1, max: 3 }),
+    after: fc.integer({ min: 1, max: 4 }),
     withinMs: fc.integer({ min: 1, max: 40 }),
-    graceMs: fc.integer({ min: 0, max: 4 }),
+    graceMs: fc.constantFrom(0, 1, 4),
     baseMs: fc.integer({ min: 1, max: 12 }),
     factor: fc.integer({ min: 1, max: 3 }),
     addedMs: fc.integer({ min: 0, max: 40 }),

@@ -53,6 +53,19 @@ test('a minute after the first strike the count of strikes starts anew', () => {
   assert.equal(limiter.take('key', plan).verdict, 'banned');
 });
 
+test('the minute in which strikes count begins with the first of them, however many follow', () => {
+  const plan = strict({ after: 3 });
+  limiter.take('key', plan);
+  beRefused(plan, 1);
+  clock.advance(2 * SECOND + 1);
+  beRefused(plan, 1);
+  clock.advance(MINUTE - 1);
+  beRefused(plan, 1);
+  clock.advance(1);
+  beRefused(plan, 2);
+  assert.equal(limiter.take('key', plan).verdict, 'banned');
+});
+
 test('a request that passes ends the episode: strikes are forgotten, and the next refusal is a first one', () => {
   const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
   for (let episode = 0; episode < 5; episode++) {

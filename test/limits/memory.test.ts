@@ -169,6 +169,27 @@ test('a bucket whose window is not over is not swept a millisecond early, one wh
   }
 });
 
+test('that a key was banned is remembered after its windows and its ban are over, whoever arrives', () => {
+  const { clock, limiter } = start();
+  const policies = [{ name: 'moment', quota: 1, windowMs: 5_000 }];
+  const plan = createPlan({ name: 'moments', policies, ban: { after: 1, graceMs: 0 } });
+  for (const banMs of [MINUTE_MS, 4 * MINUTE_MS]) {
+    for (let n = 0; n < 2; n++) limiter.take('key', plan);
+    clock.advance(1);
+    assert.equal(limiter.take('key', plan).retryAfterMs, banMs);
+    clock.advance(banMs);
+    for (let n = 0; n < 9; n++) limiter.take(`other ${n}`, plan);
+  }
+});
+
+test('a record of no tokens taken is the same as no record', () => {
+  const { clock, limiter } = start();
+  const bucket = { name: 'day', windowMs: DAY_MS, refill: 'interval', taken: 0, atMs: clock.nowMs() + 5 } as const;
+  limiter.restore('key', { buckets: [bucket] });
+  const { inForce, nowMs } = limiter.take('key', daily);
+  assert.deepEqual([inForce.remaining, inForce.resetAtMs], [1, nowMs + DAY_MS]);
+});
+
 test('what is inspected survives JSON and a restart: windows, strikes and bans', () => {
   const { clock, limiter } = start();
   const plan = createPlan({ name: 'p', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
