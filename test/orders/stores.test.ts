@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryOrderStore } from 'store-orders';
-import { createSqliteOrderStore } from 'store-orders/sqlite';
+import { createSqliteOrderStore, openSqliteOrderStore } from 'store-orders/sqlite';
 import { missingDrivers, sqliteDrivers } from './sqlite-drivers.js';
 import { testOrderStore } from './store-suite.js';
 
@@ -13,6 +13,10 @@ for (const driver of sqliteDrivers) {
     return { store: createSqliteOrderStore(database), release: () => database.close() };
   });
 }
+
+testOrderStore('the order store in a SQLite file, with a thread that writes', (file) => ({
+  store: openSqliteOrderStore(file),
+}));
 
 for (const { name, remedy } of missingDrivers) {
   test(`the order store in SQLite under ${name}`, { skip: remedy }, () => {});
