@@ -125,12 +125,13 @@ class JsonReader {
   #scalar(): unknown {
     const literal = this.#match(LITERAL);
     if (literal !== undefined) return LITERALS[literal];
+    const start = this.#at;
     const number = this.#match(NUMBER) ?? this.#fail('expected a value');
     if (!/[.eE]/.test(number)) return BigInt(number);
     const value = Number(number);
     // 9007199254740991.4 must not become an integer by rounding.
     if (Number.isSafeInteger(value) && Math.abs(value) > 2 ** 50) {
-      this.#fail('write an integer this large without fraction and exponent');
+      this.#fail('write an integer this large without fraction and exponent', start);
     }
     return value;
   }
