@@ -15,6 +15,8 @@ export interface SqliteOrderStore extends OwnedOrderStore {
   put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
   get(id: OrderId): OrderRecord | undefined;
   ship(id: OrderId): Promise<ShipOutcome>;
+  /** Records in ascending order of id, at most `limit` of them, beginning after the id `after`, or at the first. */
+  page(after: OrderId | undefined, limit: number): readonly OrderRecord[];
 }
 
 const SCHEMA = [
@@ -37,6 +39,8 @@ export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderSto
   const selectRevision = prepare(database, 'SELECT revision FROM orders_revision');
   const selectAll = prepare(database, 'SELECT id, pet_id, quantity, ship_date, complete FROM orders ORDER BY id');
   const selectOne = prepare(database, 'SELECT * FROM orders WHERE id = ?');
+  const selectFirst = prepare(database, 'SELECT * FROM orders ORDER BY id LIMIT ?');
+  const selectAfter = prepare(database, 'SELECT * FROM orders WHERE id > ? ORDER BY id LIMIT ?');
   const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
   const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');
   const upsert = prepare(database, 'INSERT OR REPLACE INTO orders VALUES (?, ?, ?, ?, ?, ?)');
@@ -87,8 +91,11 @@ export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderSto
 
     get(id) {
       const row = selectOne.get(id);
-      return row && { ...orderOf(row), status: String(row['status']) };
+      return row && recordOf(row);
     },
+
+    page: (after, limit) =>
+      (after === undefined ? selectFirst.all(BigInt(limit)) : selectAfter.all(after, BigInt(limit))).map(recordOf),
 
     async close() {
       await queue.write(() => {});
@@ -110,6 +117,10 @@ function valuesOf({ id, petId, quantity, shipDate, complete, status }: OrderReco
     complete === undefined ? null : BigInt(complete),
     status,
   ] as const;
+}
+
+function recordOf(row: SqliteRow): OrderRecord {
+  return { ...orderOf(row), status: String(row['status']) };
 }
 
 function orderOf(row: SqliteRow): Order {
