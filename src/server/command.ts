@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { readSettings, SETTING_TEXTS, type SettingName, type SettingSources } from './config.js';
-import { openDatabase, type ProgramDatabase } from './database.js';
+import { CONFIG_VARIABLE, readSettings, SETTING_TEXTS, type SettingName, type SettingSources } from './config.js';
+import { IN_MEMORY, openDatabase, type ProgramDatabase } from './database.js';
 
 /** One command of the program: what it takes, and what it does. */
 export interface Command {
@@ -113,7 +113,7 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
     const { flag, value, variable, about } = SETTING_TEXTS[name];
     options[flag] = { ...(value !== undefined && { value }), about: `${about}; ${variable}` };
   }
-  return { ...options, config: { value: 'FILE', about: 'JSON file with settings; STORE_ORDERS_CONFIG' } };
+  return { ...options, config: { value: 'FILE', about: `JSON file with settings; ${CONFIG_VARIABLE}` } };
 }
 
 /** Runs `work` on the database that the invocation names, and closes it. What fails is an outcome. */
@@ -124,6 +124,9 @@ export async function withDatabase(
 ): Promise<Outcome> {
   const read = readSettings(invocation, ['db']);
   if (!read.ok) return misused(read.mistake);
+  if (read.settings.db === IN_MEMORY) {
+    return misused('a database in memory is gone with its process; name a file with --db');
+  }
   const open = openDatabase(read.settings.db, create);
   if (!open.ok) return failed(open.message);
   try {

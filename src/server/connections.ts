@@ -21,7 +21,10 @@ export function createConnections(): Connections {
       socket.destroy();
     } else {
       if (!response.headersSent) response.shouldKeepAlive = false;
-      response.once('finish', () => socket.destroySoon());
+      // A request that was sent meanwhile has an answer of its own, which closes the connection.
+      response.once('finish', () => {
+        if (newest.get(socket) === response) socket.destroySoon();
+      });
     }
   }
 

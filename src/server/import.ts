@@ -16,6 +16,7 @@ type Element =
   | { readonly ok: true; readonly line: number; readonly value: unknown }
   | { readonly ok: false; readonly line: number; readonly message: string };
 
+const PROGRESS_LINES = 1_000;
 const LINE_FEED = 0x0a;
 const BRACKET = 0x5b;
 const WHITE_SPACE: readonly (number | undefined)[] = [0x20, 0x09, LINE_FEED, 0x0d];
@@ -55,7 +56,7 @@ function elementsOf(bytes: Buffer, onProgress: (part: number) => void): Iterable
 
 function* lineElements(bytes: Buffer, onProgress: (part: number) => void): Generator<Element> {
   for (const { line, bytes: lineBytes, end } of linesOf(bytes)) {
-    if (line % 1_000 === 0) onProgress(end / bytes.length);
+    if (line % PROGRESS_LINES === 0) onProgress(end / bytes.length);
     const text = decode(lineBytes);
     if (text === undefined) yield { ok: false, line, message: NO_UTF8 };
     else if (text.trim() !== '') yield parseLine(text, line);
@@ -71,18 +72,20 @@ function parseLine(text: string, line: number): Element {
   }
 }
 
-function* arrayElements(bytes: Buffer): Generator<Element> {
+function arrayElements(bytes: Buffer): Iterable<Element> {
   if (bytes.length > constants.MAX_STRING_LENGTH) {
-    yield { ok: false, line: 1, message: 'the array is too large; write one object a line instead' };
-    return;
+    return [{ ok: false, line: 1, message: 'the array is too large; write one object a line instead' }];
   }
-  const text = decode(bytes);
-  if (text === undefined) {
-    for (const { line, bytes: lineBytes } of linesOf(bytes)) {
-      if (decode(lineBytes) === undefined) yield { ok: false, line, message: NO_UTF8 };
-    }
-    return;
+  const decoded: string[] = [];
+  for (const { line, bytes: lineBytes } of linesOf(bytes)) {
+    const text = decode(lineBytes);
+    if (text === undefined) return [{ ok: false, line, message: NO_UTF8 }];
+    decoded.push(text);
   }
+  return parseArray(decoded.join('\n'));
+}
+
+function* parseArray(text: string): Generator<Element> {
   try {
     for (const { line, value } of parseJsonArray(text)) yield { ok: true, line, value };
   } catch (error) {

@@ -6,7 +6,7 @@ export interface Log {
   flush(): void;
 }
 
-export type LogFields = Readonly<Record<string, string | number | undefined>>;
+type LogFields = Readonly<Record<string, string | number | undefined>>;
 
 /** The part of a stream that is used. */
 export interface LogStream {

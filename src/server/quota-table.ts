@@ -6,7 +6,7 @@ import { prepare, transaction } from '../orders/sqlite-database.js';
 /** What one process asks of the one that has the quotas in memory. */
 export type QuotaRequest = 'reset' | 'lift_ban';
 
-export interface PendingRequest {
+interface PendingRequest {
   /** Ascending, and never used again. */
   readonly seq: bigint;
   readonly keyId: string;

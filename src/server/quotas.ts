@@ -23,7 +23,10 @@ export interface SavedLimiterOptions {
   readonly database: SqliteDatabase;
 }
 
-/** Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose have changed. */
+/**
+ * Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose
+ * have changed. Throws if what was saved cannot be read.
+ */
 export function withSavedQuotas({ limiter, clock, database }: SavedLimiterOptions): SavedLimiter {
   const table = createQuotaTable(database);
   const dataVersion = createDataVersion(database, 0);
@@ -65,6 +68,8 @@ export function withSavedQuotas({ limiter, clock, database }: SavedLimiterOption
     const restored = shifted(state, -clock.utcOffsetMs());
     if (restored !== undefined) limiter.restore(keyId, restored);
   }
+  // What was requested while nobody had the quotas in memory is done before anything is taken.
+  save();
 
   return {
     take(key, plan, cost) {

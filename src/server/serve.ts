@@ -31,6 +31,8 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   const open = openDatabase(settings.db, true);
   if (!open.ok) return failed(open.message);
   const { opened } = open;
+  // Whoever read the log is gone: no reason to stop serving.
+  process.stdout.on('error', () => {});
   const log = createLog(process.stdout, process.stdout.isTTY && !invocation.flags.has('json'));
   const stopLogging = logReplies(log, settings.log === 'events');
   try {
