@@ -2,8 +2,8 @@ import { banned, GOOD_CONDUCT } from './ban.js';
 import { createBucketPool } from './bucket-pool.js';
 import { type Clock, createSystemClock } from './clock.js';
 import type { Decision, KeyState, RateLimiter } from './limiter.js';
-import type { Plan } from './plan.js';
-import { decide, giveBack } from './rule.js';
+import { type Plan, wholeNumber } from './plan.js';
+import { decide, giveBack, keyState } from './rule.js';
 import type { Instant } from './token-bucket.js';
 
 /** {@link RateLimiter} in memory: every method answers at once. Exact, never forgets a counter, starts no timer. */
@@ -38,9 +38,7 @@ export interface MemoryLimiterOptions {
  */
 export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
-  if (!Number.isInteger(maxAddresses) || maxAddresses < 1) {
-    throw new RangeError('maxAddresses: expected a whole number from 1 up');
-  }
+  wholeNumber('maxAddresses', maxAddresses, 1);
   const keys = createBucketPool(Number.POSITIVE_INFINITY);
   const addresses = createBucketPool(maxAddresses);
   const poolOf = ({ partition }: Plan) => (partition === 'address' ? addresses : keys);
@@ -77,14 +75,14 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     reset: (key) => keys.set(key, undefined),
 
     ban(key, ms) {
-      if (!Number.isInteger(ms) || ms < 1) throw new RangeError('ms: expected a whole number from 1 up');
+      wholeNumber('ms', ms, 1);
       const { buckets, conduct } = keys.get(key) ?? { buckets: [] };
       keys.set(key, { buckets, conduct: banned(conduct ?? GOOD_CONDUCT, ms, clock.nowMs()) });
     },
 
     unban(key) {
       const state = keys.get(key);
-      if (state !== undefined) keys.set(key, { buckets: state.buckets });
+      if (state !== undefined) keys.set(key, keyState(state.buckets));
     },
   };
 }

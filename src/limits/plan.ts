@@ -99,6 +99,7 @@ export function createPlan(options: PlanOptions): Plan {
 }
 
 function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy {
+  anObject(where, options);
   const { name, quota, windowMs, refill = 'interval', align = 'first' } = options;
   // It is printed as a structured-fields string (RFC 9651 §3.3.3), which these characters need no escape in.
   if (typeof name !== 'string' || !/^[A-Za-z][A-Za-z0-9_.-]*$/.test(name)) {
@@ -121,6 +122,7 @@ function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy
 const MAX_PRINTED_INTEGER = 999_999_999_999_999;
 
 function completeBan(where: string, options: Partial<BanPolicy>): BanPolicy {
+  anObject(where, options);
   const ban = { ...DEFAULT_BAN, ...options };
   wholeNumber(`${where}.after`, ban.after, 1);
   wholeNumber(`${where}.withinMs`, ban.withinMs, 1);
@@ -132,7 +134,12 @@ function completeBan(where: string, options: Partial<BanPolicy>): BanPolicy {
   return Object.freeze(ban);
 }
 
-function wholeNumber(where: string, value: number, min: number, max = MAX_PRINTED_INTEGER): void {
+function anObject(where: string, value: unknown): void {
+  if (typeof value !== 'object' || value === null) throw new TypeError(`${where}: expected an object`);
+}
+
+/** Throws unless `value` is a whole number so small that instants stay exact when it is added to them. */
+export function wholeNumber(where: string, value: number, min: number, max = MAX_PRINTED_INTEGER): void {
   if (typeof value !== 'number') throw new TypeError(`${where}: expected a number`);
   if (!Number.isInteger(value) || value < min || value > max) {
     throw new RangeError(`${where}: expected a whole number from ${min} to ${max}`);

@@ -63,7 +63,7 @@ export function decide(key: string, state: KeyState | undefined, plan: Plan, cos
       windows,
       inForce: inForce(isOver ? windows.filter((_, index) => before[index]?.refuses) : windows, isOver),
     },
-    next: remember(state, after, passes, conduct, nowMs),
+    next: remember(state, after, passes && cost > 0, conduct, nowMs),
   };
 }
 
@@ -71,11 +71,12 @@ function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
-function conductAfter(conduct: Conduct, { ban }: Plan, cost: number, passes: boolean, nowMs: number): Conduct {
+function conductAfter(conduct: Conduct, plan: Plan, cost: number, passes: boolean, nowMs: number): Conduct {
   // During a ban nothing counts, so that its end never moves.
   if (cost === 0 || conduct.banEndMs > 0) return conduct;
   if (passes) return passed(conduct);
-  return ban === false ? conduct : refused(conduct, ban, nowMs);
+  // In shadow mode nobody was told to wait, so nobody has ignored it.
+  return plan.ban === false || !plan.enforce ? conduct : refused(conduct, plan.ban, nowMs);
 }
 
 /** The least remaining, on a tie the last to reset; of windows that refuse, the last to reset. */
@@ -90,7 +91,7 @@ function inForce(windows: readonly WindowState[], isOver: boolean): WindowState 
 function remember(
   state: KeyState | undefined,
   after: readonly Settled[],
-  passes: boolean,
+  isCharged: boolean,
   conduct: Conduct,
   nowMs: number,
 ): KeyState | undefined {
@@ -98,25 +99,32 @@ function remember(
   for (const { policy, bucket } of after) {
     const stored = find(state, policy);
     const isPulledBack = stored !== undefined && bucket.atMs < stored.atMs;
-    if ((passes || isPulledBack) && bucket.taken > 0) changed.push(named(policy, bucket));
+    if ((isCharged || isPulledBack) && bucket.taken > 0) changed.push(named(policy, bucket));
   }
   const kept = (state?.buckets ?? []).filter(
     (bucket) => fullByMs(bucket) > nowMs && !changed.some((other) => isSame(bucket, other)),
   );
-  const buckets = [...kept, ...changed];
-  if (isGood(conduct)) return buckets.length === 0 ? undefined : { buckets };
-  return { buckets, conduct };
+  return keyState([...kept, ...changed], conduct);
+}
+
+/** Full buckets and good conduct are nothing to remember. */
+export function keyState(buckets: readonly NamedBucket[], conduct: Conduct = GOOD_CONDUCT): KeyState | undefined {
+  if (!isGood(conduct)) return { buckets, conduct };
+  return buckets.length === 0 ? undefined : { buckets };
 }
 
 /** The state with what a decision took put back into those windows that it was taken from and that are not over. Pure. */
-export function giveBack(state: KeyState, { cost, windows, utcOffsetMs }: Decision, nowMs: number): KeyState {
-  const buckets = state.buckets.map((stored) => {
+export function giveBack(state: KeyState, decision: Decision, nowMs: number): KeyState | undefined {
+  const { cost, windows, utcOffsetMs } = decision;
+  const buckets = state.buckets.flatMap((stored) => {
     const window = windows.find(({ policy }) => isSame(stored, policy));
-    if (window === undefined || (stored.refill === 'interval' && stored.atMs !== window.resetAtMs)) return stored;
-    const bucket = settle(stored, window.policy, { nowMs, utcOffsetMs });
-    return named(window.policy, withTaken(bucket, window.policy, -cost));
+    // By its reset what was taken has come back of itself: a token more would be one too many.
+    if (window === undefined || window.resetAtMs <= nowMs) return stored;
+    if (stored.refill === 'interval' && stored.atMs !== window.resetAtMs) return stored;
+    const bucket = withTaken(settle(stored, window.policy, { nowMs, utcOffsetMs }), window.policy, -cost);
+    return bucket.taken > 0 ? named(window.policy, bucket) : [];
   });
-  return { ...state, buckets };
+  return keyState(buckets, state.conduct);
 }
 
 /** The instant from which on the state is the same as none, so that it can be dropped without loss. */

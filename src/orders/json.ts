@@ -45,8 +45,9 @@ export function* parseJsonArray(text: string): Generator<{ readonly line: number
 
 const WHITE_SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
-// The inside of a string is checked by JSON.parse; here only its end is looked for.
-const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/sy;
+// A string up to its end or to one escape. The inside is checked by JSON.parse; here only the end is looked for, in steps,
+// because one pattern that repeats over all escapes overflows the stack on a long string.
+const STRING_PART = /[^"\\]*(?:"|\\.)/sy;
 const LITERAL = /true|false|null/y;
 const LITERALS: Readonly<Record<string, boolean | null>> = { true: true, false: false, null: null };
 const MAX_DEPTH = 100;
@@ -98,8 +99,9 @@ class JsonReader {
     if (this.#take('}')) return object;
     do {
       this.#skipWhiteSpace();
+      const start = this.#at;
       const name = this.#string();
-      if (name in object) this.#fail(`the name ${JSON.stringify(name)} comes twice`);
+      if (name in object) this.#fail(`the name ${JSON.stringify(name)} comes twice`, start);
       this.#expect(':');
       object[name] = this.value();
     } while (this.#take(','));
@@ -108,11 +110,15 @@ class JsonReader {
   }
 
   #string(): string {
-    const token = this.#match(STRING) ?? this.#fail('expected a string');
+    const start = this.#at;
+    if (this.#text[this.#at++] !== '"') this.#fail('expected a string', start);
+    let part: string;
+    do part = this.#match(STRING_PART) ?? this.#fail('this string has no end', start);
+    while (part.at(-2) === '\\');
     try {
-      return JSON.parse(token);
+      return JSON.parse(this.#text.slice(start, this.#at));
     } catch {
-      return this.#fail('the string before here has a control character or a bad escape');
+      return this.#fail('this string has a control character or a bad escape', start);
     }
   }
 
@@ -155,7 +161,7 @@ class JsonReader {
     if (!this.#take(mark)) this.#fail(`expected ${mark}`);
   }
 
-  #fail(what: string): never {
-    throw new SyntaxError(`${what}, line ${this.#line} column ${this.#at - this.#lineStart + 1}`);
+  #fail(what: string, at = this.#at): never {
+    throw new SyntaxError(`${what}, line ${this.#line} column ${at - this.#lineStart + 1}`);
   }
 }

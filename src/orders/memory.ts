@@ -41,8 +41,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
 
     put(orders, { replace = false } = {}) {
       const added = new Map<OrderId, OrderRecord>();
-      for (const order of orders) {
-        const record = toOrderRecord(order);
+      for (const record of Array.from(orders, toOrderRecord)) {
         if (!replace && (records.has(record.id) || added.has(record.id))) return { outcome: 'exists', id: record.id };
         added.set(record.id, record);
       }

@@ -32,7 +32,7 @@ const int64 = v.pipe(
         v.transform((id: number) => BigInt(id)),
       ),
     ],
-    'must be an integer, and a bigint when beyond 2^53',
+    'must be an integer, and a bigint when beyond 2^53-1',
   ),
   v.check((id) => id >= INT64_MIN && id <= INT64_MAX, 'must fit into int64, -2^63 to 2^63-1'),
 );

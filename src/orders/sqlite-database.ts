@@ -69,9 +69,37 @@ function rollback(database: SqliteDatabase): void {
 
 /** Whether another connection holds the lock: the same call may pass later. */
 export function isBusy(error: unknown): boolean {
+  return isResult(error, 5, 'SQLITE_BUSY');
+}
+
+/** node:sqlite gives SQLite's extended result code as `errcode`, better-sqlite3 and libsql its name as `code`. */
+function isResult(error: unknown, primaryCode: number, name: string): boolean {
   if (!(error instanceof Error)) return false;
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
-  return (typeof errcode === 'number' && (errcode & 0xff) === 5) || String(code).startsWith('SQLITE_BUSY');
+  return (typeof errcode === 'number' && (errcode & 0xff) === primaryCode) || String(code).startsWith(name);
+}
+
+/** How long opening waits for other processes that open or write the same file, and how long at a time. */
+const OPEN_DEADLINE_MS = 2_000;
+const OPEN_WAIT_MS = 50;
+
+/**
+ * Runs `work` on a handle just opened, again while other processes hold the lock. SQLite's own waiting is not enough:
+ * where two processes that switch a new file to WAL would wait for each other, it does not wait. Afterwards SQLite no
+ * longer waits at all, because that blocks the event loop (better-sqlite3 has it wait for 5 s unless told).
+ */
+export function opening(database: SqliteDatabase, work: () => void): void {
+  const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
+  database.exec(`PRAGMA busy_timeout = ${OPEN_WAIT_MS}`);
+  for (;;) {
+    try {
+      work();
+      break;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadlineMs) throw error;
+    }
+  }
+  database.exec('PRAGMA busy_timeout = 0');
 }
 
 /**
@@ -100,21 +128,24 @@ const SCHEMA_TABLE = 'store_orders_schema';
  * SQLite file, or has a newer version of the part is refused by a throw and is not changed.
  */
 export function migrate(database: SqliteDatabase, part: string, steps: readonly string[]): void {
-  const version = schemaVersion(database, part);
-  if (version === steps.length) return;
-  if (version > steps.length) {
-    throw new Error(
-      `database: its ${part} schema has version ${version}, this program knows ${steps.length}; use a newer store-orders`,
-    );
-  }
+  if (missingSteps(database, part, steps).length === 0) return;
   transaction(database, () => {
+    // Looked at again under the lock: another process may have migrated meanwhile.
+    const missing = missingSteps(database, part, steps);
     database.exec(
       `CREATE TABLE IF NOT EXISTS ${SCHEMA_TABLE} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`,
     );
-    // Read again under the lock: another process may have migrated meanwhile.
-    for (const step of steps.slice(schemaVersion(database, part))) database.exec(step);
+    for (const step of missing) database.exec(step);
     prepare(database, `INSERT OR REPLACE INTO ${SCHEMA_TABLE} VALUES (?, ?)`).run(part, BigInt(steps.length));
   });
+}
+
+function missingSteps(database: SqliteDatabase, part: string, steps: readonly string[]): readonly string[] {
+  const version = schemaVersion(database, part);
+  if (version <= steps.length) return steps.slice(version);
+  throw new Error(
+    `database: its ${part} schema has version ${version}, this program knows ${steps.length}; use a newer store-orders`,
+  );
 }
 
 /** The version of a part's tables, 0 when they are not there. Throws as {@link migrate} does for a foreign file. */
@@ -123,7 +154,8 @@ export function schemaVersion(database: SqliteDatabase, part: string): number {
   try {
     tables = prepare(database, "SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   } catch (error) {
-    throw isBusy(error) ? error : new Error('database: the file is no SQLite database', { cause: error });
+    if (!isResult(error, 26, 'SQLITE_NOTADB')) throw error;
+    throw new Error('database: the file is no SQLite database', { cause: error });
   }
   if (tables.length === 0) return 0;
   if (!tables.some((table) => table['name'] === SCHEMA_TABLE)) {

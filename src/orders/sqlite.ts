@@ -1,7 +1,7 @@
 import { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from './cancellation.js';
 import type { Order, OrderId } from './order.js';
 import { type OrderInput, type OrderRecord, toOrderRecord } from './record.js';
-import { makeDurable, migrate, prepare, type SqliteDatabase, type SqliteRow } from './sqlite-database.js';
+import { makeDurable, migrate, opening, prepare, type SqliteDatabase, type SqliteRow } from './sqlite-database.js';
 import type { OwnedOrderStore, PutOptions, PutOutcome } from './store.js';
 import { createWriteQueue } from './write-queue.js';
 
@@ -30,11 +30,14 @@ const SCHEMA = [
 /**
  * The store over an open handle of node:sqlite, better-sqlite3 or libsql, which stays the caller's to close. The file
  * must be new, or one of this store's. Sets WAL and `synchronous=FULL` and throws if SQLite refuses them, if the file
- * is foreign or if it is of a newer version.
+ * is foreign or if it is of a newer version. Also sets `busy_timeout=0`: the store waits for other processes' locks
+ * itself, without blocking the event loop.
  */
 export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderStore {
-  migrate(database, 'orders', SCHEMA);
-  makeDurable(database);
+  opening(database, () => {
+    migrate(database, 'orders', SCHEMA);
+    makeDurable(database);
+  });
 
   const selectRevision = prepare(database, 'SELECT revision FROM orders_revision');
   const selectAll = prepare(database, 'SELECT id, pet_id, quantity, ship_date, complete FROM orders ORDER BY id');
@@ -97,9 +100,7 @@ export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderSto
     page: (after, limit) =>
       (after === undefined ? selectFirst.all(BigInt(limit)) : selectAfter.all(after, BigInt(limit))).map(recordOf),
 
-    async close() {
-      await queue.write(() => {});
-    },
+    close: () => queue.idle(),
   };
 }
 

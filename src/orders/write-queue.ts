@@ -1,6 +1,8 @@
 import { isBusy, type SqliteDatabase, transaction } from './sqlite-database.js';
 
 interface Write {
+  /** When it was first tried and found the lock held. */
+  waitingSinceMs?: number;
   /** Runs inside a transaction, perhaps more than once: only the run that is committed counts. */
   run(): void;
   resolve(): void;
@@ -18,53 +20,50 @@ const LOCK_RETRY_MS = 5;
  */
 export function createWriteQueue(database: SqliteDatabase) {
   let writes: Write[] = [];
-  let firstTriedMs: number | undefined;
 
   function flush(): void {
     const batch = writes;
     writes = [];
+    commit(batch);
+    if (writes.length > 0) setTimeout(flush, LOCK_RETRY_MS);
+  }
+
+  function commit(batch: readonly Write[]): void {
     try {
       transaction(database, () => {
         for (const write of batch) write.run();
       });
       for (const write of batch) write.resolve();
     } catch (error) {
-      if (isBusy(error) && !isLate()) {
-        writes = [...batch, ...writes];
-        setTimeout(flush, LOCK_RETRY_MS);
-        return;
-      }
-      if (isBusy(error) || batch.length === 1) for (const write of batch) write.reject(error);
-      else for (const write of batch) runAlone(write);
+      if (isBusy(error)) for (const write of batch) retryOrReject(write, error);
+      else if (batch.length > 1) for (const write of batch) commit([write]);
+      else batch[0]?.reject(error);
     }
-    firstTriedMs = undefined;
   }
 
-  function isLate(): boolean {
+  function retryOrReject(write: Write, error: unknown): void {
     const nowMs = performance.now();
-    firstTriedMs ??= nowMs;
-    return nowMs - firstTriedMs >= LOCK_DEADLINE_MS;
+    write.waitingSinceMs ??= nowMs;
+    if (nowMs - write.waitingSinceMs < LOCK_DEADLINE_MS) writes.push(write);
+    else write.reject(error);
   }
 
-  function runAlone(write: Write): void {
-    try {
-      transaction(database, () => write.run());
-      write.resolve();
-    } catch (error) {
-      write.reject(error);
-    }
+  /** Resolves to what `work` returned in the run that is now committed; rejects if it could not be. */
+  function write<T>(work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let result: T;
+      const run = () => {
+        result = work();
+      };
+      // A queue that is not empty has its flush ahead, at once or after the lock.
+      if (writes.push({ run, resolve: () => resolve(result), reject }) === 1) setImmediate(flush);
+    });
   }
 
-  return {
-    /** Resolves to what `work` returned in the run that is now committed; rejects if it could not be. */
-    write<T>(work: () => T): Promise<T> {
-      return new Promise((resolve, reject) => {
-        let result: T;
-        const run = () => {
-          result = work();
-        };
-        if (writes.push({ run, resolve: () => resolve(result), reject }) === 1) setImmediate(flush);
-      });
-    },
-  };
+  /** Resolves when every write asked for so far is answered, one way or the other. */
+  async function idle(): Promise<void> {
+    if (writes.length > 0) await write(() => {}).catch(() => {});
+  }
+
+  return { write, idle };
 }

@@ -63,8 +63,8 @@ export function openDatabase(file: string, create: boolean): OpenOutcome {
 }
 
 function setUp(file: string, database: SqliteDatabase, isNew: boolean): ProgramDatabase {
-  waitForLocks(database, LOCK_WAIT_MS);
   const orders = createSqliteOrderStore(database);
+  waitForLocks(database, LOCK_WAIT_MS);
   migrate(database, 'program', SCHEMA);
   const close = () => void database.close();
   return {
@@ -82,8 +82,7 @@ function setUp(file: string, database: SqliteDatabase, isNew: boolean): ProgramD
 
 /** Sets how long a statement blocks the process until another one's lock is gone. 0: it fails at once as busy. */
 export function waitForLocks(database: SqliteDatabase, ms: number): void {
-  // The pragma answers with a row, which some drivers do not take from `exec`.
-  database.prepare(`PRAGMA busy_timeout = ${ms}`).get();
+  database.exec(`PRAGMA busy_timeout = ${ms}`);
 }
 
 /** Whether the file was not there and now is, empty: which of two processes made it is certain. */

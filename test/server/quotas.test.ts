@@ -89,7 +89,7 @@ test('addresses are not saved, and a key that is back to full leaves no row', (t
 test('what could not be saved is saved by the next call, and a request is not done twice', (t) => {
   const file = join(temporaryDirectory(t), 'quotas.db');
   const database = open(t, file);
-  database.prepare('PRAGMA busy_timeout = 0').get();
+  database.exec('PRAGMA busy_timeout = 0');
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
   const { saved, limiter } = createSaved(database);

@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { type BanPolicy, createPlan, type Plan, type QuotaPolicyOptions } from 'store-orders/limiter';
+
+// Numbers so small that the edges (a window's last millisecond, the last token, the end of a ban) come up all the time.
+
+const name = fc.constantFrom('a', 'b', 'c');
+const quota = fc.integer({ min: 1, max: 6 });
+const windowMs = fc.constantFrom(10, 25, 60);
+
+export const intervalPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.record({
+  name,
+  quota,
+  windowMs,
+  align: fc.constantFrom('first', 'utc'),
+});
+
+/** The second kind is as large as exact integers allow. */
+const continuousPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ name, quota, windowMs, refill: fc.constant('continuous' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      name,
+      quota: fc.constantFrom(9_007_199, 9_007_198, 3_000_001),
+      windowMs: fc.constant(1_000_000_000),
+      refill: fc.constant('continuous' as const),
+    }),
+  },
+);
+
+export function policies(policy: fc.Arbitrary<QuotaPolicyOptions>): fc.Arbitrary<QuotaPolicyOptions[]> {
+  return fc.uniqueArray(policy, { selector: (options) => options.name, minLength: 1, maxLength: 3 });
+}
+
+export const anyPolicies = policies(fc.oneof(intervalPolicy, continuousPolicy));
+
+export const anyBan: fc.Arbitrary<BanPolicy> = fc
+  .record({
+    after: fc.integer({ min: 1, max: 3 }),
+    withinMs: fc.integer({ min: 1, max: 40 }),
+    graceMs: fc.integer({ min: 0, max: 4 }),
+    baseMs: fc.integer({ min: 1, max: 12 }),
+    factor: fc.integer({ min: 1, max: 3 }),
+    addedMs: fc.integer({ min: 0, max: 40 }),
+    forgetMs: fc.integer({ min: 0, max: 60 }),
+  })
+  .map(({ addedMs, ...ban }) => ({ ...ban, maxMs: ban.baseMs + addedMs }));
+
+export const keyPlan: fc.Arbitrary<Plan> = fc
+  .record({
+    policies: anyPolicies,
+    ban: fc.oneof({ weight: 3, arbitrary: anyBan }, { weight: 1, arbitrary: fc.constant(false as const) }),
+    enforce: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+  })
+  .map((options) => createPlan({ name: 'any', ...options }));
+
+export const addressPlan: fc.Arbitrary<Plan> = anyPolicies.map((options) =>
+  createPlan({ name: 'any', policies: options, partition: 'address' }),
+);
+
+/** Milliseconds to move the clock by: mostly a little, sometimes beyond every window. */
+export const forwardMs = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 3 }) },
+  { weight: 3, arbitrary: fc.integer({ min: 0, max: 40 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 2_000 }) },
+);
+
+/** The same, and a step back now and then. */
+export const anyMs = fc.oneof(
+  { weight: 12, arbitrary: forwardMs },
+  { weight: 1, arbitrary: fc.integer({ min: -90, max: -1 }) },
+);

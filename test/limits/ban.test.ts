@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { type BanPolicy, createMemoryLimiter, createPlan, type MemoryLimiter, perDay } from 'store-orders/limiter';
+import { createManualClock, type ManualClock } from 'store-orders/testing';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+let clock: ManualClock;
+let limiter: MemoryLimiter;
+
+beforeEach(() => {
+  clock = createManualClock();
+  limiter = createMemoryLimiter({ clock });
+});
+
+/** One request in 30 days, so that every further one is refused. */
+function strict(ban?: Partial<BanPolicy> | false) {
+  const policies = [{ name: 'month', quota: 1, windowMs: 30 * DAY }];
+  return createPlan({ name: 'strict', policies, ...(ban === undefined ? {} : { ban }) });
+}
+
+test('20 strikes within a minute ban a key; the first refusal and what is on the wire for 2 s are none', () => {
+  const plan = strict();
+  /** When, in ms since the first refusal; how many requests; the verdict on the last of them. */
+  const rows = [
+    [0, 1, 'over_quota'],
+    [1, 500, 'over_quota'],
+    [2 * SECOND, 500, 'over_quota'],
+    [2 * SECOND + 1, 19, 'over_quota'],
+    [62 * SECOND, 1, 'banned'],
+  ] as const;
+  limiter.take('key', plan);
+  let passedMs = 0;
+  for (const [sinceMs, requests, verdict] of rows) {
+    clock.advance(sinceMs - passedMs);
+    passedMs = sinceMs;
+    for (let n = 1; n < requests; n++) assert.equal(limiter.take('key', plan).verdict, 'over_quota');
+    assert.equal(limiter.take('key', plan).verdict, verdict, `${requests} requests after ${sinceMs} ms`);
+  }
+});
+
+test('a minute after the first strike the count of strikes starts anew', () => {
+  const plan = strict();
+  limiter.take('key', plan);
+  beRefused(plan, 1);
+  clock.advance(2 * SECOND + 1);
+  beRefused(plan, 19);
+  clock.advance(MINUTE);
+  beRefused(plan, 19);
+  assert.equal(limiter.take('key', plan).verdict, 'banned');
+});
+
+test('a request that passes ends the episode: strikes are forgotten, and the next refusal is a first one', () => {
+  const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
+  for (let episode = 0; episode < 5; episode++) {
+    assert.equal(limiter.take('key', plan).verdict, 'within_quota');
+    beRefused(plan, 1);
+    clock.advance(3 * SECOND);
+    beRefused(plan, 19);
+    clock.advance(7 * SECOND);
+  }
+  limiter.take('key', plan);
+  beRefused(plan, 1);
+  assert.deepEqual(limiter.inspect('key')?.conduct?.strikes, 0);
+});
+
+test('each ban is 4 times longer than the one before, an hour at most', () => {
+  const plan = strict();
+  limiter.take('key', plan);
+  for (const banMs of [MINUTE, 4 * MINUTE, 16 * MINUTE, HOUR, HOUR]) {
+    assert.equal(getBanned(plan), banMs);
+    clock.advance(banMs);
+  }
+});
+
+for (const { laterMs, banMs } of [
+  { laterMs: DAY - 1, banMs: 4 * MINUTE },
+  { laterMs: DAY, banMs: MINUTE },
+]) {
+  test(`a ban ${laterMs} ms after the end of the one before lasts ${banMs / MINUTE} minutes`, () => {
+    const plan = strict({ graceMs: 0, after: 1 });
+    limiter.take('key', plan);
+    beRefused(plan, 1);
+    clock.advance(1);
+    assert.equal(limiter.take('key', plan).verdict, 'banned');
+    clock.advance(MINUTE);
+    // The first refusal of the next episode; its only strike comes a millisecond later.
+    clock.advance(laterMs - 1);
+    beRefused(plan, 1);
+    clock.advance(1);
+    const decision = limiter.take('key', plan);
+    assert.equal(decision.verdict, 'banned');
+    assert.equal(limiter.inspect('key')?.conduct?.banMs, banMs);
+  });
+}
+
+test('requests during a ban neither prolong it nor use quota, and its end never moves', () => {
+  const plan = createPlan({ name: 'small', policies: [{ name: 'moment', quota: 2, windowMs: SECOND }] });
+  limiter.ban('key', MINUTE);
+  for (let leftMs = MINUTE; leftMs > 0; leftMs -= 500) {
+    for (let n = 0; n < 30; n++) {
+      const decision = limiter.take('key', plan);
+      assert.equal(decision.allowed, false);
+      assert.equal(decision.verdict, 'banned');
+      assert.equal(decision.retryAfterMs, leftMs);
+      assert.equal(decision.inForce.remaining, 0);
+    }
+    clock.advance(500);
+  }
+  assert.equal(limiter.take('key', plan).inForce.remaining, 1);
+  assert.equal(limiter.inspect('key')?.conduct, undefined);
+});
+
+test('a banned client is told to wait for its windows too, if they reset later than the ban ends', () => {
+  const plan = strict({ graceMs: 0, after: 1 });
+  limiter.take('key', plan);
+  beRefused(plan, 1);
+  clock.advance(1);
+  assert.equal(limiter.take('key', plan).retryAfterMs, 30 * DAY - 1);
+  limiter.ban('key', 40 * DAY);
+  assert.equal(limiter.take('key', plan).retryAfterMs, 40 * DAY);
+});
+
+test('one key is banned and its neighbours are not', () => {
+  const plan = strict();
+  limiter.take('key', plan);
+  getBanned(plan);
+  assert.equal(limiter.take('neighbour', plan).verdict, 'within_quota');
+});
+
+test('a ban follows the key to another plan, even to one without bans', () => {
+  const plan = strict();
+  limiter.take('key', plan);
+  getBanned(plan);
+  assert.equal(limiter.take('key', createPlan({ name: 'other', policies: [perDay(9)] })).verdict, 'banned');
+  assert.equal(limiter.take('key', createPlan({ name: 'off', policies: [perDay(9)], ban: false })).verdict, 'banned');
+});
+
+const mild = {
+  'with bans switched off': strict(false),
+  'in shadow mode, where it is never told to wait': createPlan({
+    name: 'shadow',
+    policies: [perDay(1)],
+    enforce: false,
+  }),
+};
+for (const [how, plan] of Object.entries(mild)) {
+  test(`no number of refusals bans a key ${how}`, () => {
+    limiter.take('key', plan);
+    for (let n = 0; n < 1_000; n++) {
+      assert.equal(limiter.take('key', plan).verdict, 'over_quota');
+      clock.advance(100);
+    }
+    assert.equal(limiter.inspect('key')?.conduct, undefined);
+  });
+}
+
+test('an address is limited and not banned', () => {
+  const plan = createPlan({ name: 'strangers', policies: [perDay(1)], partition: 'address' });
+  limiter.take('192.0.2.1', plan);
+  for (let n = 0; n < 1_000; n++) {
+    assert.equal(limiter.take('192.0.2.1', plan).verdict, 'over_quota');
+    clock.advance(100);
+  }
+  limiter.ban('192.0.2.2', MINUTE);
+  assert.equal(limiter.take('192.0.2.2', plan).verdict, 'within_quota', 'a ban by hand is of a key');
+});
+
+test('shadow mode refuses nobody: it announces what it would have said, and counts what would have passed', () => {
+  const plan = createPlan({ name: 'shadow', policies: [perDay(2)], enforce: false });
+  const answers = Array.from({ length: 4 }, () => limiter.take('key', plan));
+  assert.deepEqual(
+    answers.map(({ allowed, verdict, inForce, retryAfterMs }) => [allowed, verdict, inForce.remaining, retryAfterMs]),
+    [
+      [true, 'within_quota', 1, 0],
+      [true, 'within_quota', 0, 0],
+      [true, 'over_quota', 0, DAY],
+      [true, 'over_quota', 0, DAY],
+    ],
+  );
+  limiter.ban('key', MINUTE);
+  const { allowed, verdict } = limiter.take('key', plan);
+  assert.deepEqual([allowed, verdict], [true, 'banned']);
+});
+
+test('a key can be banned and unbanned by hand, whatever its plan says of bans', () => {
+  const plan = strict(false);
+  limiter.ban('key', MINUTE);
+  assert.equal(limiter.take('key', plan).verdict, 'banned');
+  limiter.unban('key');
+  assert.equal(limiter.take('key', plan).verdict, 'within_quota');
+  limiter.ban('key', MINUTE);
+  limiter.unban('key');
+  assert.equal(limiter.take('key', plan).verdict, 'over_quota', 'to unban refills no bucket');
+});
+
+test('a ban by hand counts for no level, and does not make the bans before it forgotten', () => {
+  const plan = strict();
+  limiter.take('key', plan);
+  limiter.ban('key', 5 * MINUTE);
+  clock.advance(5 * MINUTE);
+  assert.equal(getBanned(plan), MINUTE);
+  limiter.ban('key', 5 * MINUTE);
+  clock.advance(5 * MINUTE);
+  assert.equal(getBanned(plan), 4 * MINUTE);
+});
+
+test('to unban a key forgets the bans before, and leaves nothing of a key without tokens taken', () => {
+  const plan = strict();
+  limiter.take('key', plan);
+  getBanned(plan);
+  limiter.unban('key');
+  assert.equal(getBanned(plan), MINUTE);
+  limiter.ban('other', MINUTE);
+  limiter.unban('other');
+  limiter.unban('unknown');
+  assert.equal(limiter.inspect('other'), undefined);
+});
+
+test('to reset a key refills its buckets and ends its ban', () => {
+  const plan = strict();
+  limiter.take('key', plan);
+  getBanned(plan);
+  limiter.reset('key');
+  assert.equal(limiter.inspect('key'), undefined);
+  assert.equal(limiter.take('key', plan).verdict, 'within_quota');
+});
+
+function beRefused(plan: ReturnType<typeof strict>, times: number): void {
+  for (let n = 0; n < times; n++) assert.equal(limiter.take('key', plan).verdict, 'over_quota');
+}
+
+/** Ignores refusals until the key, whose quota is used up, is banned. Returns the length of the ban. */
+function getBanned(plan: ReturnType<typeof strict>): number | undefined {
+  beRefused(plan, 1);
+  clock.advance(2 * SECOND + 1);
+  beRefused(plan, 19);
+  assert.equal(limiter.take('key', plan).verdict, 'banned');
+  const conduct = limiter.inspect('key')?.conduct;
+  assert.equal(conduct?.banEndMs, clock.nowMs() + (conduct?.banMs ?? 0));
+  return conduct?.banMs;
+}

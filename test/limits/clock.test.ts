@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { mock, test } from 'node:test';
+import { createMemoryLimiter, createPlan, createSystemClock, PLANS, perDay } from 'store-orders/limiter';
+import { createManualClock } from 'store-orders/testing';
+
+/** The machine's two clocks, moved by hand: `elapsedMs` since the process began, `wallMs` what the wall clock shows. */
+function mockClocks() {
+  const machine = { elapsedMs: 5_000, wallMs: Math.floor(performance.timeOrigin) + 5_000 };
+  const mocked = [
+    mock.method(performance, 'now', () => machine.elapsedMs),
+    mock.method(Date, 'now', () => machine.wallMs),
+  ];
+  return {
+    machine,
+    [Symbol.dispose]() {
+      for (const method of mocked) method.mock.restore();
+    },
+  };
+}
+
+test('the offset to the wall clock changes only when the two differ by more than a second', () => {
+  using clocks = mockClocks();
+  const { machine } = clocks;
+  const originMs = Math.floor(performance.timeOrigin);
+  const clock = createSystemClock();
+  /** By how much the wall clock is ahead of the monotonic one, and the offset that is then announced. */
+  for (const [aheadMs, offsetMs] of [
+    [0, 0],
+    [1_000, 0],
+    [-1_000, 0],
+    [1_001, 1_001],
+    [1_500, 1_001],
+    [2_001, 1_001],
+    [1, 1_001],
+    [0, 0],
+    [-1_001, -1_001],
+    [3_600_000, 3_600_000],
+  ] as const) {
+    machine.elapsedMs += 1_000;
+    machine.wallMs = originMs + machine.elapsedMs + aheadMs;
+    assert.equal(clock.utcOffsetMs(), offsetMs, `${aheadMs} ms ahead`);
+  }
+});
+
+test('the wall clock is looked at once a second at most', () => {
+  using clocks = mockClocks();
+  const { machine } = clocks;
+  const clock = createSystemClock();
+  assert.equal(clock.utcOffsetMs(), 0);
+  machine.wallMs += 60_000;
+  machine.elapsedMs += 999;
+  assert.equal(clock.utcOffsetMs(), 0);
+  machine.elapsedMs += 1;
+  assert.equal(clock.utcOffsetMs(), 59_000);
+});
+
+test('the clock shows whole milliseconds, and counts from about the Unix epoch', () => {
+  using clocks = mockClocks();
+  const { machine } = clocks;
+  const clock = createSystemClock();
+  const beginMs = Math.ceil(performance.timeOrigin);
+  for (const [sinceMs, shownMs] of [
+    [0, 0],
+    [0.25, 0],
+    [0.75, 0],
+    [1, 1],
+    [86_400_000.5, 86_400_000],
+  ] as const) {
+    machine.elapsedMs = beginMs - performance.timeOrigin + sinceMs;
+    assert.equal(clock.nowMs(), beginMs + shownMs);
+  }
+});
+
+test('a wall clock that is set moves no window of the default limiter; it only says when in UTC the window resets', () => {
+  using clocks = mockClocks();
+  const { machine } = clocks;
+  const limiter = createMemoryLimiter();
+  const before = limiter.take('key', PLANS.free);
+  for (const steppedMs of [-86_400_000, 3 * 86_400_000]) {
+    machine.wallMs += steppedMs;
+    machine.elapsedMs += 1_000;
+    machine.wallMs += 1_000;
+    const after = limiter.take('key', PLANS.free);
+    assert.deepEqual(
+      after.windows.map((window) => window.resetAtMs),
+      before.windows.map((window) => window.resetAtMs),
+    );
+    assert.equal(after.nowMs + after.utcOffsetMs, machine.wallMs);
+  }
+  assert.equal(limiter.peek('key', PLANS.free, 0).inForce.remaining, 57);
+});
+
+test('a window aligned to UTC ends at the next UTC midnight, whatever the offset of the clock', () => {
+  const plan = createPlan({ name: 'calendar', policies: [{ ...perDay(1), align: 'utc' }] });
+  const midnightMs = Date.UTC(2026, 0, 2);
+  /** UTC, as ms before midnight, and the offset of the clock. */
+  for (const [beforeMs, utcOffsetMs] of [
+    [86_400_000, 0],
+    [86_399_999, 0],
+    [1, 0],
+    [3_600_000, 7_200_000],
+    [3_600_000, -7_200_000],
+    [1, -86_400_000],
+  ] as const) {
+    let nowMs = midnightMs - beforeMs - utcOffsetMs;
+    const limiter = createMemoryLimiter({ clock: { nowMs: () => nowMs, utcOffsetMs: () => utcOffsetMs } });
+    const { resetAtMs } = limiter.take('key', plan).inForce;
+    assert.equal(resetAtMs + utcOffsetMs, midnightMs);
+    nowMs = resetAtMs - 1;
+    assert.equal(limiter.take('key', plan).verdict, 'over_quota');
+    nowMs = resetAtMs;
+    assert.equal(limiter.take('key', plan).verdict, 'within_quota');
+  }
+});
+
+test('a manual clock stands still until it is moved, by whole milliseconds', () => {
+  const clock = createManualClock(1_000);
+  assert.equal(clock.nowMs(), 1_000);
+  clock.advance(5);
+  clock.advance(-7);
+  assert.equal(clock.nowMs(), 998);
+  assert.equal(clock.utcOffsetMs(), 0);
+  assert.equal(createManualClock().nowMs(), Date.UTC(2026, 0));
+  assert.throws(() => clock.advance(0.5), { name: 'RangeError', message: /^ms: / });
+});

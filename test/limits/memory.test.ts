@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMemoryLimiter, createPlan, type KeyState, PLANS, perDay, perMinute } from 'store-orders/limiter';
+import { createManualClock } from 'store-orders/testing';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
+const strangers = createPlan({ name: 'strangers', policies: [perMinute(3)], partition: 'address' });
+
+function start(maxAddresses?: number) {
+  const clock = createManualClock();
+  return { clock, limiter: createMemoryLimiter({ clock, ...(maxAddresses === undefined ? {} : { maxAddresses }) }) };
+}
+
+test('minute and day are taken together or not at all', () => {
+  const { clock, limiter } = start();
+  const plan = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)] });
+  const rows = [
+    { afterMs: 0, verdict: 'within_quota', minute: 1, day: 2, inForce: 'minute', retryAfterMs: 0 },
+    { afterMs: 0, verdict: 'within_quota', minute: 0, day: 1, inForce: 'minute', retryAfterMs: 0 },
+    { afterMs: 0, verdict: 'over_quota', minute: 0, day: 1, inForce: 'minute', retryAfterMs: MINUTE_MS },
+    { afterMs: MINUTE_MS - 1, verdict: 'over_quota', minute: 0, day: 1, inForce: 'minute', retryAfterMs: 1 },
+    { afterMs: 1, verdict: 'within_quota', minute: 1, day: 0, inForce: 'day', retryAfterMs: 0 },
+    { afterMs: 0, verdict: 'over_quota', minute: 1, day: 0, inForce: 'day', retryAfterMs: DAY_MS - MINUTE_MS },
+  ];
+  for (const { afterMs, ...expected } of rows) {
+    clock.advance(afterMs);
+    const { verdict, windows, inForce, retryAfterMs } = limiter.take('key', plan);
+    const [minute, day] = windows.map((window) => window.remaining);
+    assert.deepEqual({ verdict, minute, day, inForce: inForce.policy.name, retryAfterMs }, expected);
+  }
+});
+
+test('an upgrade and a downgrade act on the next request, on what was taken before', () => {
+  const { limiter } = start();
+  for (let n = 0; n < 50; n++) limiter.take('key', PLANS.free);
+  assert.equal(limiter.take('key', PLANS.pro).inForce.remaining, 300 - 51);
+  for (let n = 51; n < 70; n++) limiter.take('key', PLANS.pro);
+  const { verdict, inForce } = limiter.take('key', PLANS.free);
+  assert.deepEqual([verdict, inForce.remaining], ['over_quota', 0]);
+  assert.equal(limiter.take('key', PLANS.business).inForce.remaining, 1_000 - 71);
+});
+
+test('what is refunded can be taken again, in its window only', () => {
+  const { clock, limiter } = start();
+  limiter.refund(limiter.take('key', daily, 2));
+  assert.equal(limiter.inspect('key'), undefined, 'a full bucket is the same as no record');
+
+  const late = limiter.take('key', daily, 2);
+  clock.advance(DAY_MS);
+  limiter.take('key', daily, 2);
+  limiter.refund(late);
+  limiter.refund(limiter.take('key', daily));
+  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'a window was over, a request took nothing');
+  limiter.reset('key');
+  limiter.refund(late);
+  assert.equal(limiter.inspect('key'), undefined);
+});
+
+test('peek answers as take would, and changes nothing', () => {
+  const { limiter } = start();
+  for (const key of ['one', 'two']) {
+    for (let n = 0; n < 4; n++) {
+      const before = limiter.inspect(key);
+      const peeked = limiter.peek(key, daily);
+      assert.deepEqual(limiter.inspect(key), before);
+      assert.deepEqual(limiter.take(key, daily), peeked);
+    }
+  }
+});
+
+test('a key and an address that are spelled alike have nothing in common', () => {
+  const { limiter } = start();
+  limiter.take('2001:db8::', daily, 2);
+  assert.equal(limiter.take('2001:db8::', strangers).inForce.remaining, 2);
+  limiter.ban('2001:db8::', MINUTE_MS);
+  assert.equal(limiter.take('2001:db8::', strangers).inForce.remaining, 1);
+  assert.equal(limiter.inspect('2001:db8::')?.buckets.length, 1);
+});
+
+for (const strangersCount of [20_000, 200_000]) {
+  test(`a flood of ${strangersCount} foreign addresses reopens neither a blocked key nor a blocked address`, () => {
+    const { clock, limiter } = start();
+    limiter.take('key', daily, 2);
+    limiter.take('blocked', strangers, 3);
+    let refused = 0;
+    for (let n = 0; n < strangersCount; n++) {
+      if (!limiter.take(`stranger ${n}`, strangers).allowed) refused++;
+      if (n % 4_000 === 0) clock.advance(1);
+    }
+    assert.equal(limiter.take('key', daily).verdict, 'over_quota');
+    assert.equal(limiter.take('blocked', strangers).verdict, 'over_quota');
+    assert.equal(limiter.take('valid', daily).verdict, 'within_quota', 'no valid key notices');
+    // All but the 99,999 that found a place of their own shared the 3 requests of one more.
+    assert.equal(refused, Math.max(0, strangersCount - 99_999 - 3));
+  });
+}
+
+test('a flood of 200,000 foreign keys reopens no blocked key: no issued key is evicted', () => {
+  const { limiter } = start();
+  limiter.take('key', daily, 2);
+  for (let n = 0; n < 200_000; n++) assert.equal(limiter.take(`other ${n}`, daily).verdict, 'within_quota');
+  assert.equal(limiter.take('key', daily).verdict, 'over_quota');
+  for (let n = 0; n < 200_000; n += 777) assert.equal(limiter.take(`other ${n}`, daily).inForce.remaining, 0);
+});
+
+test('newcomers to a full pool of addresses share one bucket, and no counter is forgotten for them', () => {
+  const { limiter } = start(5);
+  for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 2);
+  assert.deepEqual(
+    Array.from({ length: 5 }, (_, n) => limiter.take(`late ${n}`, strangers).verdict),
+    ['within_quota', 'within_quota', 'within_quota', 'over_quota', 'over_quota'],
+  );
+  assert.equal(limiter.peek('never seen', strangers).verdict, 'over_quota');
+  for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 1);
+});
+
+test('a refund to the shared bucket goes to the shared bucket', () => {
+  const { limiter } = start(1);
+  limiter.take('early', strangers);
+  const decision = limiter.take('late', strangers);
+  limiter.refund(decision);
+  assert.equal(limiter.take('later', strangers).inForce.remaining, 2);
+  assert.equal(limiter.take('early', strangers).inForce.remaining, 1);
+});
+
+test('places in a full pool of addresses become free as windows end, and only those', () => {
+  const { clock, limiter } = start(100);
+  for (let n = 0; n < 50; n++) limiter.take(`early ${n}`, strangers);
+  clock.advance(MINUTE_MS / 2);
+  for (let n = 0; n < 50; n++) limiter.take(`late ${n}`, strangers, 2);
+  assert.equal(limiter.take('newcomer', strangers, 3).verdict, 'within_quota', 'in the shared bucket');
+  clock.advance(MINUTE_MS / 2);
+
+  let ownPlace = 0;
+  for (let n = 0; n < 1_000; n++) if (limiter.take(`second wave ${n}`, strangers).allowed) ownPlace++;
+  assert.ok(ownPlace >= 49 && ownPlace <= 50, `${ownPlace} newcomers have the places of the 50 whose windows are over`);
+  for (let n = 0; n < 50; n++) assert.equal(limiter.take(`late ${n}`, strangers).inForce.remaining, 0);
+});
+
+test('what no longer matters of a key is swept as other keys arrive, and nothing else is', () => {
+  const { clock, limiter } = start();
+  const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
+  const trickle = createPlan({ name: 'trickle', policies: [{ ...perMinute(9), refill: 'continuous' }] });
+  for (let n = 0; n < 100; n++) limiter.take(`over ${n}`, n % 2 === 0 ? daily : trickle);
+  for (let n = 0; n < 100; n++) limiter.take(`open ${n}`, month);
+  for (let n = 0; n < 100; n++) limiter.ban(`banned ${n}`, 30 * DAY_MS);
+  clock.advance(DAY_MS);
+  for (let n = 0; n < 320; n++) limiter.take(`newcomer ${n}`, month);
+  for (let n = 0; n < 100; n++) {
+    assert.equal(limiter.inspect(`over ${n}`), undefined);
+    assert.equal(limiter.inspect(`open ${n}`)?.buckets.length, 1);
+    assert.equal(limiter.take(`banned ${n}`, month).verdict, 'banned');
+  }
+});
+
+test('a bucket whose window is not over is not swept a millisecond early, one whose window is over is', () => {
+  for (const [afterMs, isKept] of [
+    [DAY_MS - 1, true],
+    [DAY_MS, false],
+  ] as const) {
+    const { clock, limiter } = start();
+    limiter.take('key', daily);
+    clock.advance(afterMs);
+    for (let n = 0; n < 3; n++) limiter.take(`other ${n}`, daily);
+    assert.equal(limiter.inspect('key') !== undefined, isKept);
+  }
+});
+
+test('what is inspected survives JSON and a restart: windows, strikes and bans', () => {
+  const { clock, limiter } = start();
+  const plan = createPlan({ name: 'p', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
+  const takes = [0, 0, 1, 1, 1, 500, 60_000, 0, 1, 1];
+  let state: KeyState | undefined;
+  for (const afterMs of takes) {
+    clock.advance(afterMs);
+    const restarted = createMemoryLimiter({ clock });
+    if (state !== undefined) restarted.restore('key', JSON.parse(JSON.stringify(state)));
+    assert.deepEqual(restarted.take('key', plan), limiter.take('key', plan));
+    state = restarted.inspect('key');
+    assert.deepEqual(state, limiter.inspect('key'));
+  }
+  assert.equal(limiter.inspect('key')?.conduct?.level, 1, 'it was banned on the way');
+});
+
+test('what was inspected does not change with what happens later', () => {
+  const { limiter } = start();
+  limiter.take('key', daily);
+  const state = limiter.inspect('key');
+  const printed = JSON.stringify(state);
+  limiter.take('key', daily);
+  limiter.ban('key', 1);
+  assert.equal(JSON.stringify(state), printed);
+});

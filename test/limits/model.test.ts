@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Clock, createMemoryLimiter, type Decision, type Plan } from 'store-orders/limiter';
+import { addressPlan, anyMs, forwardMs, keyPlan } from './arbitraries.js';
+import { type Answer, createModel } from './model.js';
+
+type Command =
+  | {
+      readonly do: 'take' | 'peek';
+      readonly key: number;
+      readonly plan: number;
+      readonly cost: number;
+      readonly of: Share;
+    }
+  | { readonly do: 'refund'; readonly back: number }
+  | { readonly do: 'wait'; readonly shortMs: number }
+  | { readonly do: 'advance'; readonly ms: number }
+  | { readonly do: 'wallClock'; readonly offsetMs: number }
+  | { readonly do: 'ban'; readonly key: number; readonly ms: number }
+  | { readonly do: 'unban' | 'reset' | 'restore'; readonly key: number };
+
+/** A cost is counted up from none or down from the most that the plan can ever grant. */
+type Share = 'little' | 'most';
+
+const KEYS = ['first', 'second', 'third', 'fourth', 'fifth'];
+
+function commands(keys: number, ms: fc.Arbitrary<number>): fc.Arbitrary<Command[]> {
+  const key = fc.nat({ max: keys - 1 });
+  const request = {
+    key,
+    plan: fc.nat({ max: 2 }),
+    cost: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat({ max: 6 }) }),
+    of: fc.oneof(
+      { weight: 6, arbitrary: fc.constant('little' as const) },
+      { weight: 1, arbitrary: fc.constant('most' as const) },
+    ),
+  };
+  const command: fc.Arbitrary<Command> = fc.oneof(
+    { weight: 24, arbitrary: fc.record({ do: fc.constant('take' as const), ...request }) },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('peek' as const), ...request }) },
+    { weight: 12, arbitrary: fc.record({ do: fc.constant('advance' as const), ms }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('wait' as const), shortMs: fc.nat({ max: 1 }) }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('refund' as const), back: fc.nat({ max: 5 }) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ do: fc.constant('wallClock' as const), offsetMs: fc.integer({ min: -30, max: 30 }) }),
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('ban' as const), key, ms: fc.integer({ min: 1, max: 30 }) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('unban', 'reset', 'restore'), key }) },
+  );
+  return fc.array(command, { maxLength: 400, size: 'max' });
+}
+
+/** Does all commands to the limiter and to the model; every two answers are equal. Returns how many commands it did. */
+function play(plans: readonly Plan[], script: readonly Command[]): number {
+  const now = { nowMs: 1_000_000_007, utcOffsetMs: 0 };
+  const clock: Clock = { nowMs: () => now.nowMs, utcOffsetMs: () => now.utcOffsetMs };
+  const limiter = createMemoryLimiter({ clock });
+  const model = createModel();
+  const taken: { decision: Decision; answer: Answer }[] = [];
+  let retryAfterMs = 0;
+
+  for (const command of script) {
+    const key = KEYS['key' in command ? command.key : 0] ?? '';
+    switch (command.do) {
+      case 'take':
+      case 'peek': {
+        const plan = plans[command.plan];
+        assert.ok(plan);
+        const most = Math.min(...plan.policies.map((policy) => policy.quota));
+        const cost = command.of === 'most' ? Math.max(0, most - command.cost) : Math.min(most, command.cost);
+        const decision = limiter[command.do](key, plan, cost);
+        const answer = model[command.do](key, plan, cost, { ...now });
+        assert.deepEqual(announced(decision), answer);
+        if (command.do === 'take') taken.push({ decision, answer });
+        retryAfterMs = decision.retryAfterMs;
+        break;
+      }
+      case 'refund': {
+        const [refunded] = taken.splice(-1 - command.back, 1);
+        if (refunded === undefined) break;
+        limiter.refund(refunded.decision);
+        model.refund(refunded.answer, now.nowMs);
+        break;
+      }
+      case 'wait':
+        now.nowMs += Math.max(0, retryAfterMs - command.shortMs);
+        break;
+      case 'advance':
+        now.nowMs += command.ms;
+        break;
+      case 'wallClock':
+        now.utcOffsetMs = command.offsetMs;
+        break;
+      case 'ban':
+        limiter.ban(key, command.ms);
+        model.ban(key, command.ms, now.nowMs);
+        break;
+      case 'restore': {
+        const state = limiter.inspect(key);
+        limiter.reset(key);
+        if (state !== undefined) limiter.restore(key, JSON.parse(JSON.stringify(state)));
+        break;
+      }
+      default:
+        limiter[command.do](key);
+        model[command.do](key);
+    }
+  }
+  return script.length;
+}
+
+function announced(decision: Decision): Answer {
+  const { key, plan, cost, allowed, verdict, retryAfterMs, windows, inForce } = decision;
+  const [first, ...others] = windows.map(({ policy, remaining, resetAtMs }) => {
+    return { name: policy.name, remaining, resetAtMs };
+  });
+  assert.ok(first);
+  const announcedWindows = [first, ...others];
+  const inForceWindow = announcedWindows[windows.indexOf(inForce)];
+  assert.ok(inForceWindow, 'inForce is one of the windows');
+  return { key, plan, cost, allowed, verdict, retryAfterMs, windows: announcedWindows, inForce: inForceWindow };
+}
+
+test('the limiter decides as the model does, whichever way the clock steps', () => {
+  let commandsDone = 0;
+  // One key and one address: what the clock's step back would revive, the arrival of another key may have swept.
+  const plans = fc.tuple(keyPlan, keyPlan, addressPlan);
+  fc.assert(
+    fc.property(plans, commands(1, anyMs), (ofEither, script) => {
+      commandsDone += play(ofEither, script);
+    }),
+    { numRuns: 1_000 },
+  );
+  assert.ok(commandsDone > 120_000, `only ${commandsDone} commands`);
+});
+
+test('the limiter decides for several keys as the model does: to sweep loses nothing', () => {
+  let commandsDone = 0;
+  const plans = fc.tuple(keyPlan, keyPlan, keyPlan);
+  fc.assert(
+    fc.property(plans, commands(KEYS.length, forwardMs), (ofKeys, script) => {
+      commandsDone += play(ofKeys, script);
+    }),
+    { numRuns: 500 },
+  );
+  assert.ok(commandsDone > 60_000, `only ${commandsDone} commands`);
+});

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMemoryLimiter, createPlan, PLANS, perDay, perMinute } from 'store-orders/limiter';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+test('the fixed plans are those of the specification, part 8', () => {
+  for (const [name, quotaPerMinute, quotaPerDay] of [
+    ['free', 60, 1_000],
+    ['pro', 300, 10_000],
+    ['business', 1_000, 100_000],
+  ] as const) {
+    const plan = PLANS[name];
+    assert.equal(plan.name, name);
+    assert.deepEqual(
+      plan.policies.map((policy) => [policy.name, policy.quota, policy.windowMs, policy.refill, policy.align]),
+      [
+        ['minute', quotaPerMinute, MINUTE_MS, 'interval', 'first'],
+        ['day', quotaPerDay, DAY_MS, 'interval', 'first'],
+      ],
+    );
+    assert.equal(plan.enforce, true);
+    assert.equal(plan.partition, 'key');
+  }
+  assert.deepEqual(Object.keys(PLANS), ['free', 'pro', 'business']);
+});
+
+test('a key is banned by default for 20 strikes within a minute: 1 minute, then 4 times longer each, 1 hour at most', () => {
+  assert.deepEqual(PLANS.free.ban, {
+    after: 20,
+    withinMs: MINUTE_MS,
+    graceMs: 2_000,
+    baseMs: MINUTE_MS,
+    factor: 4,
+    maxMs: 3_600_000,
+    forgetMs: DAY_MS,
+  });
+});
+
+test('each part of the ban policy has a default of its own', () => {
+  const { ban } = createPlan({ name: 'mild', policies: [perDay(5)], ban: { after: 50 } });
+  assert.ok(ban);
+  assert.deepEqual(ban, { ...PLANS.free.ban, after: 50 });
+  assert.equal(createPlan({ name: 'none', policies: [perDay(5)], ban: false }).ban, false);
+});
+
+test('an address plan has no bans', () => {
+  const plan = createPlan({ name: 'strangers', policies: [perMinute(600)], partition: 'address' });
+  assert.equal(plan.ban, false);
+});
+
+test('a plan keeps nothing of the options it was made of, and cannot be changed', () => {
+  const minute = { ...perMinute(60) };
+  const policies = [minute];
+  const ban = { after: 3 };
+  const plan = createPlan({ name: 'agreed', policies, ban });
+  minute.quota = 1;
+  policies.push(perDay(1));
+  ban.after = 1;
+  assert.deepEqual(
+    plan.policies.map(({ quota }) => quota),
+    [60],
+  );
+  assert.ok(plan.ban);
+  assert.equal(plan.ban.after, 3);
+  for (const part of [plan, plan.policies, plan.policies[0], plan.ban, PLANS]) assert.ok(Object.isFrozen(part));
+});
+
+/** One row: the option at fault as the message names it, the kind of error, and the options in JSON. */
+const bad: readonly (readonly [named: string, kind: typeof TypeError, options: string])[] = [
+  ['plan.name', TypeError, '{ "policies": [{ "name": "day", "quota": 1, "windowMs": 1 }] }'],
+  ['plan.name', TypeError, '{ "name": "", "policies": [{ "name": "day", "quota": 1, "windowMs": 1 }] }'],
+  ['plan p: policies', TypeError, '{ "name": "p" }'],
+  ['plan p: policies', TypeError, '{ "name": "p", "policies": [] }'],
+  ['plan p: policies', TypeError, '{ "name": "p", "policies": { "length": 1 } }'],
+  ['plan p: policies[0]', TypeError, '{ "name": "p", "policies": [null] }'],
+  ['plan p: policies[0]', TypeError, '{ "name": "p", "policies": [60] }'],
+  ...row('policies[0].name', TypeError, 'policy', ['{ "name": "" }', '{ "name": 1 }', '{ "name": "a b" }']),
+  ...row('policies[0].name', TypeError, 'policy', ['{ "name": "1st" }', '{ "name": "a\\"" }', '{ "name": "añb" }']),
+  ...row('policies[0].quota', TypeError, 'policy', ['{ "quota": "60" }', '{ "quota": null }']),
+  ...row('policies[0].quota', RangeError, 'policy', ['{ "quota": 0 }', '{ "quota": 1.5 }', '{ "quota": 1e15 }']),
+  ...row('policies[0].windowMs', TypeError, 'policy', ['{ "windowMs": "60" }', '{ "windowMs": null }']),
+  ...row('policies[0].windowMs', RangeError, 'policy', ['{ "windowMs": 0 }', '{ "windowMs": 0.5 }']),
+  ...row('policies[0].windowMs', RangeError, 'policy', ['{ "windowMs": -1 }', '{ "windowMs": 1e15 }']),
+  ...row('policies[0].refill', TypeError, 'policy', ['{ "refill": "greedy" }', '{ "refill": null }']),
+  ...row('policies[0].align', TypeError, 'policy', ['{ "align": "local" }', '{ "align": true }']),
+  ...row('policies[0].align', TypeError, 'policy', ['{ "align": "utc", "refill": "continuous" }']),
+  ...row('policies[0]', RangeError, 'policy', ['{ "quota": 9007200, "windowMs": 1e9, "refill": "continuous" }']),
+  ...row('ban', TypeError, 'plan', ['{ "ban": true }', '{ "ban": null }', '{ "ban": 20 }', '{ "ban": "strict" }']),
+  ...row('ban', TypeError, 'plan', ['{ "partition": "address", "ban": {} }']),
+  ...row('ban.after', RangeError, 'plan', ['{ "ban": { "after": 0 } }']),
+  ...row('ban.after', TypeError, 'plan', ['{ "ban": { "after": "20" } }']),
+  ...row('ban.withinMs', RangeError, 'plan', ['{ "ban": { "withinMs": 0 } }']),
+  ...row('ban.graceMs', RangeError, 'plan', ['{ "ban": { "graceMs": -1 } }']),
+  ...row('ban.baseMs', RangeError, 'plan', ['{ "ban": { "baseMs": 0 } }']),
+  ...row('ban.factor', RangeError, 'plan', ['{ "ban": { "factor": 0 } }', '{ "ban": { "factor": 1.5 } }']),
+  ...row('ban.maxMs', RangeError, 'plan', ['{ "ban": { "baseMs": 9, "maxMs": 8 } }']),
+  ...row('ban.forgetMs', RangeError, 'plan', ['{ "ban": { "forgetMs": -1 } }']),
+  ...row('enforce', TypeError, 'plan', ['{ "enforce": "no" }', '{ "enforce": null }']),
+  ...row('partition', TypeError, 'plan', ['{ "partition": "ip" }', '{ "partition": null }']),
+];
+
+/** Rows of plans that are good but for one part. */
+function row(option: string, kind: typeof TypeError, of: 'plan' | 'policy', parts: readonly string[]) {
+  return parts.map((part) => {
+    const policy = { name: 'day', quota: 1, windowMs: 1, ...(of === 'policy' ? JSON.parse(part) : {}) };
+    const options = { name: 'p', policies: [policy], ...(of === 'plan' ? JSON.parse(part) : {}) };
+    return [`plan p: ${option}`, kind, JSON.stringify(options)] as const;
+  });
+}
+
+for (const [named, kind, options] of bad) {
+  test(`${options} throws a ${kind.name} that names ${named}`, () => {
+    assert.throws(
+      () => createPlan(JSON.parse(options)),
+      (error) => {
+        assert.ok(error instanceof kind);
+        assert.ok(error.message.startsWith(`${named}: `), error.message);
+        return true;
+      },
+    );
+  });
+}
+
+test('two policies of one plan cannot have the same name', () => {
+  assert.throws(() => createPlan({ name: 'p', policies: [perDay(1), perDay(2)] }), {
+    name: 'RangeError',
+    message: 'plan p: policies: two have the same name',
+  });
+});
+
+test('the largest numbers that a plan takes are taken', () => {
+  const exact = { name: 'most', quota: 9_007_199, windowMs: 1_000_000_000, refill: 'continuous' } as const;
+  const printed = { name: 'printed', quota: 999_999_999_999_999, windowMs: 999_999_999_999_999 };
+  createPlan({ name: 'p', policies: [exact, printed], ban: { baseMs: 7, maxMs: 7, graceMs: 0, forgetMs: 0 } });
+});
+
+test('a cost that could never pass throws a RangeError, and so does one that is no whole number', () => {
+  const limiter = createMemoryLimiter();
+  const plan = createPlan({ name: 'p', policies: [perMinute(5), perDay(3)] });
+  for (const request of ['take', 'peek'] as const) {
+    assert.equal(limiter[request]('key', plan, 0).verdict, 'within_quota');
+    for (const cost of [4, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      assert.throws(() => limiter[request]('key', plan, cost), { name: 'RangeError', message: /^cost: / });
+    }
+  }
+  assert.equal(limiter.take('key', plan, 3).inForce.remaining, 0, 'what threw took nothing');
+});
+
+test('an option that the memory limiter cannot use throws a RangeError that names it', () => {
+  for (const maxAddresses of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    assert.throws(() => createMemoryLimiter({ maxAddresses }), { name: 'RangeError', message: /^maxAddresses: / });
+  }
+  for (const ms of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
+    assert.throws(() => createMemoryLimiter().ban('key', ms), { name: 'RangeError', message: /^ms: / });
+  }
+});

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  createMemoryLimiter,
+  createPlan,
+  type Decision,
+  type MemoryLimiter,
+  PLANS,
+  type Plan,
+  perDay,
+} from 'store-orders/limiter';
+import { createManualClock, type ManualClock } from 'store-orders/testing';
+import { anyBan, anyMs, anyPolicies, forwardMs, intervalPolicy, keyPlan, policies } from './arbitraries.js';
+
+const DAY_MS = 86_400_000;
+
+interface Request {
+  readonly afterMs: number;
+  readonly cost: number;
+}
+
+/** Requests with pauses, all of cost 1 unless a larger one could pass too. */
+function requests(ms: fc.Arbitrary<number>, maxCost = 6): fc.Arbitrary<Request[]> {
+  return fc.array(fc.record({ afterMs: ms, cost: fc.integer({ min: 1, max: maxCost }) }), {
+    maxLength: 60,
+    size: 'max',
+  });
+}
+
+/** Takes a history's tokens and calls `look` after each request. */
+function live(plan: Plan, history: readonly Request[], look: (now: Now) => void): void {
+  const clock = createManualClock();
+  const limiter = createMemoryLimiter({ clock });
+  const mostAtOnce = Math.min(...plan.policies.map((policy) => policy.quota));
+  for (const { afterMs, cost } of history) {
+    clock.advance(afterMs);
+    const costThatFits = Math.min(cost, mostAtOnce);
+    const before = limiter.inspect('key');
+    look({ clock, limiter, before, cost: costThatFits, decision: limiter.take('key', plan, costThatFits) });
+  }
+}
+
+interface Now {
+  readonly clock: ManualClock;
+  readonly limiter: MemoryLimiter;
+  readonly before: ReturnType<MemoryLimiter['inspect']>;
+  readonly cost: number;
+  readonly decision: Decision;
+}
+
+/** The same key in a limiter of its own, to try what would happen. */
+function fork(limiter: MemoryLimiter, clock: ManualClock): MemoryLimiter {
+  const other = createMemoryLimiter({ clock });
+  const state = limiter.inspect('key');
+  if (state !== undefined) other.restore('key', state);
+  return other;
+}
+
+/** What the client reads in `Retry-After`. */
+function retryAfterSeconds({ retryAfterMs }: Decision): number {
+  return Math.max(1, Math.ceil(retryAfterMs / 1_000));
+}
+
+/** Windows of some seconds, so that rounding to whole ones shows. */
+const policiesOfSeconds = policies(
+  fc.record({
+    name: fc.constantFrom('a', 'b'),
+    quota: fc.integer({ min: 1, max: 5 }),
+    windowMs: fc.integer({ min: 1, max: 9_000 }),
+    refill: fc.constantFrom('interval', 'continuous'),
+  }),
+);
+
+const enforced = anyPolicies.map((options) => createPlan({ name: 'enforced', policies: options, ban: false }));
+
+test('"Remaining: R" means that exactly R more requests pass', () => {
+  const check = fc.property(enforced, requests(anyMs, 1), (plan, history) => {
+    live(plan, history, ({ clock, limiter, decision }) => {
+      const { remaining } = decision.inForce;
+      if (remaining > 1_000) return;
+      const other = fork(limiter, clock);
+      for (let n = 0; n < remaining; n++) assert.equal(other.take('key', plan).verdict, 'within_quota');
+      assert.equal(other.take('key', plan).verdict, 'over_quota');
+    });
+  });
+  fc.assert(check, { numRuns: 1_000 });
+});
+
+test('after a refusal every earlier instant is refused, and a client that waits exactly that long passes', () => {
+  const check = fc.property(keyPlan, requests(anyMs), fc.nat(), (plan, history, some) => {
+    live(plan, history, ({ clock, limiter, cost, decision }) => {
+      const { verdict, retryAfterMs } = decision;
+      if (verdict === 'within_quota') {
+        assert.equal(retryAfterMs, 0);
+        return;
+      }
+      assert.ok(retryAfterMs > 0);
+      for (const earlierMs of [0, 1, some % retryAfterMs, retryAfterMs - 1]) {
+        if (earlierMs >= retryAfterMs) continue;
+        clock.advance(earlierMs);
+        assert.notEqual(limiter.peek('key', plan, cost).verdict, 'within_quota');
+        clock.advance(-earlierMs);
+      }
+      clock.advance(retryAfterMs);
+      assert.equal(limiter.peek('key', plan, cost).verdict, 'within_quota');
+      clock.advance(-retryAfterMs);
+    });
+  });
+  fc.assert(check, { numRuns: 1_000 });
+});
+
+test('in whole seconds Retry-After suffices too, and one second less never does', () => {
+  const plans = fc
+    .record({ policies: policiesOfSeconds, ban: anyBan })
+    .map((options) => createPlan({ name: 'seconds', ...options }));
+  const check = fc.property(plans, requests(fc.nat({ max: 700 })), (plan, history) => {
+    live(plan, history, ({ clock, limiter, cost, decision }) => {
+      if (decision.allowed) return;
+      const seconds = retryAfterSeconds(decision);
+      clock.advance(seconds * 1_000);
+      assert.ok(limiter.peek('key', plan, cost).allowed);
+      clock.advance(-1_000);
+      assert.ok(!limiter.peek('key', plan, cost).allowed);
+      clock.advance((1 - seconds) * 1_000);
+    });
+  });
+  fc.assert(check, { numRuns: 1_000 });
+});
+
+test('a reset is the same instant for the whole of a window', () => {
+  const interval = policies(intervalPolicy).map((options) => createPlan({ name: 'p', policies: options, ban: false }));
+  const check = fc.property(interval, requests(forwardMs), (plan, history) => {
+    const announced = new Map<string, number>();
+    live(plan, history, ({ decision: { windows, nowMs } }) => {
+      for (const { policy, resetAtMs, remaining } of windows) {
+        assert.ok(resetAtMs > nowMs && resetAtMs <= nowMs + policy.windowMs);
+        const before = announced.get(policy.name);
+        if (before !== undefined && before > nowMs) assert.equal(resetAtMs, before);
+        // A full bucket has no window yet; the next request begins one.
+        if (remaining < policy.quota) announced.set(policy.name, resetAtMs);
+      }
+    });
+  });
+  fc.assert(check, { numRuns: 1_000 });
+});
+
+test('a refused request changes no window', () => {
+  const check = fc.property(keyPlan, requests(forwardMs), (plan, history) => {
+    live(plan, history, ({ limiter, before, decision: { verdict, nowMs } }) => {
+      if (verdict === 'within_quota') return;
+      // What is over is no record any more; it may be dropped at any time.
+      const open = (before?.buckets ?? []).filter(({ refill, atMs, windowMs }) => {
+        return refill === 'interval' ? atMs > nowMs : atMs + windowMs > nowMs;
+      });
+      assert.deepEqual(limiter.inspect('key')?.buckets ?? [], open);
+    });
+  });
+  fc.assert(check, { numRuns: 1_000 });
+});
+
+test('no span of one window from its first token admits more than the quota', () => {
+  const interval = policies(intervalPolicy).map((options) => createPlan({ name: 'p', policies: options, ban: false }));
+  const check = fc.property(interval, requests(forwardMs), (plan, history) => {
+    const admitted: { atMs: number; cost: number }[] = [];
+    const begins = new Map(plan.policies.map((policy) => [policy.name, 0]));
+    live(plan, history, ({ decision: { verdict, nowMs, windows }, cost }) => {
+      if (verdict !== 'within_quota') return;
+      admitted.push({ atMs: nowMs, cost });
+      for (const { policy, resetAtMs } of windows) {
+        const { name, quota, windowMs, align } = policy;
+        const beganMs = begins.get(name) ?? 0;
+        // An aligned window is no longer than one that is not, and as a calendar has it.
+        const beginMs = align === 'utc' ? resetAtMs - windowMs : nowMs >= beganMs + windowMs ? nowMs : beganMs;
+        begins.set(name, beginMs);
+        const inWindow = admitted.filter(({ atMs }) => atMs >= beginMs && atMs < beginMs + windowMs);
+        assert.ok(inWindow.reduce((sum, taken) => sum + taken.cost, 0) <= quota);
+        assert.equal(resetAtMs, beginMs + windowMs);
+      }
+    });
+  });
+  fc.assert(check, { numRuns: 1_000 });
+});
+
+test('a client that obeys Retry-After is never banned, not even with many requests at a time', () => {
+  const strictest = policiesOfSeconds.map((options) =>
+    createPlan({ name: 'strictest', policies: options, ban: { after: 1, graceMs: 2_000 } }),
+  );
+  const bursts = fc.array(
+    fc.record({
+      pauseMs: forwardMs,
+      size: fc.integer({ min: 1, max: 12 }),
+      onTheWireMs: fc.constantFrom(0, 1, 1_000, 1_999, 2_000),
+    }),
+    { maxLength: 60, size: 'max' },
+  );
+  const check = fc.property(strictest, bursts, (plan, client) => {
+    const clock = createManualClock();
+    const limiter = createMemoryLimiter({ clock });
+    let retryAtMs = 0;
+    for (const { pauseMs, size, onTheWireMs } of client) {
+      clock.advance(Math.max(pauseMs, retryAtMs - clock.nowMs()));
+      // The last of the burst arrives later than the rest; the client hears of the first refusal later still.
+      for (let n = 0; n < size; n++) {
+        if (n === size - 1) clock.advance(onTheWireMs);
+        const decision = limiter.take('key', plan);
+        assert.notEqual(decision.verdict, 'banned');
+        if (!decision.allowed) retryAtMs = Math.max(retryAtMs, clock.nowMs() + retryAfterSeconds(decision) * 1_000);
+      }
+    }
+  });
+  fc.assert(check, { numRuns: 1_000 });
+});
+
+test('a default client that retries a day-limit 429 six times in 150 s is not banned', () => {
+  const clock = createManualClock();
+  const limiter = createMemoryLimiter({ clock });
+  for (let n = 0; n < 1_000; n++) {
+    if (n % 60 === 0) clock.advance(60_000);
+    assert.ok(limiter.take('key', PLANS.free).allowed);
+  }
+  const verdicts = Array.from({ length: 7 }, () => {
+    const { verdict, inForce } = limiter.take('key', PLANS.free);
+    clock.advance(25_000);
+    return `${verdict} ${inForce.policy.name}`;
+  });
+  assert.deepEqual(verdicts, Array(7).fill('over_quota day'));
+});
+
+test('a clock that steps back makes nobody wait longer than one window, or than the ban lasts', () => {
+  const leaps = fc.oneof(forwardMs, fc.integer({ min: -1_000_000_000, max: -1 }));
+  const check = fc.property(keyPlan, requests(leaps), (plan, history) => {
+    live(plan, history, ({ clock, limiter, cost, decision }) => {
+      const { verdict, retryAfterMs, windows, nowMs } = decision;
+      for (const { policy, resetAtMs } of windows) assert.ok(resetAtMs <= nowMs + policy.windowMs);
+      if (verdict === 'within_quota') return;
+      const longestMs = Math.max(...plan.policies.map((policy) => policy.windowMs));
+      const banMs = verdict === 'banned' && plan.ban !== false ? plan.ban.maxMs : 0;
+      assert.ok(retryAfterMs <= Math.max(longestMs, banMs));
+      clock.advance(retryAfterMs);
+      assert.equal(limiter.peek('key', plan, cost).verdict, 'within_quota');
+      clock.advance(-retryAfterMs);
+    });
+  });
+  fc.assert(check, { numRuns: 1_000 });
+});
+
+test('a bucket that trickles admits 1,999 on the first day of 1,000 a day, and one that does not 1,000', () => {
+  for (const [refill, admitted] of [
+    ['interval', 1_000],
+    ['continuous', 1_999],
+  ] as const) {
+    const clock = createManualClock();
+    const limiter = createMemoryLimiter({ clock });
+    const plan = createPlan({ name: refill, policies: [{ ...perDay(1_000), refill }], ban: false });
+    let passed = 0;
+    for (let ms = 0; ms < DAY_MS; ms += 43_200) {
+      while (limiter.peek('key', plan).allowed) {
+        limiter.take('key', plan);
+        passed++;
+      }
+      clock.advance(43_200);
+    }
+    assert.equal(passed, admitted);
+  }
+});

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseOrderId } from 'store-orders';
+import { int64, TELLING_IDS } from './order-arbitrary.js';
+
+test('the canonical decimal form of every int64 names exactly that order', () => {
+  for (const id of TELLING_IDS) assert.equal(parseOrderId(String(id)), id);
+  fc.assert(fc.property(int64, (id) => parseOrderId(String(id)) === id));
+});
+
+const NO_ORDER_ID = {
+  'a text that is no number': ['abc', '', '-', 'NaN', 'Infinity', 'null'],
+  'an integer not in canonical form': [
+    '01',
+    '-01',
+    '00',
+    '+1',
+    '-0',
+    '1e0',
+    '1E0',
+    '0x1',
+    '0b1',
+    '1.0',
+    '1.',
+    '.1',
+    '1_000',
+    '1,000',
+    '1n',
+  ],
+  'a percent-encoded integer': ['%31', '%201', '1%20'],
+  'an integer with white space about it': [
+    ' ',
+    ' 1',
+    '1 ',
+    '1\n',
+    '\n1',
+    '1\r\n',
+    '\t1',
+    '1\u00a0',
+    '\ufeff1',
+    '1\u0000',
+    '1\n2',
+  ],
+  'an integer in digits or signs beyond ASCII': ['١', '１', '𝟏', '1²', '−1'],
+  'an integer beyond int64': ['9223372036854775808', '-9223372036854775809', '18446744073709551617', '9'.repeat(1000)],
+};
+
+for (const [what, texts] of Object.entries(NO_ORDER_ID)) {
+  test(`${what} names no order`, () => {
+    for (const text of texts) assert.equal(parseOrderId(text), undefined, JSON.stringify(text));
+  });
+}
+
+test('exactly one text names each order: whatever is read prints as what was written', () => {
+  const almostNumber = fc.string({ unit: fc.constantFrom(...'0123456789-+.eExX_ \n%n'), maxLength: 21 });
+  fc.assert(
+    fc.property(fc.oneof(almostNumber, fc.string({ unit: 'binary' })), (text) => {
+      const id = parseOrderId(text);
+      return id === undefined || (String(id) === text && BigInt.asIntN(64, id) === id);
+    }),
+    { numRuns: 1_000 },
+  );
+});

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Order, parseJson, parseOrderRecord, printOrder, printOrders } from 'store-orders';
+import { orderRecords } from './order-arbitrary.js';
+
+/** What JSON.parse reads from its own print, as parseJson reads it: integers as bigint, objects without a prototype. */
+function exact(value: unknown): unknown {
+  if (typeof value === 'number') return /^-?[0-9]+$/.test(String(value)) ? BigInt(String(value)) : value;
+  if (Array.isArray(value)) return value.map(exact);
+  if (typeof value !== 'object' || value === null) return value;
+  const object: Record<string, unknown> = Object.create(null);
+  for (const [name, member] of Object.entries(value)) object[name] = exact(member);
+  return object;
+}
+
+test('orders printed and read again are the same orders, int64 to the last digit', () => {
+  fc.assert(
+    fc.property(orderRecords, (records) => {
+      const orders = records.map(({ status: _, ...order }): Order => order);
+      const read = parseJson(printOrders(orders));
+      assert.ok(Array.isArray(read));
+      const expected = orders.map((order) => ({ ok: true, record: { ...order, status: 'pending' } }));
+      assert.deepEqual(read.map(parseOrderRecord), expected);
+    }),
+  );
+});
+
+test('an order is printed in the fields and the sequence of the specification', () => {
+  const complete = { complete: false, shipDate: '2026-01-31T12:00:00Z', quantity: 0, petId: -1n, id: 2n ** 63n - 1n };
+  assert.equal(
+    printOrder(complete),
+    '{"id":9223372036854775807,"petId":-1,"quantity":0,"shipDate":"2026-01-31T12:00:00Z","complete":false}',
+  );
+  assert.equal(printOrders([{ id: 1n }, { id: 2n, complete: true }]), '[{"id":1},{"id":2,"complete":true}]');
+  assert.equal(printOrders([]), '[]');
+});
+
+test("a field that is null in a host's row is printed as absent, never as null", () => {
+  const row: Omit<Order, 'id'> = JSON.parse('{"petId":null,"quantity":null,"shipDate":null,"complete":null}');
+  assert.equal(printOrder({ ...row, id: 1n }), '{"id":1}');
+});
+
+test('text is printed as ASCII escapes, lone surrogates too, so that characters are bytes', () => {
+  assert.equal(
+    printOrder({ id: 1n, shipDate: '\ud800 é \u007f " \\ \n 😀' }),
+    String.raw`{"id":1,"shipDate":"\ud800 \u00e9 \u007f \" \\ \n \ud83d\ude00"}`,
+  );
+  const anyUnits = fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units));
+  fc.assert(
+    fc.property(anyUnits, (shipDate) => {
+      const text = printOrder({ id: 1n, shipDate });
+      assert.match(text, /^[\x20-\x7e]*$/);
+      assert.equal(JSON.parse(text).shipDate, shipDate);
+    }),
+  );
+});
+
+test('every JSON value is read as JSON.parse reads it, integers exact', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(0, 2, '\t', '\r\n '), (value, indent) => {
+      const text = JSON.stringify(value, null, indent);
+      assert.deepEqual(parseJson(text), exact(JSON.parse(text)));
+    }),
+    { numRuns: 300 },
+  );
+  assert.equal(parseJson(' 9007199254740993 '), 9007199254740993n);
+  assert.deepEqual(parseJson('[-0, -12, 1.0, 1e3, 5E-1]'), [0n, -12n, 1, 1000, 0.5]);
+  assert.equal(parseJson(String.raw`"\u00e9\ud83d\ude00\"\\\/\b"`), 'é😀"\\/\b');
+});
+
+test('what JSON.parse refuses is refused, and nothing else but names that come twice', () => {
+  const broken = fc
+    .tuple(fc.json(), fc.nat(), fc.nat({ max: 1 }), fc.constantFrom(...'{}[]",:\\ 0-+.eEtn\n\u0001', '\u00a0', ''))
+    .map(([text, at, removed, added]) => {
+      const start = at % (text.length + 1);
+      return text.slice(0, start) + added + text.slice(start + removed);
+    });
+  fc.assert(
+    fc.property(broken, (text) => {
+      const [ours, theirs] = [failure(() => parseJson(text)), failure(() => JSON.parse(text))];
+      if (ours instanceof SyntaxError && / comes twice, /.test(ours.message)) return true;
+      return ours instanceof SyntaxError === theirs instanceof SyntaxError;
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+function failure(work: () => unknown): unknown {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+const REFUSED: readonly (readonly [text: string, message: string])[] = [
+  ['', 'expected a value, line 1 column 1'],
+  ['\ufeff1', 'expected a value, line 1 column 1'],
+  ['01', 'unexpected text after the end, line 1 column 2'],
+  ['1 2', 'unexpected text after the end, line 1 column 3'],
+  ['[1,]', 'expected a value, line 1 column 4'],
+  ['[1 2]', 'expected ], line 1 column 4'],
+  ['[NaN]', 'expected a value, line 1 column 2'],
+  ['{"a" 1}', 'expected :, line 1 column 6'],
+  ['{"a": 1', 'expected }, line 1 column 8'],
+  ['{a: 1}', 'expected a string, line 1 column 2'],
+  ['[\n  {},\r\n  x]', 'expected a value, line 3 column 3'],
+  ['["a",\n "b\\"]', 'this string has no end, line 2 column 2'],
+  ['["a", "b\n"]', 'this string has a control character or a bad escape, line 1 column 7'],
+  ['["\\x"]', 'this string has a control character or a bad escape, line 1 column 2'],
+];
+
+for (const [text, message] of REFUSED) {
+  test(`a mistake is named with its place: ${JSON.stringify(text)} is refused, ${message}`, () => {
+    assert.throws(() => parseJson(text), { name: 'SyntaxError', message });
+  });
+}
+
+test('an object with the same name twice is refused, names of the prototype are names like any other', () => {
+  assert.throws(() => parseJson('{"id": 1,\n "id": 2}'), {
+    name: 'SyntaxError',
+    message: 'the name "id" comes twice, line 2 column 2',
+  });
+  assert.throws(() => parseJson(String.raw`{"a": 1, "\u0061": 2}`), /the name "a" comes twice/);
+  assert.deepEqual(
+    parseJson('{"__proto__": 1, "toString": [2]}'),
+    exact(JSON.parse('{"__proto__": 1, "toString": [2]}')),
+  );
+  assert.deepEqual(parseJson('[{"a": 1}, {"a": {"a": 2}}]'), exact([{ a: 1 }, { a: { a: 2 } }]));
+});
+
+test('nesting is read to a depth of 100 and refused beyond it, however deep', () => {
+  const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
+  assert.deepEqual(parseJson(nested(100, '[', ']')), exact(JSON.parse(nested(100, '[', ']'))));
+  assert.equal(typeof parseJson(`[${nested(99, '[', ']')}, ${nested(99, '[', ']')}]`), 'object');
+  for (const depth of [101, 1_000_000]) {
+    assert.throws(() => parseJson(nested(depth, '[', ']')), {
+      name: 'SyntaxError',
+      message: /nested more than 100 deep/,
+    });
+    assert.throws(() => parseJson(nested(depth, '{"a":', '}')), {
+      name: 'SyntaxError',
+      message: /nested more than 100 deep/,
+    });
+  }
+});
+
+test('a string of any length is read, escapes and all', () => {
+  const text = JSON.stringify('\\"\n'.repeat(1_500_000));
+  assert.ok(parseJson(text) === JSON.parse(text));
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createMemoryOrderStore, type OrderInput, parseJson, parseOrderRecord } from 'store-orders';
+import { INT64_MAX, INT64_MIN, orderRecord } from './order-arbitrary.js';
+
+const INTEGER = 'must be an integer, and a bigint when beyond 2^53-1';
+const INT64 = 'must fit into int64, -2^63 to 2^63-1';
+const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
+const DATE_TIME = 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z';
+const WORD = 'must be a lower-case word such as pending or shipped';
+
+test('a record that is good is read as it is, its status pending unless said', () => {
+  fc.assert(fc.property(orderRecord, (record) => assert.deepEqual(parseOrderRecord(record), { ok: true, record })));
+  assert.deepEqual(parseOrderRecord({ id: 1n }), { ok: true, record: { id: 1n, status: 'pending' } });
+});
+
+test('ids may be safe numbers, a quantity may be a bigint', () => {
+  const record = { id: 7n, petId: 2n ** 53n - 1n, quantity: 3, status: 'pending' };
+  assert.deepEqual(parseOrderRecord({ id: 7, petId: 2 ** 53 - 1, quantity: 3n }), { ok: true, record });
+});
+
+test('a field that is undefined is absent from the record', () => {
+  const fields = { petId: undefined, quantity: undefined, shipDate: undefined, complete: undefined, status: undefined };
+  assert.deepEqual(parseOrderRecord({ id: 1n, ...fields }), { ok: true, record: { id: 1n, status: 'pending' } });
+});
+
+const WRONG: readonly (readonly [field: string, message: string, ...records: unknown[]])[] = [
+  ['id', 'is missing', {}, [], { petId: 1n }],
+  ['id', INTEGER, ...['1', null, undefined, true, 1.5, Number.NaN, 2 ** 53, -(2 ** 53), {}].map((id) => ({ id }))],
+  ['id', INT64, { id: INT64_MAX + 1n }, { id: INT64_MIN - 1n }, { id: 2n ** 64n + 1n }],
+  ['petId', INTEGER, { id: 1n, petId: '1' }, { id: 1n, petId: null }, { id: 1n, petId: 2 ** 53 }],
+  ['petId', INT64, { id: 1n, petId: INT64_MAX + 1n }],
+  ['quantity', 'must be an integer', { id: 1n, quantity: '1' }, { id: 1n, quantity: null }],
+  [
+    'quantity',
+    SAFE,
+    ...[0.5, Number.POSITIVE_INFINITY, 2 ** 53, 2n ** 53n, 2n ** 64n + 1n].map((quantity) => ({ id: 1n, quantity })),
+  ],
+  ['shipDate', 'must be a string', { id: 1n, shipDate: 0 }, { id: 1n, shipDate: new Date(0) }],
+  ['complete', 'must be true or false', ...[1, 'true', null].map((complete) => ({ id: 1n, complete }))],
+  ['status', 'must be a string', { id: 1n, status: null }, { id: 1n, status: 1 }],
+  [
+    'status',
+    WORD,
+    ...['', 'Shipped', ' pending', 'on hold', 'pending\n', 'x'.repeat(65)].map((status) => ({ id: 1n, status })),
+  ],
+  ['note', 'is not a field of an order', { id: 1n, note: 'x' }],
+  ['constructor', 'is not a field of an order', { id: 1n, constructor: 1 }],
+  ['__proto__', 'is not a field of an order', parseJson('{"id": 1, "__proto__": 2}')],
+];
+
+for (const [field, message, ...records] of WRONG) {
+  test(`a record is refused by name: ${field} ${message}`, () => {
+    for (const record of records) assert.deepEqual(parseOrderRecord(record), { ok: false, field, message });
+  });
+}
+
+test('what is no object is refused as a whole', () => {
+  for (const value of [null, undefined, 1n, 'order', true]) {
+    assert.deepEqual(parseOrderRecord(value), { ok: false, message: 'must be an object' });
+  }
+});
+
+test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {
+  const good = ['2026-01-31T12:00:00Z', '2024-02-29t23:59:60.123456789z', '2000-02-29T00:00:00+23:59'];
+  for (const month of ['01', '03', '05', '07', '08', '10', '12']) good.push(`2026-${month}-31T00:00:00-00:00`);
+  for (const month of ['04', '06', '09', '11']) good.push(`2026-${month}-30T00:00:00Z`);
+  for (const shipDate of good) {
+    assert.deepEqual(parseOrderRecord({ id: 1n, shipDate }), {
+      ok: true,
+      record: { id: 1n, shipDate, status: 'pending' },
+    });
+  }
+});
+
+test('a shipDate that is no date-time, or a day or time that does not exist, is refused', () => {
+  const days = [
+    '2026-02-30',
+    '2026-02-29',
+    '1900-02-29',
+    '2100-02-29',
+    '2026-00-01',
+    '2026-13-01',
+    '2026-01-00',
+    '2026-01-32',
+  ];
+  const shortMonths = ['04', '06', '09', '11'].map((month) => `2026-${month}-31`);
+  const times = [
+    '24:00:00Z',
+    '12:60:00Z',
+    '12:00:61Z',
+    '12:00:00',
+    '12:00Z',
+    '12:00:00.Z',
+    '12:00:00+24:00',
+    '12:00:00+00:60',
+  ];
+  const bad = [
+    ...[...days, ...shortMonths].map((day) => `${day}T12:00:00Z`),
+    ...[...times, '12:00:00+0100', '12:00:00Z\n', '12:00:00Zx'].map((time) => `2026-01-31T${time}`),
+    ...['', '2026-01-31', '2026-01-31 12:00:00Z', '26-01-31T12:00:00Z', '+002026-01-31T12:00:00Z', 'tomorrow'],
+  ];
+  for (const shipDate of bad) {
+    assert.deepEqual(
+      parseOrderRecord({ id: 1n, shipDate }),
+      { ok: false, field: 'shipDate', message: DATE_TIME },
+      shipDate,
+    );
+  }
+});
+
+test('a host that hands over a bad order of its own is told which order and field', () => {
+  const noOrder: OrderInput = JSON.parse('null');
+  assert.throws(() => createMemoryOrderStore([{ id: 5n, quantity: 0.5 }]), {
+    name: 'TypeError',
+    message: `order 5: quantity ${SAFE}`,
+  });
+  assert.throws(() => createMemoryOrderStore([noOrder]), {
+    name: 'TypeError',
+    message: 'order undefined: the record must be an object',
+  });
+});

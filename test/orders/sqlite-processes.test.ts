@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import type { Report } from './cancelling-process.js';
+import { sqliteDrivers } from './sqlite-drivers.js';
+import { temporaryFile } from './temporary-file.js';
+
+for (const { name } of sqliteDrivers) {
+  test(`two processes that open, fill and cancel the same new SQLite file at once share it under ${name}`, async (t) => {
+    const start = () => fork(new URL('./cancelling-process.ts', import.meta.url), [name]);
+    const [one, two] = [start(), start()];
+    t.after(() => [one.kill(), two.kill()]);
+    await Promise.all([message(one), message(two)]);
+    for (let round = 0; round < 10; round++) {
+      const file = temporaryFile();
+      const reports = Promise.all([message(one), message(two)]);
+      one.send(file);
+      two.send(file);
+      const [first, second] = await reports;
+      assert.deepEqual([first.put, second.put].sort(), ['exists', 'stored']);
+      const cancelled = [...first.cancelled, ...second.cancelled];
+      assert.equal(cancelled.length, 200, 'every order is cancelled once');
+      assert.equal(new Set(cancelled).size, 200, 'and by one process only');
+    }
+  });
+}
+
+/** The child's next message; rejects if it exits first. */
+async function message(child: ChildProcess): Promise<Report> {
+  const stop = new AbortController();
+  const exited = once(child, 'exit', { signal: stop.signal }).then(([code]) => {
+    throw new Error(`the process ended with ${code}`);
+  });
+  const [report] = await Promise.race([once(child, 'message', { signal: stop.signal }), exited]);
+  exited.catch(() => {});
+  stop.abort();
+  return report;
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMemoryOrderStore } from 'store-orders';
+import { createSqliteOrderStore } from 'store-orders/sqlite';
+import { missingDrivers, sqliteDrivers } from './sqlite-drivers.js';
+import { testOrderStore } from './store-suite.js';
+
+testOrderStore('the order store in memory', () => ({ store: createMemoryOrderStore() }));
+
+for (const driver of sqliteDrivers) {
+  testOrderStore(`the order store in SQLite under ${driver.name}`, (file) => {
+    const database = driver.open(file);
+    return { store: createSqliteOrderStore(database), release: () => database.close() };
+  });
+}
+
+for (const { name, remedy } of missingDrivers) {
+  test(`the order store in SQLite under ${name}`, { skip: remedy }, () => {});
+}
+
+test('the order store in memory answers at once, without promises', () => {
+  const store = createMemoryOrderStore([{ id: 2n }, { id: 1n }]);
+  assert.deepEqual(store.list(), [{ id: 1n }, { id: 2n }]);
+  assert.equal(store.cancel(1n), 'cancelled');
+  assert.equal(store.ship(2n), 'shipped');
+  assert.deepEqual(store.put([{ id: 3n }]), { outcome: 'stored', count: 1 });
+  assert.deepEqual(store.get(1n), { id: 1n, status: 'cancelled' });
+  assert.equal(store.close(), undefined);
+});
+
+test('the order store in memory refuses to be created with an id that comes twice', () => {
+  assert.throws(() => createMemoryOrderStore([{ id: 1n }, { id: 1 }]), {
+    name: 'RangeError',
+    message: 'orders: the id 1 comes twice',
+  });
+});

@@ -1,0 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const folder = mkdtempSync(join(tmpdir(), 'store-orders-'));
+// At exit, because only then every handle is closed.
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+let count = 0;
+
+/** The name of a file that does not exist yet, in a folder that is removed when the process exits. */
+export function temporaryFile(): string {
+  count++;
+  return join(folder, `${count}.db`);
+}

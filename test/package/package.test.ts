@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const subpaths = Object.keys(manifest.exports)
+  .filter((path) => path !== './package.json')
+  .map((path) => path.replace(/^\./, 'store-orders'));
+const tsc = join(root, 'node_modules/typescript/bin/tsc');
+
+const kinds = ['commonjs', 'module'] as const;
+let folder: string;
+
+/** The runner's own variables would make npm and tsc write coverage of their own. */
+function run(command: string, parameters: readonly string[], cwd: string): string {
+  const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
+  return execFileSync(command, parameters, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+before(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
+  run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], root);
+  const tarball = join(folder, `store-orders-${manifest.version}.tgz`);
+  for (const kind of kinds) {
+    const project = join(folder, kind);
+    mkdirSync(project);
+    writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: kind }));
+    run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], project);
+  }
+});
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+test('installing the library adds two packages', () => {
+  for (const kind of kinds) {
+    const installed = readdirSync(join(folder, kind, 'node_modules')).filter((name) => !name.startsWith('.'));
+    assert.deepEqual(installed.sort(), ['lru-cache', 'store-orders', 'valibot']);
+  }
+});
+
+test('every subpath loads with require and with import, and no driver is loaded or needed', () => {
+  const noDriver =
+    "if (process.moduleLoadList.some((m) => m.includes('sqlite'))) throw new Error('a driver was loaded')";
+  const required = subpaths.map(
+    (path) => `if (Object.keys(require('${path}')).length === 0) throw new Error('${path}');`,
+  );
+  run(process.execPath, ['-e', `${required.join('\n')}\n${noDriver}`], join(folder, 'commonjs'));
+  const imported = subpaths.map(
+    (path) => `if (Object.keys(await import('${path}')).length === 0) throw new Error('${path}');`,
+  );
+  run(process.execPath, ['--input-type=module', '-e', `${imported.join('\n')}\n${noDriver}`], join(folder, 'module'));
+});
+
+test('every subpath has its types, for CommonJS and for ESM', () => {
+  for (const kind of kinds) {
+    const project = join(folder, kind);
+    writeFileSync(
+      join(project, 'consumer.ts'),
+      `${subpaths.map((path, index) => `import * as part${index} from '${path}';\nvoid part${index};`).join('\n')}
+import { createOrderService, type Order } from 'store-orders';
+const order: Order = { id: 1n };
+// @ts-expect-error the options are not optional
+createOrderService();
+void order;
+`,
+    );
+    writeFileSync(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: {
+          module: 'nodenext',
+          target: 'es2023',
+          strict: true,
+          noEmit: true,
+          types: ['node'],
+          typeRoots: [join(root, 'node_modules/@types')],
+        },
+        files: ['consumer.ts'],
+      }),
+    );
+    run(process.execPath, [tsc, '--project', project], project);
+  }
+});
+
+test('the tarball holds the program, its types and its papers, and nothing else', () => {
+  const files = readdirSync(join(folder, 'module/node_modules/store-orders'), { recursive: true, encoding: 'utf8' });
+  const odd = files.filter(
+    (file) =>
+      !/^(?:dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.js))?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+        file,
+      ),
+  );
+  assert.deepEqual(odd, []);
+});

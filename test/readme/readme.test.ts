@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
+
+// Inside the project, so that its name resolves to it.
+mkdirSync(join(root, '.cache'), { recursive: true });
+const folder = mkdtempSync(join(root, '.cache/readme-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function start(name: string, code: string) {
+  const file = join(folder, name);
+  writeFileSync(file, code);
+  return spawn(process.execPath, ['--import', 'tsx', file], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+}
+
+test('the README has two code blocks', () => assert.equal(blocks.length, 2));
+
+test('the README: "Mount it" serves the order with its exact id', async (t) => {
+  const code = blocks[0]?.replace('.listen(8080)', '.listen(0, function () { process.send(this.address().port) })');
+  const child = start('mount.ts', code ?? '');
+  t.after(() => child.kill());
+  const [port] = await once(child, 'message');
+  const response = await fetch(`http://127.0.0.1:${port}/v1/store/orders`, {
+    headers: { Authorization: 'Bearer open-sesame' },
+  });
+  assert.equal(await response.text(), '[{"id":9007199254740993,"petId":7,"quantity":1}]');
+});
+
+test('the README: "Test against it" passes', async () => {
+  const [status] = await once(start('test.ts', blocks[1] ?? ''), 'exit');
+  assert.equal(status, 0);
+});
+
+test('the README lists every error code that there is, and every subpath of the package', () => {
+  const source = readFileSync(join(root, 'src/http/errors.ts'), 'utf8');
+  const codes = [...source.matchAll(/^ {2}([a-z_]+): \[/gm)].map(([, code = '']) => code);
+  assert.equal(codes.length, 17);
+  for (const code of codes) assert.match(readme, new RegExp(`\`${code}\``));
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  for (const path of Object.keys(exports)) {
+    if (path !== './package.json')
+      assert.match(readme, new RegExp(`\\| \`${path.replace('.', 'store-orders')}\` +\\|`));
+  }
+});
