@@ -22,7 +22,7 @@ export interface OrderServer extends Server {
   /**
    * Takes no more connections, closes the silent ones, and lets the requests that are there finish, their answers
    * saying `Connection: close`. Resolves when all is closed; what is not by then is cut off after `graceMs` (default
-   * 8,000).
+   * 6,000).
    */
   drain(graceMs?: number): Promise<void>;
 }
@@ -43,7 +43,7 @@ const SERVER_OPTIONS = {
 
 /** A client that reads nothing of its answer for this long is gone. */
 const SILENT_READER_MS = 120 * SECOND_MS;
-const GRACE_MS = 8 * SECOND_MS;
+const GRACE_MS = 6 * SECOND_MS;
 
 /** The service as a server of its own, with health checks beside it. Throws as `createOrderService` does for a bad option. */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
