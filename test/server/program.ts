@@ -30,7 +30,7 @@ export function temporaryDirectory(t: TestContext): string {
 
 export function spawnProgram(args: readonly string[], { cwd, env }: RunOptions): ChildProcess {
   const coverage = process.env['NODE_V8_COVERAGE'];
-  return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], {
+  return spawn(process.execPath, [MAIN, ...args], {
     cwd,
     env: { PATH: process.env['PATH'], ...(coverage !== undefined && { NODE_V8_COVERAGE: coverage }), ...env },
   });
