@@ -1,0 +1,192 @@
+import { readFileSync } from 'node:fs';
+import * as v from 'valibot';
+
+/** How the program is set up. Each setting comes from its flag, else its variable, else the file, else its default. */
+export interface Settings {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** A file, or `:memory:`. */
+  readonly db: string;
+  readonly basePath: string;
+  /** How many trusted proxies stand before the server. */
+  readonly trustProxy: number;
+  /** Whether a new database gets sample orders and demo keys. */
+  readonly sample: boolean;
+  readonly addressPerMinute: number;
+  /** `requests`: every request too. `events`: only what happens to the server, and failures. */
+  readonly log: 'requests' | 'events';
+}
+
+export type SettingName = keyof Settings;
+
+export interface SettingSources {
+  /** By name without dashes; `true` for a flag without a value. */
+  readonly flags: ReadonlyMap<string, string | true>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export type ReadSettings =
+  | { readonly ok: true; readonly settings: Settings }
+  /** One sentence that names the setting as it was written. */
+  | { readonly ok: false; readonly mistake: string };
+
+interface SettingText {
+  readonly flag: string;
+  /** What stands for the flag's value in a help text; a flag without it takes none. */
+  readonly value?: string;
+  readonly variable: string;
+  readonly about: string;
+}
+
+/** In the order of the help text. */
+export const SETTING_TEXTS: Readonly<Record<SettingName, SettingText>> = {
+  host: { flag: 'host', value: 'HOST', variable: 'HOST', about: 'address to listen on (127.0.0.1)' },
+  port: { flag: 'port', value: 'PORT', variable: 'PORT', about: 'port to listen on, 0 for any free one (8080)' },
+  db: { flag: 'db', value: 'FILE', variable: 'STORE_ORDERS_DB', about: 'database, or :memory: (store-orders.db)' },
+  basePath: { flag: 'base-path', value: 'PATH', variable: 'STORE_ORDERS_BASE_PATH', about: 'where paths begin (/v1)' },
+  trustProxy: {
+    flag: 'trust-proxy',
+    value: 'N',
+    variable: 'STORE_ORDERS_TRUST_PROXY',
+    about: 'trusted proxies before the server (0)',
+  },
+  sample: {
+    flag: 'no-sample',
+    variable: 'STORE_ORDERS_SAMPLE',
+    about: 'no sample orders, no demo keys in a new database',
+  },
+  addressPerMinute: {
+    flag: 'address-per-minute',
+    value: 'N',
+    variable: 'STORE_ORDERS_ADDRESS_PER_MINUTE',
+    about: 'requests without a valid key that an address may send (600)',
+  },
+  log: { flag: 'log', value: 'WHAT', variable: 'STORE_ORDERS_LOG', about: 'requests, or only events (requests)' },
+};
+
+export const CONFIG_VARIABLE = 'STORE_ORDERS_CONFIG';
+
+function wholeNumber(min: number, max: number) {
+  const expected = `expected a whole number from ${min} to ${max}`;
+  return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
+}
+
+function text(expected: string) {
+  return v.pipe(v.string(expected), v.nonEmpty(expected));
+}
+
+const PATH = 'expected a path such as /v1, without a slash at its end';
+const LOG = 'expected requests or events';
+
+const settingsSchema = v.object({
+  host: v.optional(text('expected a host name or an address'), '127.0.0.1'),
+  port: v.optional(wholeNumber(0, 65_535), 8080),
+  db: v.optional(text('expected the name of a file, or :memory:'), 'store-orders.db'),
+  basePath: v.optional(v.pipe(v.string(PATH), v.regex(/^(?:\/[A-Za-z0-9._~-]+)*$/, PATH)), '/v1'),
+  trustProxy: v.optional(wholeNumber(0, 100), 0),
+  sample: v.optional(v.boolean('expected true or false'), true),
+  addressPerMinute: v.optional(wholeNumber(1, 1_000_000_000), 600),
+  log: v.optional(v.picklist(['requests', 'events'], LOG), 'requests'),
+});
+
+export const SETTING_NAMES: readonly SettingName[] = [
+  'host',
+  'port',
+  'db',
+  'basePath',
+  'trustProxy',
+  'sample',
+  'addressPerMinute',
+  'log',
+];
+
+interface Found {
+  readonly value: unknown;
+  /** How the user calls it. */
+  readonly label: string;
+}
+
+/** Reads the settings named in `names`; the others have their defaults. Never throws. */
+export function readSettings(sources: SettingSources, names: readonly SettingName[] = SETTING_NAMES): ReadSettings {
+  const file = readFile(sources);
+  if (!file.ok) return file;
+  const labels = new Map<string, string>();
+  const values: Record<string, unknown> = {};
+  for (const name of names) {
+    const found = fromFlag(name, sources) ?? fromVariable(name, sources) ?? file.find(name);
+    if (found === undefined) continue;
+    values[name] = found.value;
+    labels.set(name, found.label);
+  }
+  const result = v.safeParse(settingsSchema, values, { abortEarly: true });
+  if (result.success) return { ok: true, settings: result.output };
+  const [{ message, path }] = result.issues;
+  const name = String(path?.[0]?.key);
+  return mistake(`${labels.get(name)}: ${message}, not ${JSON.stringify(values[name])}`);
+}
+
+function mistake(sentence: string): { readonly ok: false; readonly mistake: string } {
+  return { ok: false, mistake: sentence };
+}
+
+function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefined {
+  const { flag } = SETTING_TEXTS[name];
+  const value = flags.get(flag);
+  if (value === undefined) return undefined;
+  // A flag without a value is a `no-` flag.
+  return { value: value === true ? false : fromText(name, value), label: `--${flag}` };
+}
+
+/** An empty variable is an unset one: that is how scripts unset. */
+function fromVariable(name: SettingName, { environment }: SettingSources): Found | undefined {
+  const { variable } = SETTING_TEXTS[name];
+  const value = environment[variable];
+  return value === undefined || value === '' ? undefined : { value: fromText(name, value), label: variable };
+}
+
+/** Text as the type of its setting, as far as it is one; what is none is left for the schema to refuse. */
+function fromText(name: SettingName, value: string): unknown {
+  switch (name) {
+    case 'port':
+    case 'trustProxy':
+    case 'addressPerMinute':
+      return /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
+    case 'sample':
+      return value === 'true' || value === 'false' ? value === 'true' : value;
+    default:
+      return value;
+  }
+}
+
+type ReadFile =
+  | { readonly ok: true; find(name: SettingName): Found | undefined }
+  | { readonly ok: false; readonly mistake: string };
+
+function readFile({ flags, environment }: SettingSources): ReadFile {
+  const [path, label] = flags.has('config')
+    ? [flags.get('config'), '--config']
+    : [environment[CONFIG_VARIABLE], CONFIG_VARIABLE];
+  if (typeof path !== 'string' || path === '') return { ok: true, find: () => undefined };
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    return mistake(
+      error instanceof SyntaxError
+        ? `${label}: expected ${path} to be JSON, but ${error.message}`
+        : `${label}: expected a JSON file, and ${path} cannot be read`,
+    );
+  }
+  const parsed = v.safeParse(v.record(v.string(), v.unknown()), content);
+  if (!parsed.success || Array.isArray(content)) return mistake(`${label}: expected a JSON object in ${path}`);
+  const values = new Map(Object.entries(parsed.output));
+  const unknown = [...values.keys()].find((key) => !SETTING_NAMES.some((name) => name === key));
+  if (unknown !== undefined) {
+    return mistake(`${path}: ${JSON.stringify(unknown)} is no setting; expected one of ${SETTING_NAMES.join(', ')}`);
+  }
+  return {
+    ok: true,
+    find: (name) => (values.has(name) ? { value: values.get(name), label: `${path}: ${name}` } : undefined),
+  };
+}

@@ -1,0 +1,65 @@
+import { createPlan, PLANS, type Plan, perDay, perMinute } from '../limits/index.js';
+
+export type FixedPlanName = keyof typeof PLANS;
+
+/** The plan of one key as it is stored: a fixed plan's name, or the numbers that were agreed, one of them at least. */
+export interface KeyPlan {
+  readonly name: FixedPlanName | 'enterprise';
+  readonly perMinute?: number;
+  readonly perDay?: number;
+}
+
+/** What was asked for, still unchecked. */
+export interface PlanWish {
+  readonly name: string;
+  readonly perMinute?: number | undefined;
+  readonly perDay?: number | undefined;
+}
+
+export type ParsedPlan =
+  | { readonly ok: true; readonly plan: KeyPlan }
+  | { readonly ok: false; readonly message: string };
+
+export const FIXED_PLANS: readonly FixedPlanName[] = ['free', 'pro', 'business'];
+
+/** Checks a plan (specification, part 8): only Enterprise has numbers of its own, and has no default for them. */
+export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan {
+  const fixed = FIXED_PLANS.find((plan) => plan === name);
+  const hasNumbers = perMinute !== undefined || perDay !== undefined;
+  if (fixed !== undefined) {
+    return hasNumbers
+      ? { ok: false, message: `the plan ${fixed} has fixed quotas; numbers can be given to enterprise only` }
+      : { ok: true, plan: { name: fixed } };
+  }
+  if (name !== 'enterprise') {
+    return { ok: false, message: `expected the plan free, pro, business or enterprise, not ${JSON.stringify(name)}` };
+  }
+  if (!hasNumbers) {
+    return {
+      ok: false,
+      message: 'the plan enterprise has no default quotas; give it some per minute, per day or both',
+    };
+  }
+  return {
+    ok: true,
+    plan: { name, ...(perMinute !== undefined && { perMinute }), ...(perDay !== undefined && { perDay }) },
+  };
+}
+
+/** The plan as the limiter takes it. */
+export function toPlan({ name, perMinute: minute, perDay: day }: KeyPlan): Plan {
+  if (name !== 'enterprise') return PLANS[name];
+  return createPlan({
+    name,
+    policies: [...(minute === undefined ? [] : [perMinute(minute)]), ...(day === undefined ? [] : [perDay(day)])],
+  });
+}
+
+/** `pro`, or `enterprise, 5000 per minute, 1000000 per day`. */
+export function describePlan({ name, perMinute: minute, perDay: day }: KeyPlan): string {
+  return [
+    name,
+    ...(minute === undefined ? [] : [`${minute} per minute`]),
+    ...(day === undefined ? [] : [`${day} per day`]),
+  ].join(', ');
+}

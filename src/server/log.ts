@@ -1,0 +1,55 @@
+/** Where the program says what happens. An event is a few words, its fields say the rest; never a key in either. */
+export interface Log {
+  event(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+  /** Writes what is not written yet, at once. */
+  flush(): void;
+}
+
+type LogFields = Readonly<Record<string, string | number | undefined>>;
+
+/** The part of a stream that is used. */
+export interface LogStream {
+  write(text: string): unknown;
+}
+
+/**
+ * One JSON object a line, or with `readable` a line for a person. The lines of one turn of the event loop are written
+ * together: a busy server logs thousands a second, and each write is a system call.
+ */
+export function createLog(stream: LogStream, readable: boolean): Log {
+  const print = readable ? printReadable : printJson;
+  let waiting = '';
+
+  function flush(): void {
+    const text = waiting;
+    waiting = '';
+    if (text !== '') stream.write(text);
+  }
+
+  function add(level: Level, event: string, fields: LogFields): void {
+    if (waiting === '') setImmediate(flush);
+    waiting += `${print(new Date().toISOString(), level, event, fields)}\n`;
+  }
+
+  return {
+    event: (event, fields = {}) => add('info', event, fields),
+    error: (event, fields = {}) => add('error', event, fields),
+    flush,
+  };
+}
+
+type Level = 'info' | 'error';
+
+function printJson(time: string, level: Level, event: string, fields: LogFields): string {
+  return JSON.stringify({ time, level, event, ...fields });
+}
+
+/** `12:30:59.123 listening url=http://127.0.0.1:8080/v1` */
+function printReadable(time: string, level: Level, event: string, fields: LogFields): string {
+  let line = `${time.slice(11, 23)} ${level === 'error' ? 'ERROR ' : ''}${event}`;
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== undefined) line += ` ${name}=${/^[^\s"]+$/.test(`${value}`) ? value : JSON.stringify(value)}`;
+  }
+  return line;
+}

@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+import { runProgram } from './commands.js';
+
+// Node 22 and 24 warn at each start that node:sqlite is experimental: no news to whoever runs this program.
+const printers = process.listeners('warning');
+process.removeAllListeners('warning');
+process.on('warning', (warning) => {
+  if (warning.name !== 'ExperimentalWarning') for (const print of printers) print(warning);
+});
+
+process.exitCode = await runProgram(process.argv.slice(2), process.env);

@@ -1,0 +1,97 @@
+import * as v from 'valibot';
+import type { KeyState } from '../limits/index.js';
+import type { SqliteDatabase } from '../orders/sqlite.js';
+import { prepare, transaction } from '../orders/sqlite-database.js';
+
+/** What one process asks of the one that has the quotas in memory. */
+export type QuotaRequest = 'reset' | 'lift_ban';
+
+interface PendingRequest {
+  /** Ascending, and never used again. */
+  readonly seq: bigint;
+  readonly keyId: string;
+  readonly request: QuotaRequest;
+}
+
+/** The saved quotas by key id, instants in Unix time; and requests to whoever has loaded them. */
+export interface QuotaTable {
+  all(): readonly (readonly [keyId: string, state: KeyState])[];
+  get(keyId: string): KeyState | undefined;
+  /** `undefined` removes it. */
+  set(keyId: string, state: KeyState | undefined): void;
+  /** Changes what is saved, and leaves a request for a running server: whichever it is, it's done. */
+  request(keyId: string, request: QuotaRequest): void;
+  pending(): readonly PendingRequest[];
+  removePending(upToSeq: bigint): void;
+}
+
+const instant = v.pipe(v.number(), v.safeInteger());
+const stateSchema = v.object({
+  buckets: v.array(
+    v.object({
+      name: v.string(),
+      windowMs: instant,
+      refill: v.picklist(['interval', 'continuous']),
+      taken: instant,
+      atMs: instant,
+    }),
+  ),
+  conduct: v.optional(
+    v.object({
+      refusedAtMs: instant,
+      strikes: instant,
+      strikesEndMs: instant,
+      banEndMs: instant,
+      banMs: instant,
+      level: instant,
+      forgetAtMs: instant,
+    }),
+  ),
+});
+
+export function createQuotaTable(database: SqliteDatabase): QuotaTable {
+  const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
+  const selectOne = prepare(database, 'SELECT state FROM quotas WHERE key_id = ?');
+  const upsert = prepare(database, 'INSERT OR REPLACE INTO quotas VALUES (?, ?)');
+  const remove = prepare(database, 'DELETE FROM quotas WHERE key_id = ?');
+  const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
+  const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
+  const removeRequests = prepare(database, 'DELETE FROM quota_requests WHERE seq <= ?');
+
+  const table: QuotaTable = {
+    all: () => selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
+
+    get(keyId) {
+      const state = selectOne.get(keyId)?.['state'];
+      return state === undefined ? undefined : parseState(String(state));
+    },
+
+    set(keyId, state) {
+      if (state === undefined) remove.run(keyId);
+      else upsert.run(keyId, JSON.stringify(state));
+    },
+
+    request(keyId, request) {
+      transaction(database, () => {
+        const state = table.get(keyId);
+        table.set(keyId, request === 'reset' || state === undefined ? undefined : { buckets: state.buckets });
+        insertRequest.run(keyId, request);
+      });
+    },
+
+    pending: () =>
+      selectRequests.all().map((row) => ({
+        seq: BigInt(row['seq'] ?? 0),
+        keyId: String(row['key_id']),
+        request: row['request'] === 'reset' ? 'reset' : 'lift_ban',
+      })),
+
+    removePending: (upToSeq) => removeRequests.run(upToSeq),
+  };
+  return table;
+}
+
+function parseState(text: string): KeyState {
+  const { buckets, conduct } = v.parse(stateSchema, JSON.parse(text));
+  return { buckets, ...(conduct !== undefined && { conduct }) };
+}

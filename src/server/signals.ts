@@ -1,0 +1,20 @@
+import { constants } from 'node:os';
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** npm hands on a signal that the terminal has sent to the whole group, so one Ctrl-C arrives twice, this far apart. */
+const ECHO_MS = 100;
+
+/** Resolves at the first SIGTERM or SIGINT; from then on the next one ends the process at once. */
+export function firstSignal(): Promise<NodeJS.Signals> {
+  let firstMs: number | undefined;
+  return new Promise((resolve) => {
+    function onSignal(signal: NodeJS.Signals): void {
+      const nowMs = performance.now();
+      firstMs ??= nowMs;
+      resolve(signal);
+      if (nowMs - firstMs > ECHO_MS) process.exit(128 + constants.signals[signal]);
+    }
+    for (const signal of SIGNALS) process.on(signal, onSignal);
+  });
+}

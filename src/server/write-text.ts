@@ -1,0 +1,23 @@
+import type { Writable } from 'node:stream';
+
+/**
+ * Writes and waits until the stream takes more. `false` when its reader is gone, which is nobody's mistake: `| head`
+ * does so. Any other failure is thrown.
+ */
+export function writeText(stream: Writable, text: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    // Without a listener the error would end the process before the callback is called.
+    const ignore = () => {};
+    stream.once('error', ignore);
+    stream.write(text, (error) => {
+      if (!error) {
+        stream.off('error', ignore);
+        resolve(true);
+      } else if ('code' in error && (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED')) {
+        resolve(false);
+      } else {
+        reject(error);
+      }
+    });
+  });
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { run, startServer, temporaryDirectory } from './program.js';
+
+interface Mistake {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** The content of `settings.json`, which `--config` then names. */
+  readonly file?: string;
+  readonly says: string;
+}
+
+const WHOLE_PORT = 'expected a whole number from 0 to 65535';
+
+const MISTAKES: readonly Mistake[] = [
+  { args: ['--port', '80a'], says: `--port: ${WHOLE_PORT}, not "80a"` },
+  { args: ['--port', '65536'], says: `--port: ${WHOLE_PORT}, not 65536` },
+  { args: ['--port', '-1'], says: `--port: ${WHOLE_PORT}, not "-1"` },
+  { args: ['--port', '1.5'], says: `--port: ${WHOLE_PORT}, not "1.5"` },
+  { args: ['--port'], says: '--port: expected a value (PORT); see store-orders serve --help' },
+  { args: ['--port', '--host', 'localhost'], says: '--port: expected a value (PORT); see store-orders serve --help' },
+  { args: ['--host', ''], says: '--host: expected a host name or an address, not ""' },
+  { args: ['--db='], says: '--db: expected the name of a file, or :memory:, not ""' },
+  {
+    args: ['--base-path', 'v1'],
+    says: '--base-path: expected a path such as /v1, without a slash at its end, not "v1"',
+  },
+  {
+    args: ['--base-path', '/v1/'],
+    says: '--base-path: expected a path such as /v1, without a slash at its end, not "/v1/"',
+  },
+  { args: ['--trust-proxy', 'yes'], says: '--trust-proxy: expected a whole number from 0 to 100, not "yes"' },
+  { args: ['--no-sample=1'], says: '--no-sample: takes no value; see store-orders serve --help' },
+  { args: ['--log', 'all'], says: '--log: expected requests or events, not "all"' },
+  { args: ['--workers', '4'], says: '--workers: there is no such option; see store-orders serve --help' },
+  { args: ['here'], says: 'expected no operand and nothing more; see store-orders serve --help' },
+  { env: { PORT: 'http' }, says: `PORT: ${WHOLE_PORT}, not "http"` },
+  {
+    env: { STORE_ORDERS_BASE_PATH: 'v1' },
+    says: 'STORE_ORDERS_BASE_PATH: expected a path such as /v1, without a slash at its end, not "v1"',
+  },
+  {
+    env: { STORE_ORDERS_TRUST_PROXY: '-1' },
+    says: 'STORE_ORDERS_TRUST_PROXY: expected a whole number from 0 to 100, not "-1"',
+  },
+  { env: { STORE_ORDERS_SAMPLE: 'no' }, says: 'STORE_ORDERS_SAMPLE: expected true or false, not "no"' },
+  {
+    env: { STORE_ORDERS_ADDRESS_PER_MINUTE: '0' },
+    says: 'STORE_ORDERS_ADDRESS_PER_MINUTE: expected a whole number from 1 to 1000000000, not 0',
+  },
+  { env: { STORE_ORDERS_LOG: 'none' }, says: 'STORE_ORDERS_LOG: expected requests or events, not "none"' },
+  {
+    env: { STORE_ORDERS_CONFIG: 'absent.json' },
+    says: 'STORE_ORDERS_CONFIG: expected a JSON file, and absent.json cannot be read',
+  },
+  { file: '{"port": "8080"}', says: `settings.json: port: ${WHOLE_PORT}, not "8080"` },
+  { file: '{"sample": null}', says: 'settings.json: sample: expected true or false, not null' },
+  {
+    file: '{"prot": 8080}',
+    says: 'settings.json: "prot" is no setting; expected one of host, port, db, basePath, trustProxy, sample, addressPerMinute, log',
+  },
+  { file: '[]', says: '--config: expected a JSON object in settings.json' },
+  { file: '8080', says: '--config: expected a JSON object in settings.json' },
+];
+
+test('every mistake in the settings is one sentence that names it as it was written, and exits 2', async (t) => {
+  const cwd = temporaryDirectory(t);
+  for (const { args = [], env = {}, file, says } of MISTAKES) {
+    if (file !== undefined) writeFileSync(join(cwd, 'settings.json'), file);
+    const config = file === undefined ? [] : ['--config', 'settings.json'];
+    const { code, stdout, stderr } = await run(['serve', ...config, ...args], { cwd, env });
+    assert.deepEqual({ code, stdout, stderr }, { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
+  }
+});
+
+test('a settings file that is no JSON is refused with what is wrong in it', async (t) => {
+  const cwd = temporaryDirectory(t);
+  writeFileSync(join(cwd, 'settings.json'), '{"port": 80');
+  const { code, stderr } = await run(['serve', '--config', 'settings.json'], { cwd });
+  assert.equal(code, 2);
+  assert.match(stderr, /^store-orders: --config: expected settings\.json to be JSON, but .+\n$/);
+});
+
+test('a flag wins over its variable, the variable over the file, the file over the default', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const settings = { db: 'file.db', basePath: '/file', sample: false, log: 'events' };
+  writeFileSync(join(cwd, 'settings.json'), JSON.stringify(settings));
+  const env = {
+    STORE_ORDERS_CONFIG: 'settings.json',
+    STORE_ORDERS_DB: 'variable.db',
+    HOST: '',
+    STORE_ORDERS_BASE_PATH: '/variable',
+  };
+  const server = await startServer(t, { cwd, env }, '--base-path', '/flag');
+  assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/flag$/);
+  assert.equal(server.log()[0]?.['db'], 'variable.db');
+  assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
+  assert.equal(await server.stop('SIGTERM'), 0);
+  assert.equal(server.stderr(), '', 'the file says no sample');
+  assert.deepEqual(
+    server.log().map(({ event }) => event),
+    ['listening', 'stopping', 'stopped'],
+    'the file says events only',
+  );
+});
+
+test('a command on data takes the database from the same settings, and minds no other of them', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const env = { STORE_ORDERS_DB: 'variable.db', PORT: 'http' };
+  assert.equal((await run(['keys', 'create', '--plan', 'free'], { cwd, env })).code, 0);
+  assert.equal((await run(['keys', 'list', '--db', 'variable.db'], { cwd })).code, 0);
+  const { code, stderr } = await run(['keys', 'list', '--db', ''], { cwd });
+  assert.deepEqual([code, stderr], [2, 'store-orders: --db: expected the name of a file, or :memory:, not ""\n']);
+});

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { run, spawnProgram, startServer, temporaryDirectory, until } from './program.js';
+
+/** Loaded before the program: its output is taken for a terminal. */
+const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true' };
+
+test('on a terminal the log is for a person, with --json it is JSON there too', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const child = spawnProgram(['--port', '0', '--no-sample'], { cwd, env: ON_TERMINAL });
+  t.after(() => child.kill('SIGKILL'));
+  let stdout = '';
+  child.stdout?.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  await until(() => stdout.includes('\n'));
+  const url = /url=(\S+)/.exec(stdout)?.[1] ?? '';
+  await fetch(`${url}/store/orders`);
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+  const time = String.raw`\d\d:\d\d:\d\d\.\d{3}`;
+  assert.match(
+    stdout,
+    new RegExp(
+      `^${time} listening url=http://127\\.0\\.0\\.1:\\d+/v1 db=store-orders\\.db\n` +
+        `${time} request status=401 code=missing_api_key durationMs=[\\d.]+\n` +
+        `${time} stopping signal=SIGTERM\n${time} stopped\n$`,
+    ),
+  );
+
+  const json = await startServer(t, { cwd, env: ON_TERMINAL }, '--json');
+  assert.equal(json.log()[0]?.['event'], 'listening');
+});
+
+test('the lines of one turn of the event loop are one write', async (t) => {
+  const marked =
+    'const { stdout } = process; const write = stdout.write.bind(stdout); ' +
+    'stdout.write = (text) => write(String(text) + JSON.stringify({ event: "written" }) + String.fromCharCode(10));';
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(marked)}` };
+  const server = await startServer(t, { cwd: temporaryDirectory(t), env }, '--no-sample');
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`${'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50)}GET / HTTP/1.0\r\n\r\n`);
+  await text(socket);
+  await server.stop('SIGTERM');
+  const events = server.log().map(({ event }) => event);
+  assert.equal(events.filter((event) => event === 'request').length, 51);
+  const writes = events.filter((event) => event === 'written').length;
+  assert.ok(writes <= 10, `${writes} writes`);
+});
+
+test('an import draws its progress on a terminal, and wipes it out at the end', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const input = Array.from({ length: 4_000 }, (_, id) => `{"id":${id}}\n`).join('');
+  const { stdout, stderr } = await run(['orders', 'import', '-'], { cwd, input, env: ON_TERMINAL });
+  assert.equal(stdout, '4000 orders imported: 4000 pending\n');
+  const drawn = stderr.split('\r').slice(1);
+  assert.match(drawn[0] ?? '', /^importing \[=+ +\] \d+ %$/);
+  assert.match(drawn.at(-2) ?? '', /^ +$/);
+  assert.equal(drawn.at(-1), '');
+});

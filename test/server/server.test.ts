@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { createMemoryOrderStore } from 'store-orders';
+import { createMemoryLimiter, PLANS } from 'store-orders/limiter';
+import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
+
+async function listen(t: TestContext, options: Partial<OrderServerOptions> = {}) {
+  const server = createOrderServer({
+    store: createMemoryOrderStore([{ id: 1 }]),
+    limiter: createMemoryLimiter(),
+    authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
+    ...options,
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.drain(0).catch(() => {}));
+  const { port } = server.address() as AddressInfo;
+  const open = async () => {
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    return socket;
+  };
+  return { server, open, url: `http://127.0.0.1:${port}` };
+}
+
+const HEAD = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n';
+
+test('health checks need no key: healthz says that it lives, readyz that it takes requests', async (t) => {
+  let isReady = true;
+  const { url } = await listen(t, { isReady: () => isReady, basePath: '' });
+  const answer = async (path: string, method = 'GET') => {
+    const response = await fetch(url + path, { method });
+    return [response.status, await response.text()];
+  };
+  assert.deepEqual(await answer('/healthz'), [200, '{"status":"ok"}']);
+  assert.deepEqual(await answer('/readyz'), [200, '{"status":"ok"}']);
+  assert.deepEqual(await answer('/readyz', 'HEAD'), [200, '']);
+  isReady = false;
+  assert.deepEqual(await answer('/readyz'), [503, '{"status":"unavailable"}']);
+  assert.deepEqual(await answer('/healthz'), [200, '{"status":"ok"}']);
+  assert.deepEqual(await answer('/healthz', 'POST'), [405, '{"status":"method not allowed"}']);
+  assert.equal((await answer('/store/orders'))[0], 401);
+});
+
+test('what node:http would answer itself is answered by the service, with the Error object and the limit headers', async (t) => {
+  const { open } = await listen(t);
+  const rows: readonly (readonly [request: string, status: number])[] = [
+    [`GET /v1/store/orders HTTP/1.1\r\nAuthorization: Bearer ours\r\nConnection: close\r\n\r\n`, 400],
+    [`GET /v1/store/orders HTTP/1.0\r\nAuthorization: Bearer ours\r\n\r\n`, 200],
+    [`${HEAD}Connection: close\r\nExpect: the-unexpected\r\n\r\n`, 200],
+    [`${HEAD}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, 200],
+    ['GET / HTP/1.1\r\n\r\n', 400],
+    [`${HEAD}X: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+  ];
+  for (const [request, status] of rows) {
+    const socket = await open();
+    socket.write(request);
+    const answer = await text(socket);
+    assert.ok(answer.startsWith(`HTTP/1.1 ${status} `), `${request.slice(0, 80)} → ${answer}`);
+    assert.match(answer, /\r\nX-RateLimit-Limit: \d+\r\n/);
+    if (status >= 400) assert.match(answer, new RegExp(`"status":${status}}$`));
+  }
+});
+
+test('draining closes silent and idle connections, and lets a request that has begun to arrive finish', async (t) => {
+  const { server, open, url } = await listen(t);
+  const silent = await open();
+  const idle = await open();
+  idle.write(`${HEAD}\r\n`);
+  await once(idle, 'data');
+  const arriving = await open();
+  arriving.write(HEAD);
+  await fetch(`${url}/healthz`);
+
+  const drained = server.drain();
+  await Promise.all([once(silent, 'close'), once(idle, 'close')]);
+  arriving.write('\r\n');
+  const answer = await text(arriving);
+  assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
+  assert.match(answer, /\r\nConnection: close\r\n/i);
+  await drained;
+  await assert.rejects(fetch(`${url}/healthz`));
+});
+
+test('draining sends a long answer to its end, however slowly it is read', async (t) => {
+  const orders = Array.from({ length: 300_000 }, (_, id) => ({ id, petId: 123_456_789, quantity: 1 }));
+  const { server, open } = await listen(t, { store: createMemoryOrderStore(orders) });
+  const socket = await open();
+  socket.write(`${HEAD}\r\n`);
+  const [head] = await once(socket, 'data');
+  socket.pause();
+  let received = head.length;
+  const drained = server.drain();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.equal(socket.readableEnded, false);
+  socket.on('data', (chunk) => {
+    received += chunk.length;
+  });
+  socket.resume();
+  await once(socket, 'end');
+  const length = Number(/Content-Length: (\d+)/.exec(head.toString('latin1'))?.[1]);
+  const headLength = head.indexOf('\r\n\r\n') + 4;
+  assert.ok(length > 10_000_000);
+  assert.equal(received - headLength, length);
+  await drained;
+});
+
+test('what is not finished after the grace is cut off', async (t) => {
+  const { server, open } = await listen(t);
+  const stuck = await open();
+  stuck.on('error', () => {});
+  stuck.write(HEAD);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await server.drain(100);
+  await once(stuck, 'close');
+});
+
+test('readyz says 503 while the server drains', async (t) => {
+  const { server, open } = await listen(t);
+  const socket = await open();
+  socket.write('GET /readyz HTTP/1.1\r\n');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const drained = server.drain();
+  socket.write('Host: x\r\n\r\n');
+  assert.match(await text(socket), /^HTTP\/1\.1 503 /);
+  await drained;
+});
+
+test('a bad option is refused by its name', () => {
+  const store = createMemoryOrderStore();
+  const limiter = createMemoryLimiter();
+  const authenticate = () => undefined;
+  assert.throws(() => createOrderServer({ store, limiter, authenticate, basePath: 'v1' }), /basePath/);
+  assert.throws(() => createOrderServer({ store, limiter, authenticate, trustProxy: -1 }), RangeError);
+});
