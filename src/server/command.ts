@@ -127,14 +127,14 @@ export async function withDatabase(
   if (read.settings.db === IN_MEMORY) {
     return misused('a database in memory is gone with its process; name a file with --db');
   }
-  const open = openDatabase(read.settings.db, create);
+  const open = openDatabase(read.settings.db, { create });
   if (!open.ok) return failed(open.message);
   try {
     return await work(open.opened);
   } catch (error) {
     return failed(`${open.opened.file}: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
-    open.opened.close();
+    await open.opened.close();
   }
 }
 

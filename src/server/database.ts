@@ -1,22 +1,24 @@
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
-import {
-  createSqliteOrderStore,
-  openSqliteDatabase,
-  type SqliteDatabase,
-  type SqliteOrderStore,
-} from '../orders/sqlite.js';
-import { migrate } from '../orders/sqlite-database.js';
+import { openSqliteDatabase, type SqliteDatabase, type SqliteOrderStore } from '../orders/sqlite.js';
+import { migrate, opening } from '../orders/sqlite-database.js';
+import { prepareFile, storeOver } from '../orders/sqlite-store.js';
+import { ORDER_WRITES, type OrderWrites, prepareWrites as prepareOrderWrites } from '../orders/sqlite-writes.js';
+import { commitTogether } from '../orders/write-batch.js';
+import { createWriteQueue, type WriteQueue } from '../orders/write-queue.js';
+import { createWriteThread, type WriteThread } from '../orders/write-thread.js';
+import { prepareWrites as prepareQuotaWrites, QUOTA_WRITES, type QuotaWrites } from './quota-writes.js';
 
 /** Everything that the program keeps, in one file. */
 export interface ProgramDatabase {
   readonly file: string;
   readonly database: SqliteDatabase;
   readonly orders: SqliteOrderStore;
+  readonly queue: WriteQueue<OrderWrites & QuotaWrites>;
   /** Whether this call made the file. Always so for `:memory:`. */
   readonly isNew: boolean;
-  close(): void;
+  close(): Promise<void>;
   /** Closes it, and removes the files that this process made. */
-  discard(): void;
+  discard(): Promise<void>;
 }
 
 export type OpenOutcome =
@@ -37,11 +39,15 @@ const SCHEMA = [
 /** How long a command waits for the lock of another process. A server does not wait: see {@link waitForLocks}. */
 const LOCK_WAIT_MS = 5_000;
 
-/**
- * Opens a database of this program. A missing file is made when `create` is set and is otherwise a mistake, so that a
- * mistyped name does not look like an empty store. The caller closes it.
- */
-export function openDatabase(file: string, create: boolean): OpenOutcome {
+export interface OpenOptions {
+  /** Make a missing file; otherwise it is a mistake, so that a mistyped name does not look like an empty store. */
+  readonly create?: boolean;
+  /** Commit on a thread of its own: for a process that must answer meanwhile. */
+  readonly threaded?: boolean;
+}
+
+/** Opens a database of this program. The caller closes it. */
+export function openDatabase(file: string, { create = false, threaded = false }: OpenOptions = {}): OpenOutcome {
   const isNew = file === IN_MEMORY || (create && makeFile(file));
   if (!isNew && !existsSync(file)) {
     return {
@@ -54,7 +60,7 @@ export function openDatabase(file: string, create: boolean): OpenOutcome {
   let database: SqliteDatabase | undefined;
   try {
     database = openSqliteDatabase(file);
-    return { ok: true, opened: setUp(file, database, isNew) };
+    return { ok: true, opened: setUp(file, database, isNew, threaded) };
   } catch (error) {
     database?.close();
     if (isNew) removeFiles(file);
@@ -62,27 +68,54 @@ export function openDatabase(file: string, create: boolean): OpenOutcome {
   }
 }
 
-function setUp(file: string, database: SqliteDatabase, isNew: boolean): ProgramDatabase {
-  const orders = createSqliteOrderStore(database);
+function setUp(file: string, database: SqliteDatabase, isNew: boolean, threaded: boolean): ProgramDatabase {
+  prepareFile(database);
+  opening(database, () => migrate(database, 'program', SCHEMA));
   waitForLocks(database, LOCK_WAIT_MS);
-  migrate(database, 'program', SCHEMA);
-  const close = () => void database.close();
+  // What is in memory, no other thread can open.
+  const isShared = file !== IN_MEMORY;
+  const { commit, close: closeWriter } = isShared && threaded ? threadWriter(file) : ownWriter(database);
+  const queue = createWriteQueue<OrderWrites & QuotaWrites>(commit);
+  const orders = isShared ? storeOver(database, queue, () => openSqliteDatabase(file)) : storeOver(database, queue);
+
+  async function close(): Promise<void> {
+    await orders.close();
+    await closeWriter();
+    database.close();
+  }
+
   return {
     file,
     database,
     orders,
+    queue,
     isNew,
     close,
-    discard() {
-      close();
+    async discard() {
+      await close();
       if (isNew) removeFiles(file);
     },
   };
 }
 
+interface Writer {
+  readonly commit: Parameters<typeof createWriteQueue>[0];
+  close(): Promise<void>;
+}
+
+function threadWriter(file: string): WriteThread {
+  return createWriteThread({ file, modules: [ORDER_WRITES, QUOTA_WRITES] });
+}
+
+function ownWriter(database: SqliteDatabase): Writer {
+  const writes = { ...prepareOrderWrites(database), ...prepareQuotaWrites(database) };
+  return { commit: (calls) => commitTogether(database, writes, calls), close: async () => {} };
+}
+
 /** Sets how long a statement blocks the process until another one's lock is gone. 0: it fails at once as busy. */
 export function waitForLocks(database: SqliteDatabase, ms: number): void {
-  database.exec(`PRAGMA busy_timeout = ${ms}`);
+  // The pragma answers with a row, which some drivers do not take from `exec`.
+  database.prepare(`PRAGMA busy_timeout = ${ms}`).get();
 }
 
 /** Whether the file was not there and now is, empty: which of two processes made it is certain. */

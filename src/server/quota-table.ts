@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import type { KeyState } from '../limits/index.js';
 import type { SqliteDatabase } from '../orders/sqlite.js';
 import { prepare, transaction } from '../orders/sqlite-database.js';
+import { prepareWrites } from './quota-writes.js';
 
 /** What one process asks of the one that has the quotas in memory. */
 export type QuotaRequest = 'reset' | 'lift_ban';
@@ -17,12 +18,9 @@ interface PendingRequest {
 export interface QuotaTable {
   all(): readonly (readonly [keyId: string, state: KeyState])[];
   get(keyId: string): KeyState | undefined;
-  /** `undefined` removes it. */
-  set(keyId: string, state: KeyState | undefined): void;
   /** Changes what is saved, and leaves a request for a running server: whichever it is, it's done. */
   request(keyId: string, request: QuotaRequest): void;
   pending(): readonly PendingRequest[];
-  removePending(upToSeq: bigint): void;
 }
 
 const instant = v.pipe(v.number(), v.safeInteger());
@@ -52,11 +50,9 @@ const stateSchema = v.object({
 export function createQuotaTable(database: SqliteDatabase): QuotaTable {
   const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
   const selectOne = prepare(database, 'SELECT state FROM quotas WHERE key_id = ?');
-  const upsert = prepare(database, 'INSERT OR REPLACE INTO quotas VALUES (?, ?)');
-  const remove = prepare(database, 'DELETE FROM quotas WHERE key_id = ?');
   const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
   const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
-  const removeRequests = prepare(database, 'DELETE FROM quota_requests WHERE seq <= ?');
+  const { saveQuotas } = prepareWrites(database);
 
   const table: QuotaTable = {
     all: () => selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
@@ -66,15 +62,11 @@ export function createQuotaTable(database: SqliteDatabase): QuotaTable {
       return state === undefined ? undefined : parseState(String(state));
     },
 
-    set(keyId, state) {
-      if (state === undefined) remove.run(keyId);
-      else upsert.run(keyId, JSON.stringify(state));
-    },
-
     request(keyId, request) {
       transaction(database, () => {
         const state = table.get(keyId);
-        table.set(keyId, request === 'reset' || state === undefined ? undefined : { buckets: state.buckets });
+        const kept = request === 'reset' || state === undefined ? undefined : { buckets: state.buckets };
+        saveQuotas([[keyId, stateJson(kept)]], 0n);
         insertRequest.run(keyId, request);
       });
     },
@@ -85,10 +77,13 @@ export function createQuotaTable(database: SqliteDatabase): QuotaTable {
         keyId: String(row['key_id']),
         request: row['request'] === 'reset' ? 'reset' : 'lift_ban',
       })),
-
-    removePending: (upToSeq) => removeRequests.run(upToSeq),
   };
   return table;
+}
+
+/** As the table has it. */
+export function stateJson(state: KeyState | undefined): string | null {
+  return state === undefined ? null : JSON.stringify(state);
 }
 
 function parseState(text: string): KeyState {

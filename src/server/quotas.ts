@@ -1,41 +1,37 @@
 import type { Clock, Conduct, KeyState, MemoryLimiter, RateLimiter } from '../limits/index.js';
-import type { SqliteDatabase } from '../orders/sqlite.js';
-import { transaction } from '../orders/sqlite-database.js';
-import { createDataVersion } from './data-version.js';
-import { createQuotaTable } from './quota-table.js';
+import type { ProgramDatabase } from './database.js';
+import { createQuotaTable, stateJson } from './quota-table.js';
 
 /** A limiter whose quotas survive a restart. Addresses are not saved: they are bounded, and chosen by strangers. */
 export interface SavedLimiter extends RateLimiter {
   take: MemoryLimiter['take'];
   /**
    * Does what other processes have requested, and saves what has changed since, in one transaction. Call it every half
-   * second or so, and before the database is closed. Never throws: what could not be saved is kept for the next call,
+   * second or so, and before the database is closed. Never rejects: what could not be saved is kept for the next call,
    * and the answer says why.
    */
-  save(): { readonly ok: true } | { readonly ok: false; readonly error: unknown };
+  save(): Promise<{ readonly ok: true } | { readonly ok: false; readonly error: unknown }>;
 }
 
 export interface SavedLimiterOptions {
   readonly limiter: MemoryLimiter;
   /** The limiter's clock. */
   readonly clock: Clock;
-  /** Open, with the program's tables. */
-  readonly database: SqliteDatabase;
+  /** Open; it stays the caller's to close. */
+  readonly opened: ProgramDatabase;
 }
 
 /**
  * Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose
  * have changed. Throws if what was saved cannot be read.
  */
-export function withSavedQuotas({ limiter, clock, database }: SavedLimiterOptions): SavedLimiter {
-  const table = createQuotaTable(database);
-  const dataVersion = createDataVersion(database, 0);
+export function withSavedQuotas({ limiter, clock, opened }: SavedLimiterOptions): SavedLimiter {
+  const table = createQuotaTable(opened.database);
   const unsaved = new Set<string>();
-  let savedVersion: bigint | undefined;
   let appliedSeq = 0n;
 
-  /** A request is done once, even if its transaction has to be tried again. */
-  function applyRequests(): void {
+  /** A request is done once, even if its removal has to be tried again. Returns the last that is done. */
+  function applyRequests(): bigint {
     let lastSeq = 0n;
     for (const { seq, keyId, request } of table.pending()) {
       lastSeq = seq;
@@ -45,21 +41,22 @@ export function withSavedQuotas({ limiter, clock, database }: SavedLimiterOption
       appliedSeq = seq;
       unsaved.add(keyId);
     }
-    if (lastSeq > 0n) table.removePending(lastSeq);
+    return lastSeq;
   }
 
-  function save(): ReturnType<SavedLimiter['save']> {
+  async function save(): ReturnType<SavedLimiter['save']> {
+    let saving: string[] = [];
     try {
-      const version = dataVersion();
-      if (version === savedVersion && unsaved.size === 0) return { ok: true };
-      transaction(database, () => {
-        applyRequests();
-        for (const keyId of unsaved) table.set(keyId, shifted(limiter.inspect(keyId), clock.utcOffsetMs()));
-      });
+      const lastSeq = applyRequests();
+      if (unsaved.size === 0 && lastSeq === 0n) return { ok: true };
+      saving = [...unsaved];
       unsaved.clear();
-      savedVersion = version;
+      const offsetMs = clock.utcOffsetMs();
+      const states = saving.map((keyId) => [keyId, stateJson(shifted(limiter.inspect(keyId), offsetMs))] as const);
+      await opened.queue.write('saveQuotas', states, lastSeq);
       return { ok: true };
     } catch (error) {
+      for (const keyId of saving) unsaved.add(keyId);
       return { ok: false, error };
     }
   }
@@ -69,7 +66,7 @@ export function withSavedQuotas({ limiter, clock, database }: SavedLimiterOption
     if (restored !== undefined) limiter.restore(keyId, restored);
   }
   // What was requested while nobody had the quotas in memory is done before anything is taken.
-  save();
+  applyRequests();
 
   return {
     take(key, plan, cost) {

@@ -21,14 +21,12 @@ export const serveCommand: Command = {
 };
 
 const SAVE_EVERY_MS = 500;
-/** At the end the last save is worth waiting for. */
-const LAST_SAVE_WAIT_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
-  const open = openDatabase(settings.db, true);
+  const open = openDatabase(settings.db, { create: true, threaded: true });
   if (!open.ok) return failed(open.message);
   const { opened } = open;
   // Whoever read the log is gone: no reason to stop serving.
@@ -38,7 +36,7 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   try {
     return await run(opened, settings, log);
   } catch (error) {
-    opened.discard();
+    await opened.discard();
     return failed(`${opened.file}: ${messageOf(error)}`);
   } finally {
     stopLogging();
@@ -50,7 +48,7 @@ async function run(opened: ProgramDatabase, settings: Settings, log: Log): Promi
   const { database, orders: store } = opened;
   const ring = createKeyRing(database);
   const clock = createSystemClock();
-  const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, database });
+  const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, opened });
   const server = createOrderServer({
     store,
     limiter,
@@ -63,7 +61,7 @@ async function run(opened: ProgramDatabase, settings: Settings, log: Log): Promi
 
   const refusal = await listen(server, settings);
   if (refusal !== undefined) {
-    opened.discard();
+    await opened.discard();
     return failed(refusal);
   }
   const signal = firstSignal();
@@ -84,10 +82,8 @@ async function run(opened: ProgramDatabase, settings: Settings, log: Log): Promi
   log.event('stopping', { signal: await signal });
   await server.drain();
   clearInterval(saving);
-  waitForLocks(database, LAST_SAVE_WAIT_MS);
-  save(limiter, log);
-  await store.close();
-  opened.close();
+  await save(limiter, log);
+  await opened.close();
   log.event('stopped');
   return { outcome: 'done' };
 }
@@ -105,8 +101,8 @@ function canRead({ database }: ProgramDatabase): boolean {
   }
 }
 
-function save(limiter: SavedLimiter, log: Log): void {
-  const saved = limiter.save();
+async function save(limiter: SavedLimiter, log: Log): Promise<void> {
+  const saved = await limiter.save();
   if (!saved.ok) log.error('quotas not saved, to be tried again', { error: messageOf(saved.error) });
 }
 

@@ -36,7 +36,7 @@ test('each base62 character is equally likely', () => {
 });
 
 function openRing(t: { after(work: () => void): void }, file: string) {
-  const open = openDatabase(file, true);
+  const open = openDatabase(file, { create: true });
   assert.ok(open.ok);
   t.after(open.opened.close);
   return createKeyRing(open.opened.database);

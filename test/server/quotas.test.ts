@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perDay, perMinute } from 'store-orders/limiter';
-import { openDatabase, withSavedQuotas } from 'store-orders/server';
+import { openDatabase, type ProgramDatabase, withSavedQuotas } from 'store-orders/server';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
 import {
@@ -19,15 +19,15 @@ import {
 const plan = createPlan({ name: 'small', policies: [perMinute(3), perDay(5)], ban: { after: 2, graceMs: 0 } });
 
 function open(t: { after(work: () => void): void }, file: string) {
-  const outcome = openDatabase(file, true);
+  const outcome = openDatabase(file, { create: true });
   assert.ok(outcome.ok);
   t.after(outcome.opened.close);
-  return outcome.opened.database;
+  return outcome.opened;
 }
 
-function createSaved(database: ReturnType<typeof openSqliteDatabase>, clock = createManualClock()) {
+function createSaved(opened: ProgramDatabase, clock = createManualClock()) {
   const limiter = createMemoryLimiter({ clock });
-  return { limiter, clock, saved: withSavedQuotas({ limiter, clock, database }) };
+  return { limiter, clock, saved: withSavedQuotas({ limiter, clock, opened }) };
 }
 
 /** Requests until the key is banned. */
@@ -38,64 +38,64 @@ function provoke({ saved, clock }: ReturnType<typeof createSaved>): void {
   }
 }
 
-test('what was taken, struck and banned is the same after it was saved and loaded', (t) => {
-  const database = open(t, ':memory:');
-  const before = createSaved(database);
+test('what was taken, struck and banned is the same after it was saved and loaded', async (t) => {
+  const opened = open(t, ':memory:');
+  const before = createSaved(opened);
   provoke(before);
   before.saved.take('key_b', plan, 2);
-  assert.deepEqual(before.saved.save(), { ok: true });
-  const after = createSaved(database, before.clock);
+  assert.deepEqual(await before.saved.save(), { ok: true });
+  const after = createSaved(opened, before.clock);
   for (const key of ['key_a', 'key_b']) assert.deepEqual(after.limiter.inspect(key), before.limiter.inspect(key));
   assert.equal(after.saved.take('key_a', plan).verdict, 'banned');
   assert.equal(after.saved.take('key_b', plan, 0).inForce.remaining, 1);
 });
 
-test('quotas are saved in Unix time: a clock that has drifted from it loses and gains nothing', (t) => {
-  const database = open(t, ':memory:');
-  const before = createSaved(database, { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 });
+test('quotas are saved in Unix time: a clock that has drifted from it loses and gains nothing', async (t) => {
+  const opened = open(t, ':memory:');
+  const before = createSaved(opened, { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 });
   provoke(before);
   const announced = before.saved.take('key_a', plan);
-  before.saved.save();
-  const after = createSaved(database, createManualClock(before.clock.nowMs() + 60_000));
+  await before.saved.save();
+  const after = createSaved(opened, createManualClock(before.clock.nowMs() + 60_000));
   const found = after.saved.take('key_a', plan);
   assert.equal(found.verdict, 'banned');
   assert.equal(found.retryAfterMs, announced.retryAfterMs);
   assert.equal(found.inForce.resetAtMs, announced.inForce.resetAtMs + 60_000);
 });
 
-test('what was requested while no server ran is done before the first request is counted', (t) => {
-  const database = open(t, ':memory:');
-  database.exec("INSERT INTO quota_requests (key_id, request) VALUES ('key_a', 'reset'), ('key_b', 'lift_ban')");
-  const { saved, limiter } = createSaved(database);
+test('what was requested while no server ran is done before the first request is counted', async (t) => {
+  const opened = open(t, ':memory:');
+  opened.database.exec("INSERT INTO quota_requests (key_id, request) VALUES ('key_a', 'reset'), ('key_b', 'lift_ban')");
+  const { saved, limiter } = createSaved(opened);
   saved.take('key_a', plan);
-  saved.save();
+  await saved.save();
   assert.equal(limiter.inspect('key_a')?.buckets.length, 2);
 });
 
-test('addresses are not saved, and a key that is back to full leaves no row', (t) => {
-  const database = open(t, ':memory:');
-  const { saved, clock } = createSaved(database);
+test('addresses are not saved, and a key that is back to full leaves no row', async (t) => {
+  const opened = open(t, ':memory:');
+  const { saved, clock } = createSaved(opened);
   const addresses = createPlan({ name: 'address', partition: 'address', policies: [perMinute(9)] });
   saved.take('127.0.0.1', addresses);
   saved.take('key_a', plan);
-  saved.save();
-  assert.equal(database.prepare('SELECT * FROM quotas').all().length, 1);
+  await saved.save();
+  assert.equal(opened.database.prepare('SELECT * FROM quotas').all().length, 1);
   clock.advance(86_400_000);
   saved.take('key_a', plan, 0);
-  saved.save();
-  assert.equal(database.prepare('SELECT * FROM quotas').all().length, 0);
+  await saved.save();
+  assert.equal(opened.database.prepare('SELECT * FROM quotas').all().length, 0);
 });
 
-test('what could not be saved is saved by the next call, and a request is not done twice', (t) => {
+test('what could not be saved is saved by the next call, and a request is not done twice', async (t) => {
   const file = join(temporaryDirectory(t), 'quotas.db');
-  const database = open(t, file);
-  database.exec('PRAGMA busy_timeout = 0');
+  const opened = open(t, file);
+  opened.database.exec('PRAGMA busy_timeout = 0');
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
-  const { saved, limiter } = createSaved(database);
+  const { saved, limiter } = createSaved(opened);
   saved.take('key_a', plan);
   other.exec("BEGIN IMMEDIATE; INSERT INTO quota_requests (key_id, request) VALUES ('key_b', 'reset')");
-  const refused = saved.save();
+  const refused = await saved.save();
   assert.ok(!refused.ok && refused.error instanceof Error);
   assert.match(refused.error.message, /locked/);
   other.exec('COMMIT');
@@ -103,11 +103,11 @@ test('what could not be saved is saved by the next call, and a request is not do
   // Now the rows cannot be written although the lock is free: the request is done, its removal is not.
   saved.take('key_b', plan);
   other.exec("CREATE TRIGGER full BEFORE INSERT ON quotas BEGIN SELECT RAISE(ABORT, 'full'); END");
-  assert.equal(saved.save().ok, false);
+  assert.equal((await saved.save()).ok, false);
   assert.equal(limiter.inspect('key_b'), undefined);
   saved.take('key_b', plan);
   other.exec('DROP TRIGGER full');
-  assert.deepEqual(saved.save(), { ok: true });
+  assert.deepEqual(await saved.save(), { ok: true });
   assert.notEqual(limiter.inspect('key_b'), undefined, 'taken after the reset, so it stays taken');
   assert.equal(other.prepare('SELECT * FROM quotas').all().length, 2);
   assert.equal(other.prepare('SELECT * FROM quota_requests').all().length, 0);
