@@ -16,7 +16,7 @@ export interface ReadHead {
   readonly hasBadHost: boolean;
 }
 
-export type Credential =
+type Credential =
   | { readonly apiKey: string }
   | { readonly apiKey?: undefined; readonly code: 'missing_api_key' | 'invalid_api_key' };
 

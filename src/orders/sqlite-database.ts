@@ -150,7 +150,7 @@ function missingSteps(database: SqliteDatabase, part: string, steps: readonly st
 }
 
 /** The version of a part's tables, 0 when they are not there. Throws as {@link migrate} does for a foreign file. */
-export function schemaVersion(database: SqliteDatabase, part: string): number {
+function schemaVersion(database: SqliteDatabase, part: string): number {
   let tables: SqliteRow[];
   try {
     tables = prepare(database, "SELECT name FROM sqlite_schema WHERE type = 'table'").all();
