@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from './reply.js';
@@ -14,15 +14,23 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
  * fields too (400, 408, 431), charged to the connection's peer, and the connection is closed.
  */
 export function clientErrorListener(service: OrderService): (error: NodeJS.ErrnoException, socket: Duplex) => void {
+  const refused = new WeakSet<Duplex>();
   return (error, socket) => {
-    if (!socket.writable || error.code === 'ECONNRESET' || hasBegunToAnswer(socket)) {
-      socket.destroy();
-      return;
+    // Whatever follows what could not be read is one more error on the same socket; it has its answer.
+    if (refused.has(socket)) return;
+    const close = () => void socket.destroy();
+    const response = responseInProgress(socket);
+    if (!socket.writable || error.code === 'ECONNRESET') close();
+    else if (response?.writableEnded) socket.end(close);
+    // An answer that has begun would be torn, and the sender of a whole request would take this answer for its own.
+    else if (response?.headersSent || response?.req.complete) close();
+    else {
+      refused.add(socket);
+      const write = (reply: Reply) => void socket.end(printReply(reply), 'latin1', close);
+      const reply = service.refuse(CODES[error.code ?? ''] ?? 'bad_request', remoteAddress(socket));
+      if (reply instanceof Promise) reply.then(write);
+      else write(reply);
     }
-    const write = (reply: Reply) => void socket.end(printReply(reply), 'latin1');
-    const reply = service.refuse(CODES[error.code ?? ''] ?? 'bad_request', remoteAddress(socket));
-    if (reply instanceof Promise) reply.then(write);
-    else write(reply);
   };
 }
 
@@ -30,10 +38,10 @@ function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>):
   return socket.remoteAddress;
 }
 
-/** Node keeps the response in progress here, and in its own default listener asks the same: two answers in one would be torn. */
-function hasBegunToAnswer(socket: Duplex): boolean {
+/** Node keeps it here, and asks the same in its own default listener. */
+function responseInProgress(socket: Duplex): ServerResponse | undefined {
   const response: unknown = Reflect.get(socket, '_httpMessage');
-  return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true;
+  return response instanceof ServerResponse ? response : undefined;
 }
 
 /** RFC 9112 §4 and §5. */

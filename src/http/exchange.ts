@@ -1,7 +1,8 @@
 import { channel } from 'node:diagnostics_channel';
-import type { Decision, Plan } from '../limits/index.js';
+import type { Plan } from '../limits/index.js';
 import type { OrderId } from '../orders/index.js';
 import type { ErrorCode } from './errors.js';
+import type { Reply } from './reply.js';
 import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
@@ -18,7 +19,8 @@ export interface Exchange {
   orderId?: OrderId;
   keyId?: string;
   plan?: Plan;
-  decision?: Decision;
+  /** The printed decision of the limiter. */
+  limitFields?: string[];
   code?: ErrorCode;
   error?: unknown;
 }
@@ -59,4 +61,20 @@ export function publish(exchange: Exchange, status: number): void {
     durationMs: performance.now() - exchange.startedMs,
   };
   replies.publish(message);
+}
+
+/**
+ * Goes on with the value at once, or when its promise is fulfilled. Query builders are often thenables that promise
+ * less than a promise does: they are made one.
+ */
+export function passOn<T>(
+  exchange: Exchange,
+  value: T | Promise<T>,
+  next: (exchange: Exchange, value: T) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  return isPromise(value) ? Promise.resolve(value).then((settled) => next(exchange, settled)) : next(exchange, value);
+}
+
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

@@ -16,10 +16,12 @@ export function limitFields(decision: Decision, draft: boolean): string[] {
   return fields;
 }
 
-/** The trio for when the limiter itself failed: nothing passes before `resetAtMs`, in Unix time. */
-export function unavailableFields(plan: Plan, resetAtMs: number): string[] {
-  const [first] = plan.policies;
-  return trio(first?.quota ?? 0, 0, resetAtMs);
+/**
+ * The trio for when the limiter itself failed: nothing passes before `resetAtMs`, in Unix time. It may have failed
+ * because what it was given is no plan, so this must not.
+ */
+export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
+  return trio(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
 }
 
 function trio(limit: number, remaining: number, resetAtMs: number): string[] {

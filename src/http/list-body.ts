@@ -5,6 +5,8 @@ import { printOrder, printOrders } from '../orders/json.js';
 export interface ListBody {
   readonly body: string | Uint8Array | AsyncIterable<string>;
   readonly length?: number;
+  /** Of a stream: when it was read to its end, has failed, or was given up. Never rejects. */
+  readonly ended?: Promise<void>;
 }
 
 /** A text up to this length goes out in one write with the head; above, a Buffer shared by all readers is cheaper. */
@@ -27,43 +29,54 @@ export function createListPrinter() {
     return fresh;
   }
 
-  /** A promise only for a stream: its first batch is awaited, so that a store that fails at once is a 503 and no torso. */
+  /** A promise only for a stream: its first piece is awaited, so that a store that fails at once is a 503 and no torso. */
   return (listed: ListedOrders): ListBody | Promise<ListBody> =>
-    Symbol.asyncIterator in listed ? startStream(listed[Symbol.asyncIterator]()) : printArray(listed);
+    Symbol.asyncIterator in listed ? startStream(listed) : printArray(listed);
 }
 
-type Batches = AsyncIterator<readonly Order[]>;
+type Batches = AsyncIterable<readonly Order[]>;
 
 async function startStream(batches: Batches): Promise<ListBody> {
-  return { body: printStream(await batches.next(), batches) };
+  let onEnd = () => {};
+  const ended = new Promise<void>((resolve) => {
+    onEnd = resolve;
+  });
+  const pieces = printBatches(batches, onEnd);
+  return { body: resume(await pieces.next(), pieces), ended };
 }
 
-/** Not a generator: the store's work must also end when nobody ever reads, and a generator's `finally` would not run then. */
-function printStream(first: IteratorResult<readonly Order[]>, batches: Batches): AsyncIterableIterator<string> {
-  let ahead: IteratorResult<readonly Order[]> | undefined = first;
-  let mark = '[';
-  let isEnded = false;
+async function* printBatches(batches: Batches, onEnd: () => void): AsyncGenerator<string, undefined> {
+  try {
+    let mark = '[';
+    for await (const batch of batches) {
+      if (batch.length === 0) continue;
+      yield mark + batch.map(printOrder).join(',');
+      mark = ',';
+    }
+    yield mark === '[' ? '[]' : ']';
+  } finally {
+    onEnd();
+  }
+}
+
+/** Not a generator: the store's work must also end when nobody ever reads, and one that never began has nothing to end. */
+function resume(
+  first: IteratorResult<string, undefined>,
+  rest: AsyncGenerator<string, undefined>,
+): AsyncIterableIterator<string> {
+  let ahead: IteratorResult<string, undefined> | undefined = first;
   return {
     [Symbol.asyncIterator]() {
       return this;
     },
     async next() {
-      if (isEnded) return { done: true, value: undefined };
-      let batch = ahead ?? (await batches.next());
+      const result = ahead ?? (await rest.next());
       ahead = undefined;
-      while (!batch.done && batch.value.length === 0) batch = await batches.next();
-      if (batch.done) {
-        isEnded = true;
-        return { done: false, value: mark === '[' ? '[]' : ']' };
-      }
-      const value = mark + batch.value.map(printOrder).join(',');
-      mark = ',';
-      return { done: false, value };
+      return result;
     },
-    async return() {
-      isEnded = true;
-      await batches.return?.();
-      return { done: true, value: undefined };
+    return() {
+      ahead = undefined;
+      return rest.return(undefined);
     },
   };
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { socketAddress } from './client-address.js';
 import type { Reply } from './reply.js';
+import type { RequestHead } from './request-head.js';
 import type { OrderService } from './service.js';
 
 export interface NodeMountOptions {
@@ -12,33 +13,47 @@ export interface NodeMountOptions {
 /** A listener for `node:http`, and, with `next`, a middleware for Express and Connect: foreign paths are passed on. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
 
-/** Mounts the service in any server that speaks node:http. Headers that the host has set stay. */
+/**
+ * Mounts the service in any server that speaks node:http. Headers that the host has set stay. Create the server with
+ * `requireHostHeader: false`: a request without Host is then answered 400 here, with the limit fields and not without.
+ */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
   const { clientAddress = socketAddress } = options;
-  return (request, response, next) => {
-    const head = originalHead(request);
-    if (next !== undefined && !service.owns(head.url ?? '')) return next();
+
+  function answer(head: RequestHead, request: IncomingMessage, response: ServerResponse): void {
+    // What cannot be answered is not done: the answer before may have closed the connection (RFC 9112 §9.6).
+    if (request.socket.writable === false) return;
     const reply = service.respond(head, clientAddress(request));
     if (reply instanceof Promise) reply.then((settled) => send(response, settled));
     else send(response, reply);
+  }
+
+  return (request, response, next) => {
+    const head = originalHead(request);
+    if (next !== undefined && !service.owns(head.url ?? '')) next();
+    else if (response.socket !== null) answer(head, request, response);
+    // Sent without waiting for the answer before: it has its turn after that (RFC 9112 §9.3.2).
+    else response.once('socket', () => process.nextTick(answer, head, request, response));
   };
 }
 
 /** Connect and Express cut their mount path off `url` and keep the whole in `originalUrl`. */
-function originalHead(request: IncomingMessage) {
+function originalHead(request: IncomingMessage): RequestHead {
   if (!('originalUrl' in request) || typeof request.originalUrl !== 'string') return request;
-  return { method: request.method, url: request.originalUrl, rawHeaders: request.rawHeaders };
+  const { method, originalUrl: url, rawHeaders, httpVersion } = request;
+  return { method, url, rawHeaders, httpVersion };
 }
 
 function send(response: ServerResponse, { status, headers, body }: Reply): void {
-  if (typeof body === 'object' && Symbol.asyncIterator in body) {
-    response.writeHead(status, headers);
-    // A store that fails midway ends the connection, so that nobody takes the torso for the whole.
-    pipeline(Readable.from(body), response, () => {});
+  const stream = typeof body === 'object' && Symbol.asyncIterator in body ? Readable.from(body) : undefined;
+  if (response.destroyed || response.headersSent) {
+    // The client has hung up, or the host has answered in the meantime. The store's work ends.
+    stream?.destroy();
     return;
   }
-  if (response.destroyed || response.headersSent) return;
   response.writeHead(status, headers);
-  if (typeof body === 'string') response.end(body, 'latin1');
+  // A store that fails midway ends the connection, so that nobody takes the torso for the whole.
+  if (stream !== undefined) pipeline(stream, response, () => {});
+  else if (typeof body === 'string') response.end(body, 'latin1');
   else response.end(body);
 }

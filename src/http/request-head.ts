@@ -5,6 +5,8 @@ export interface RequestHead {
   readonly url?: string | undefined;
   /** Names and values in turn, as received: a field that came twice is there twice. */
   readonly rawHeaders: readonly string[];
+  /** Only HTTP/1.1 demands a Host field; absent where there is no HTTP, or where a runtime has checked that. */
+  readonly httpVersion?: string | undefined;
 }
 
 export interface ReadHead {
@@ -12,7 +14,7 @@ export interface ReadHead {
   readonly credential: Credential;
   /** A GET or DELETE with content (RFC 9110 §9.3.1): it is not read, so the connection cannot be used again. */
   readonly hasContent: boolean;
-  /** More than one Host field, or an empty one (RFC 9112 §3.2). */
+  /** More than one Host field, an empty one, or in HTTP/1.1 none (RFC 9112 §3.2). */
   readonly hasBadHost: boolean;
 }
 
@@ -27,7 +29,7 @@ const INVALID: Credential = { code: 'invalid_api_key' };
 export const UNREADABLE: ReadHead = { credential: MISSING, hasContent: true, hasBadHost: true };
 
 /** One pass over the header fields. The few that matter are told apart by their length first. */
-export function readHead(rawHeaders: readonly string[]): ReadHead {
+export function readHead(rawHeaders: readonly string[], httpVersion?: string): ReadHead {
   let credential: Credential = MISSING;
   let authorizations = 0;
   let hosts = 0;
@@ -59,7 +61,7 @@ export function readHead(rawHeaders: readonly string[]): ReadHead {
     // Two credentials are an ambiguous one: whoever reads the first and whoever reads the last would disagree.
     credential: authorizations > 1 ? INVALID : credential,
     hasContent,
-    hasBadHost: hosts > 1 || hasEmptyHost,
+    hasBadHost: hosts > 1 || hasEmptyHost || (hosts === 0 && httpVersion === '1.1'),
   };
 }
 

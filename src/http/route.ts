@@ -39,7 +39,7 @@ export function matchRoute(target: string, basePath: string): Route {
 function pathOf(target: string): string {
   let start = 0;
   if (!target.startsWith('/')) {
-    const authority = /^https?:\/\/[^/?#]*/i.exec(target);
+    const authority = /^https?:\/\/[^/?#]+/i.exec(target);
     if (authority === null) return target;
     start = authority[0].length;
   }

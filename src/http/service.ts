@@ -3,7 +3,7 @@ import { createPlan, type Decision, perMinute } from '../limits/index.js';
 import { type CancelOutcome, type ListedOrders, type OrderStore, parseOrderId } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
-import { type Exchange, publish, startedMs } from './exchange.js';
+import { type Exchange, isPromise, passOn, publish, startedMs } from './exchange.js';
 import { limitFields, retryAfter, unavailableFields } from './limit-fields.js';
 import { createListPrinter, type ListBody } from './list-body.js';
 import { errorReply, type Reply } from './reply.js';
@@ -40,7 +40,7 @@ export interface OrderService {
   refuse(code: RefusalCode, clientAddress?: string): Reply | Promise<Reply>;
   /** Whether a request target is a path of this service; any other belongs to the host. */
   owns(target: string): boolean;
-  /** From now on every request is answered 503. Resolves when the ones before are answered. */
+  /** From now on every request is answered 503. Resolves when the ones before are answered, streamed lists to their end. */
   close(): Promise<void>;
 }
 
@@ -65,7 +65,12 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   const print = createListPrinter();
   let isClosed = false;
   let pending = 0;
-  let onIdle: (() => void) | undefined;
+  let onIdle = () => {};
+  const idle = new Promise<void>((resolve) => {
+    onIdle = () => {
+      if (isClosed) resolve();
+    };
+  });
 
   // A request passes through three steps, each called once by the one before: identify, admit, dispatch.
 
@@ -75,23 +80,21 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     if (hasBadHost) return chargeAddress(exchange, 'bad_request');
     if (credential.apiKey === undefined) return chargeAddress(exchange, credential.code);
     exchange.isAsking = true;
-    const found = authenticate(credential.apiKey);
-    return isPromise(found) ? found.then((principal) => admit(exchange, principal)) : admit(exchange, found);
+    return passOn(exchange, authenticate(credential.apiKey), admit);
   }
 
   function admit(exchange: Exchange, principal: Principal | undefined): Reply | Promise<Reply> {
     exchange.isAsking = false;
-    if (principal === undefined) return chargeAddress(exchange, 'invalid_api_key');
+    // `null` is not in the type, but a host's look-up may answer it: no such key all the same.
+    if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
     exchange.keyId = principal.id;
     exchange.plan = principal.plan;
     exchange.isAsking = true;
-    const taken = limiter.take(principal.id, principal.plan);
-    return isPromise(taken) ? taken.then((decision) => dispatch(exchange, decision)) : dispatch(exchange, taken);
+    return passOn(exchange, limiter.take(principal.id, principal.plan), dispatch);
   }
 
   function dispatch(exchange: Exchange, decision: Decision): Reply | Promise<Reply> {
-    exchange.isAsking = false;
-    exchange.decision = decision;
+    decided(exchange, decision);
     if (!decision.allowed) return overLimit(exchange, decision);
     const { route, method } = exchange;
     switch (route.resource) {
@@ -111,16 +114,15 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   function list(exchange: Exchange): Reply | Promise<Reply> {
     exchange.operation = 'listOrders';
     exchange.isAsking = true;
-    const listed = store.list();
-    return isPromise(listed) ? listed.then((orders) => printed(exchange, orders)) : printed(exchange, listed);
+    return passOn(exchange, store.list(), printed);
   }
 
   function printed(exchange: Exchange, orders: ListedOrders): Reply | Promise<Reply> {
-    const body = print(orders);
-    return isPromise(body) ? body.then((stream) => listReply(exchange, stream)) : listReply(exchange, body);
+    return passOn(exchange, print(orders), listReply);
   }
 
-  function listReply(exchange: Exchange, { body, length }: ListBody): Reply {
+  function listReply(exchange: Exchange, { body, length, ended }: ListBody): Reply {
+    if (ended !== undefined) hold(ended);
     const headers = ['Content-Type', 'application/json', ...fieldsOf(exchange)];
     if (length !== undefined) headers.push('Content-Length', `${length}`);
     return { status: 200, headers, body };
@@ -132,8 +134,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     if (id === undefined) return refusal(exchange, 'invalid_order_id');
     exchange.orderId = id;
     exchange.isAsking = true;
-    const done = store.cancel(id);
-    return isPromise(done) ? done.then((outcome) => cancelReply(exchange, outcome)) : cancelReply(exchange, done);
+    return passOn(exchange, store.cancel(id), cancelReply);
   }
 
   function cancelReply(exchange: Exchange, outcome: CancelOutcome): Reply {
@@ -147,16 +148,16 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   function chargeAddress(exchange: Exchange, code: ErrorCode): Reply | Promise<Reply> {
     exchange.plan = addressPlan;
     exchange.isAsking = true;
-    const taken = limiter.take(addressKey(exchange.clientAddress), addressPlan);
-    return isPromise(taken)
-      ? taken.then((decision) => addressReply(exchange, decision, code))
-      : addressReply(exchange, taken, code);
+    return passOn(exchange, limiter.take(addressKey(exchange.clientAddress), addressPlan), (_, decision) => {
+      decided(exchange, decision);
+      return decision.allowed ? refusal(exchange, code) : overLimit(exchange, decision);
+    });
   }
 
-  function addressReply(exchange: Exchange, decision: Decision, code: ErrorCode): Reply {
+  /** Printed at once, so that a limiter that answers no decision has failed before anything is done. */
+  function decided(exchange: Exchange, decision: Decision): void {
+    exchange.limitFields = limitFields(decision, draftFields);
     exchange.isAsking = false;
-    exchange.decision = decision;
-    return decision.allowed ? refusal(exchange, code) : overLimit(exchange, decision);
   }
 
   function overLimit(exchange: Exchange, { verdict, retryAfterMs }: Decision): Reply {
@@ -173,10 +174,8 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     return errorReply(code, [...fields, ...fieldsOf(exchange)]);
   }
 
-  function fieldsOf({ decision, plan = addressPlan }: Exchange): string[] {
-    return decision === undefined
-      ? unavailableFields(plan, Date.now() + UNAVAILABLE_MS)
-      : limitFields(decision, draftFields);
+  function fieldsOf({ limitFields, plan = addressPlan }: Exchange): string[] {
+    return limitFields ?? unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
   }
 
   function failed(exchange: Exchange, error: unknown): Reply {
@@ -205,23 +204,27 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
       reply = failed(exchange, error);
     }
     if (!isPromise(reply)) return finish(exchange, reply);
+    const finished = reply.catch((error) => failed(exchange, error)).then((settled) => finish(exchange, settled));
+    hold(finished);
+    return finished;
+  }
+
+  /** Closing waits for this work, and for whoever waits for it already: so for the reply to be written. */
+  function hold(work: Promise<unknown>): void {
     pending++;
-    return Promise.resolve(reply)
-      .catch((error) => failed(exchange, error))
-      .then((settled) => {
-        pending--;
-        if (pending === 0) onIdle?.();
-        return finish(exchange, settled);
-      });
+    work.then(() => {
+      pending--;
+      if (pending === 0) onIdle();
+    });
   }
 
   return {
-    respond: ({ method, url = '', rawHeaders }, clientAddress) =>
+    respond: ({ method, url = '', rawHeaders, httpVersion }, clientAddress) =>
       run(
         {
           route: matchRoute(url, basePath),
           method,
-          head: readHead(rawHeaders),
+          head: readHead(rawHeaders, httpVersion),
           clientAddress,
           startedMs: startedMs(),
           isAsking: false,
@@ -246,10 +249,8 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
     close() {
       isClosed = true;
-      return new Promise((resolve) => {
-        if (pending === 0) resolve();
-        else onIdle = resolve;
-      });
+      if (pending === 0) onIdle();
+      return idle;
     },
   };
 }
@@ -259,7 +260,7 @@ function checkOptions({ store, limiter, authenticate, basePath, addressPlan }: O
   checkMethods('limiter', limiter, ['take']);
   if (typeof authenticate !== 'function') throw new TypeError('authenticate: expected a function');
   if (basePath !== undefined) checkBasePath(basePath);
-  if (addressPlan !== undefined && addressPlan.partition !== 'address') {
+  if (addressPlan !== undefined && addressPlan?.partition !== 'address') {
     throw new TypeError("addressPlan: expected a plan of the partition 'address'");
   }
 }
@@ -270,8 +271,4 @@ function checkMethods(option: string, part: unknown, names: readonly string[]): 
       throw new TypeError(`${option}: expected an object with the method ${name}`);
     }
   }
-}
-
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof value === 'object' && value !== null && 'then' in value;
 }

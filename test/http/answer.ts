@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import type { ErrorCode } from 'store-orders';
+
+/** A response as its reader sees it, whatever way it came. */
+export interface Answer {
+  readonly status: number;
+  /** By lower-case name; each field came once, or the values are joined by a comma. */
+  readonly fields: ReadonlyMap<string, string>;
+  readonly text: string;
+}
+
+export function createAnswer(status: number, namesAndValues: readonly string[], text: string): Answer {
+  const fields = new Map<string, string>();
+  for (let i = 0; i + 1 < namesAndValues.length; i += 2) {
+    const name = String(namesAndValues[i]).toLowerCase();
+    const before = fields.get(name);
+    fields.set(name, before === undefined ? String(namesAndValues[i + 1]) : `${before}, ${namesAndValues[i + 1]}`);
+  }
+  return { status, fields, text };
+}
+
+export interface Trio {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Unix time in seconds. */
+  readonly reset: number;
+}
+
+export function trioOf({ fields }: Answer): Trio {
+  const read = (name: string) => {
+    const value = fields.get(name) ?? 'absent';
+    assert.match(value, /^(?:0|[1-9][0-9]*)$/, name);
+    return Number(value);
+  };
+  return {
+    limit: read('x-ratelimit-limit'),
+    remaining: read('x-ratelimit-remaining'),
+    reset: read('x-ratelimit-reset'),
+  };
+}
+
+export function retryAfterOf({ fields }: Answer): number {
+  const value = fields.get('retry-after') ?? 'absent';
+  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is whole seconds, at least 1');
+  return Number(value);
+}
+
+const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
+  missing_api_key: 401,
+  invalid_api_key: 401,
+  order_not_found: 404,
+  invalid_order_id: 404,
+  route_not_found: 404,
+  method_not_allowed: 405,
+  order_already_shipped: 409,
+  order_already_cancelled: 409,
+  order_not_pending: 409,
+  rate_limit_exceeded: 429,
+  api_key_banned: 429,
+  bad_request: 400,
+  request_timeout: 408,
+  uri_too_long: 414,
+  headers_too_large: 431,
+  internal_error: 500,
+  service_unavailable: 503,
+};
+
+export const ERROR_CODES: readonly string[] = Object.keys(STATUS_OF);
+
+/** What is true of every answer, of any status, from anywhere. */
+export function checkAnswer(answer: Answer, method: string): void {
+  const { status, fields, text } = answer;
+  const { limit, remaining } = trioOf(answer);
+  assert.ok(remaining <= limit, 'no more can remain than the limit');
+  assert.equal(fields.has('retry-after'), status === 429 || status === 503, `Retry-After with ${status}`);
+  assert.equal(fields.has('allow'), status === 405, `Allow with ${status}`);
+  assert.equal(fields.has('www-authenticate'), status === 401, `WWW-Authenticate with ${status}`);
+  assert.equal(fields.has('x-powered-by'), false);
+  assert.equal(fields.get('cache-control'), status >= 400 ? 'no-store' : undefined);
+  if (status === 204) {
+    assert.equal(text, '');
+    assert.equal(fields.has('content-length') || fields.has('content-type'), false, 'a 204 has no content');
+    return;
+  }
+  assert.equal(fields.get('content-type'), 'application/json');
+  if (method === 'HEAD') {
+    assert.equal(text, '');
+    return;
+  }
+  // A list that is streamed has none.
+  if (status !== 200 || fields.has('content-length')) {
+    assert.equal(fields.get('content-length'), `${Buffer.byteLength(text)}`);
+  }
+  if (status >= 400) checkErrorObject(status, text);
+}
+
+function checkErrorObject(status: number, text: string): void {
+  const object: Record<string, unknown> = JSON.parse(text);
+  assert.deepEqual(Object.keys(object).sort(), ['code', 'message', 'status'], 'exactly three fields');
+  assert.equal(object['status'], status);
+  assert.ok(typeof object['message'] === 'string' && object['message'].length > 20, 'a message for people');
+  assert.ok(ERROR_CODES.includes(String(object['code'])), `${object['code']} is one of the codes`);
+}
+
+/** Checks that the answer is the Error object with this code, and with the status that belongs to it. */
+export function assertError(answer: Answer, code: ErrorCode): void {
+  assert.equal(JSON.parse(answer.text).code, code);
+  assert.equal(answer.status, STATUS_OF[code]);
+}

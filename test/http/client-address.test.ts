@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { forwardedAddress } from 'store-orders/handler';
+import { createAnswer, trioOf } from './answer.js';
+import { createShop, ORDERS } from './shop.js';
+
+function forwarded(proxies: number, field: string | string[] | undefined, peer: string | undefined = '192.0.2.9') {
+  return forwardedAddress(proxies)({ socket: { remoteAddress: peer }, headers: { 'x-forwarded-for': field } });
+}
+
+test('forwardedAddress takes the entry of that number from the right, and stops at the first that is no address', () => {
+  const rows: [number, string | string[] | undefined, string][] = [
+    [0, '198.51.100.1', '192.0.2.9'],
+    [1, undefined, '192.0.2.9'],
+    [1, '', '192.0.2.9'],
+    [1, '198.51.100.1', '198.51.100.1'],
+    [1, '203.0.113.6, 198.51.100.1', '198.51.100.1'],
+    [2, '203.0.113.6, 198.51.100.1', '203.0.113.6'],
+    [2, '203.0.113.6,198.51.100.1 ', '203.0.113.6'],
+    [3, '203.0.113.6, 198.51.100.1', '203.0.113.6'],
+    [2, 'unknown, 198.51.100.1', '198.51.100.1'],
+    [3, '203.0.113.6, unknown, 198.51.100.1', '198.51.100.1'],
+    [1, '198.51.100.1, ', '192.0.2.9'],
+    [1, '198.51.100.1, <script>', '192.0.2.9'],
+    [2, ['203.0.113.6', '198.51.100.1'], '203.0.113.6'],
+    [1, '198.51.100.1:4711', '198.51.100.1'],
+    [1, '[2001:db8::1]:4711', '2001:db8::1'],
+    [1, '[2001:db8::1]', '2001:db8::1'],
+    [1, '2001:db8::1', '2001:db8::1'],
+    [1, 'fe80::1%eth0', 'fe80::1'],
+    [1, '1.2.3', '192.0.2.9'],
+    [1, '999.1.1.1', '192.0.2.9'],
+    [1, '[]', '192.0.2.9'],
+    [1, '__proto__', '192.0.2.9'],
+  ];
+  for (const [proxies, field, expected] of rows)
+    assert.equal(forwarded(proxies, field), expected, `${proxies} ${field}`);
+});
+
+test('what a client writes into X-Forwarded-For itself is left of what the proxies append, and never read', () => {
+  assert.equal(forwarded(1, '10.0.0.1, 10.0.0.2, 198.51.100.1'), '198.51.100.1');
+});
+
+test('forwardedAddress refuses a number of proxies that is none', () => {
+  for (const proxies of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    assert.throws(() => forwardedAddress(proxies), { name: 'RangeError', message: /^proxies:/ });
+  }
+});
+
+test('clients without a valid key share a limit by IPv4 address, by IPv6 /64, and else all together', async () => {
+  const groups: (string | undefined)[][] = [
+    [
+      '192.0.2.1',
+      '::ffff:192.0.2.1',
+      '::ffff:c000:201',
+      '0:0:0:0:0:FFFF:192.0.2.1',
+      '192.0.2.1:80',
+      '[::ffff:192.0.2.1]:80',
+    ],
+    ['192.0.2.2'],
+    [
+      '2001:db8:1:2::1',
+      '2001:DB8:1:2:ffff:ffff:ffff:ffff',
+      '[2001:db8:1:2::5]:443',
+      '2001:db8:1:2::',
+      '2001:0db8:0001:0002::7%3',
+    ],
+    ['2001:db8:1:3::1'],
+    ['2001:db8::1', '2001:db8::', '2001:db8:0:0:1::1'],
+    ['::1', '::', '::192.0.2.1', '0:0:0:0:ffff::1'],
+    ['1::'],
+    ['fe80::1%eth0', 'fe80::2%eth1', 'fe80::3'],
+    ['64:ff9b::192.0.2.1', '64:ff9b::192.0.2.2'],
+    [undefined, '', 'unix:', 'constructor', '256.1.1.1', '1:2:3', ':::'],
+  ];
+  const { service } = createShop();
+  for (const group of groups) {
+    for (const [index, address] of group.entries()) {
+      const { status, headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [] }, address);
+      assert.equal(status, 401);
+      assert.equal(trioOf(createAnswer(status, headers, '')).remaining, 599 - index, `${address}`);
+    }
+  }
+});

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Order } from 'store-orders';
+import { createShop, KEY, ORDERS } from './shop.js';
+
+const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
+
+/** A service whose lists are answered when the test says so. */
+function createSlowShop() {
+  const finish: ((orders: readonly Order[]) => void)[] = [];
+  const list = () => new Promise<readonly Order[]>((resolve) => finish.push(resolve));
+  const { service } = createShop({ store: { list, cancel: () => 'cancelled' } });
+  return { service, finish };
+}
+
+async function settleAll(): Promise<void> {
+  await new Promise(setImmediate);
+}
+
+test('after close() every request is answered 503 and its connection closed', async () => {
+  const { service, store } = createShop();
+  await service.close();
+  const { status, headers } = await service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
+  assert.equal(status, 503);
+  assert.equal(headers[headers.indexOf('Connection') + 1], 'close');
+  assert.equal(store.get(1n)?.status, 'pending');
+});
+
+test('close() resolves when every earlier request is answered and its reply has been handed on, not before', async () => {
+  const { service, finish } = createSlowShop();
+  const order: string[] = [];
+  for (const name of ['first', 'second']) {
+    void Promise.resolve(service.respond(GET)).then(({ status, headers }) => {
+      order.push(`${name} ${status} ${headers.at(-1)}`);
+    });
+  }
+  // Twice: a second call waits for the same.
+  for (const name of ['closed', 'closed again']) void service.close().then(() => order.push(name));
+  await settleAll();
+  finish[0]?.([]);
+  await settleAll();
+  assert.deepEqual(order, ['first 200 close']);
+  finish[1]?.([]);
+  await settleAll();
+  assert.deepEqual(order, ['first 200 close', 'second 200 close', 'closed', 'closed again']);
+});
+
+test('the reply is written before whoever waits for close() goes on', async () => {
+  const { service, finish } = createSlowShop();
+  const order: string[] = [];
+  const reply = service.respond(GET);
+  assert.ok(reply instanceof Promise);
+  void reply.then(() => order.push('written'));
+  const closed = service.close().then(() => order.push('closed'));
+  finish[0]?.([]);
+  await closed;
+  assert.deepEqual(order, ['written', 'closed']);
+});
+
+test('close() waits for a streamed list to its end', async () => {
+  async function* list() {
+    yield [{ id: 1n }];
+    yield [{ id: 2n }];
+  }
+  const { service } = createShop({ store: { list, cancel: () => 'not_found' } });
+  const { body } = await service.respond(GET);
+  let isClosed = false;
+  const closed = service.close().then(() => {
+    isClosed = true;
+  });
+  let text = '';
+  assert.ok(typeof body === 'object' && Symbol.asyncIterator in body);
+  for await (const piece of body) {
+    await settleAll();
+    assert.equal(isClosed, false);
+    text += piece;
+  }
+  assert.equal(text, '[{"id":1},{"id":2}]');
+  await closed;
+});
+
+test('close() of a service that nobody uses resolves at once, and a failing request does not hold it up', async () => {
+  await createShop().service.close();
+  const { service } = createShop({ authenticate: () => Promise.reject(new Error('down')) });
+  const reply = service.respond(GET);
+  const closed = service.close();
+  assert.equal((await reply).status, 503);
+  await closed;
+});

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { assertError } from './answer.js';
+import type { Clause } from './contract.js';
+import { KEY, ORDERS, order } from './shop.js';
+
+/** What names an operation of the specification, part 4, and what does not. */
+export const routeClauses: readonly Clause[] = [
+  {
+    id: '4-method',
+    says: 'another method on a path of the service answers 405 with Allow',
+    check: async (ask, { store }) => {
+      const rows: [string, string, string][] = [
+        ...['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map((m): [string, string, string] => [m, ORDERS, 'GET, HEAD']),
+        ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'OPTIONS'].map((m): [string, string, string] => [
+          m,
+          order(1),
+          'DELETE',
+        ]),
+      ];
+      for (const [method, path, allow] of rows) {
+        const answer = await ask(method, path, [KEY]);
+        assert.equal(answer.status, 405, `${method} ${path}`);
+        assert.equal(answer.fields.get('allow'), allow);
+        if (method !== 'HEAD') assertError(answer, 'method_not_allowed');
+      }
+      assert.equal(store.get(1n)?.status, 'pending');
+    },
+  },
+  {
+    id: '4-route',
+    says: 'any other path answers 404 route_not_found, and nothing is normalised into a path of the service',
+    check: async (ask, { store }) => {
+      const paths = [
+        ...['/', '/v1', '/v2/store/orders', '/store/orders', '/v1/store', '/v1/store/order', '/V1/store/orders'],
+        ...[
+          `${ORDERS}/`,
+          `${ORDERS}//`,
+          `${ORDERS}x`,
+          `${ORDERS}/1/`,
+          `${ORDERS}/1/2`,
+          `${ORDERS}//1`,
+          `${ORDERS};x=1`,
+        ],
+        ...['//v1/store/orders', '/v1//store/orders/1', '/v1/store%2Forders', '/%761/store/orders', '/__proto__'],
+        `/?${ORDERS}`,
+      ];
+      for (const path of paths) {
+        assertError(await ask('DELETE', path, [KEY]), 'route_not_found');
+        assertError(await ask('GET', path, [KEY]), 'route_not_found');
+      }
+      assert.equal(store.get(1n)?.status, 'pending');
+    },
+  },
+  {
+    id: '4-targets',
+    says: 'a target in absolute form is read as its path; `//`, `*` and dot segments are no path of the service',
+    verbatim: true,
+    check: async (ask) => {
+      for (const base of ['http://orders.test', 'HTTPS://user@[::1]:8443']) {
+        assert.equal((await ask('GET', `${base}${ORDERS}?x`, [KEY])).status, 200, base);
+      }
+      assert.equal((await ask('DELETE', `http://orders.test${order(1)}`, [KEY])).status, 204);
+      const foreign = [
+        '//',
+        '*',
+        '/v1/./store/orders',
+        '/v1/x/../store/orders',
+        'http://orders.test',
+        'ftp://h/v1/store/orders',
+      ];
+      foreign.push(`http://${ORDERS}`, 'http://orders.test?/v1/store/orders', `//orders.test${ORDERS}`);
+      for (const target of foreign) {
+        assertError(await ask('GET', target, [KEY]), 'route_not_found');
+        assertError(await ask('OPTIONS', target, [KEY]), 'route_not_found');
+      }
+    },
+  },
+  {
+    id: '4-uri-too-long',
+    says: 'a target of more than 8,192 characters on a path of the service answers 414',
+    check: async (ask) => {
+      const room = 8_192 - ORDERS.length - 1;
+      // A URL adds its origin, which counts: so the fetch mount is a little stricter.
+      assert.equal((await ask('GET', `${ORDERS}?${'x'.repeat(room - 30)}`, [KEY])).status, 200);
+      assertError(await ask('GET', `${ORDERS}?${'x'.repeat(room + 1)}`, [KEY]), 'uri_too_long');
+      assertError(await ask('DELETE', `${ORDERS}/${'1'.repeat(room + 1)}`, [KEY]), 'uri_too_long');
+      assertError(await ask('DELETE', `${ORDERS}/1?${'1'.repeat(room)}`, [KEY]), 'uri_too_long');
+      assertError(await ask('GET', `/${'x'.repeat(9_000)}`, [KEY]), 'route_not_found');
+    },
+  },
+  {
+    id: '4-content',
+    says: 'content of a GET or DELETE is not read: the request is answered and the connection closed',
+    verbatim: true,
+    check: async (ask) => {
+      const list = await ask('GET', ORDERS, [KEY], 'DELETE /v1/store/orders/1 HTTP/1.1\r\n\r\n');
+      assert.deepEqual([list.status, list.fields.get('connection')], [200, 'close']);
+      const cancel = await ask('DELETE', order(1), [KEY], '{"id":2}');
+      assert.deepEqual([cancel.status, cancel.fields.get('connection')], [204, 'close']);
+      const empty = await ask('DELETE', order(0), [KEY, ['Content-Length', '0']]);
+      assert.deepEqual([empty.status, empty.fields.get('connection') === 'close'], [204, false]);
+    },
+  },
+  {
+    id: '4-host',
+    says: 'more than one Host field, or an empty one, answers 400 bad_request, whoever asks',
+    verbatim: true,
+    check: async (ask, { store }) => {
+      for (const hosts of [['orders.test', 'orders.test'], ['a', 'b'], [''], ['', '']]) {
+        const fields = hosts.map((host): [string, string] => ['Host', host]);
+        assertError(await ask('DELETE', order(1), [...fields, KEY]), 'bad_request');
+        assertError(await ask('GET', ORDERS, fields), 'bad_request');
+      }
+      assert.equal(store.get(1n)?.status, 'pending');
+    },
+  },
+];

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { after, afterEach, beforeEach, suite, test } from 'node:test';
+import type { OrderServiceOptions, ReplyMessage } from 'store-orders';
+import { assertError, trioOf } from './answer.js';
+import { authenticate, createShop, KEY, ORDERS, type Shop } from './shop.js';
+import { type Ask, WAYS } from './ways.js';
+
+const SECRET = 'connect ECONNREFUSED /var/run/db.sock: SELECT * FROM orders WHERE key = business-key';
+const failure = new Error(SECRET);
+
+const unhandled: unknown[] = [];
+const onUnhandled = (reason: unknown) => void unhandled.push(reason);
+process.on('unhandledRejection', onUnhandled);
+after(() => {
+  process.off('unhandledRejection', onUnhandled);
+  assert.deepEqual(unhandled, []);
+});
+
+let messages: ReplyMessage[] = [];
+const listener = (message: unknown) => {
+  assert.ok(isReplyMessage(message));
+  messages.push(message);
+};
+
+function isReplyMessage(message: unknown): message is ReplyMessage {
+  return typeof message === 'object' && message !== null && 'status' in message && 'durationMs' in message;
+}
+
+beforeEach(() => {
+  messages = [];
+  subscribe('store-orders:reply', listener);
+});
+afterEach(() => unsubscribe('store-orders:reply', listener));
+
+/** What keeps to the letter of "thenable" and is no promise: its `then` gives nothing back. */
+function thenable(settle: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void) {
+  // biome-ignore lint/suspicious/noThenProperty: the point of it
+  return { then: settle };
+}
+
+type Misbehaviour = () => unknown;
+
+const FAILURES: Readonly<Record<string, Misbehaviour>> = {
+  throws: () => {
+    throw failure;
+  },
+  rejects: () => Promise.reject(failure),
+  'rejects later': async () => {
+    await new Promise(setImmediate);
+    throw failure;
+  },
+  'rejects as a thenable that is no promise': () => thenable((_, reject) => reject(failure)),
+  'is a thenable that throws': () =>
+    thenable(() => {
+      throw failure;
+    }),
+};
+
+const RUBBISH: readonly unknown[] = [
+  null,
+  false,
+  0,
+  '',
+  'constructor',
+  7n,
+  {},
+  { allowed: true },
+  { id: 'x', plan: {} },
+  Symbol('x'),
+  () => 1,
+  [null],
+];
+
+type Part = 'authenticate' | 'limiter' | 'store.list' | 'store.cancel';
+const PARTS: readonly Part[] = ['authenticate', 'limiter', 'store.list', 'store.cancel'];
+
+/** A shop of which one part misbehaves at its first call. */
+function shopWith(part: Part, misbehave: Misbehaviour): Shop {
+  let isFirst = true;
+  const shop = createShop();
+  // The host's code may be JavaScript: the compiler has not seen what it answers.
+  const replace = <F extends (...args: never[]) => unknown>(good: F): F =>
+    new Proxy(good, {
+      apply(target, self, args) {
+        if (!isFirst) return Reflect.apply(target, self, args);
+        isFirst = false;
+        return misbehave();
+      },
+    });
+  const options: Partial<OrderServiceOptions> = {
+    authenticate: part === 'authenticate' ? replace(authenticate) : authenticate,
+    limiter: part === 'limiter' ? { take: replace(shop.limiter.take) } : shop.limiter,
+    store: {
+      list: part === 'store.list' ? replace(shop.store.list) : shop.store.list,
+      cancel: part === 'store.cancel' ? replace(shop.store.cancel) : shop.store.cancel,
+    },
+  };
+  return { ...shop, service: createShop(options).service };
+}
+
+const ask = (part: Part, ask: Ask) =>
+  part === 'store.cancel' ? ask('DELETE', `${ORDERS}/1`, [KEY]) : ask('GET', ORDERS, [KEY]);
+
+for (const way of WAYS) {
+  suite(`reached by ${way.name}`, () => {
+    for (const part of PARTS) {
+      for (const [how, misbehave] of Object.entries(FAILURES)) {
+        test(`${part} that ${how}: 503 with Retry-After, no detail, the error on the channel, and the next request is fine`, async () => {
+          const shop = shopWith(part, misbehave);
+          const opened = await way.open(shop.service);
+          try {
+            const answer = await ask(part, opened.ask);
+            assertError(answer, 'service_unavailable');
+            assert.equal(answer.fields.get('retry-after'), '1');
+            const everything = JSON.stringify([...answer.fields, answer.text]);
+            assert.equal(/ECONN|SELECT|business-key|\.sock|Error:/.test(everything), false);
+            assert.deepEqual(
+              messages.map(({ status, code, error }) => ({ status, code, error })),
+              [{ status: 503, code: 'service_unavailable', error: failure }],
+            );
+            const next = await ask(part, opened.ask);
+            assert.equal(next.status, part === 'store.cancel' ? 204 : 200);
+          } finally {
+            await opened.close();
+          }
+        });
+      }
+    }
+  });
+}
+
+for (const way of WAYS.slice(0, 1)) {
+  for (const part of PARTS) {
+    test(`${part} that answers rubbish, now or later: an Error object with the trio, and the next request is fine`, async () => {
+      for (const rubbish of [undefined, ...RUBBISH]) {
+        for (const answerWith of [
+          () => rubbish,
+          () => Promise.resolve(rubbish),
+          () => thenable((resolve) => resolve(rubbish)),
+        ]) {
+          const shop = shopWith(part, answerWith);
+          const opened = await way.open(shop.service);
+          const answer = await ask(part, opened.ask);
+          const isNoKey = part === 'authenticate' && (rubbish === undefined || rubbish === null);
+          const expected = isNoKey ? [401] : [500, 503];
+          assert.ok(expected.includes(answer.status), `${answer.status} for ${String(rubbish)}`);
+          if (part !== 'store.cancel') assert.equal(shop.store.get(1n)?.status, 'pending');
+          assert.equal((await ask(part, opened.ask)).status, part === 'store.cancel' ? 204 : 200);
+          await shop.service.close();
+        }
+      }
+    });
+  }
+}
+
+test('a limiter that answers no decision fails before the order is cancelled', async () => {
+  for (const rubbish of [{}, { allowed: true }, { allowed: true, windows: [] }]) {
+    const shop = shopWith('limiter', () => rubbish);
+    const { status } = await shop.service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
+    assert.deepEqual([status, shop.store.get(1n)?.status], [503, 'pending']);
+  }
+});
+
+test('a thenable that is no promise is as good as one', async () => {
+  for (const part of PARTS) {
+    const good = createShop();
+    const value: Readonly<Record<Part, Misbehaviour>> = {
+      authenticate: () => authenticate('business-key'),
+      limiter: () => good.limiter.take('owner', authenticatePlan()),
+      'store.list': () => [],
+      'store.cancel': () => 'cancelled',
+    };
+    const shop = shopWith(part, () => thenable((resolve) => resolve(value[part]())));
+    const method = part === 'store.cancel' ? 'DELETE' : 'GET';
+    const url = part === 'store.cancel' ? `${ORDERS}/1` : ORDERS;
+    const reply = await shop.service.respond({ method, url, rawHeaders: KEY });
+    assert.equal(reply.status, method === 'DELETE' ? 204 : 200, part);
+  }
+});
+
+function authenticatePlan() {
+  const principal = authenticate('business-key');
+  assert.ok(principal !== undefined && 'plan' in principal);
+  return principal.plan;
+}
+
+test('after a failing limiter the trio is that of the plan, with nothing remaining', async () => {
+  const { open } = WAYS[0] ?? assert.fail();
+  const { ask } = await open(shopWith('limiter', () => Promise.reject(failure)).service);
+  const { limit, remaining } = trioOf(await ask('GET', ORDERS, [KEY]));
+  assert.deepEqual([limit, remaining], [1_000, 0]);
+});
+
+test('the channel tells what was done, and never the API key', async () => {
+  const { service } = createShop();
+  await service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
+  await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+  await service.respond({ method: 'GET', url: ORDERS, rawHeaders: ['Authorization', 'Bearer stolen-key'] });
+  await service.refuse('headers_too_large');
+  const told = messages.map(({ durationMs, ...message }) => {
+    assert.ok(durationMs >= 0 && durationMs < 10_000);
+    return message;
+  });
+  assert.deepEqual(told, [
+    { status: 204, operation: 'cancelOrder', orderId: 1n, keyId: 'owner' },
+    { status: 200, operation: 'listOrders', keyId: 'owner' },
+    { status: 401, code: 'invalid_api_key' },
+    { status: 431, code: 'headers_too_large' },
+  ]);
+});

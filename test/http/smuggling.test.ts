@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { clientErrorListener, nodeHandler } from 'store-orders/handler';
+import { exchange } from './raw-socket.js';
+import { authenticate, createShop, KEY, ORDERS } from './shop.js';
+import { listen } from './ways.js';
+
+const LINES = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`;
+const AUTHORIZATION = KEY.join(': ');
+const GET = LINES(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION);
+const DELETE = LINES(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', AUTHORIZATION);
+const LAST = LINES(`DELETE ${ORDERS}/404 HTTP/1.1`, 'Host: a', AUTHORIZATION, 'Connection: close');
+
+/** What a server on a socket answers to these bytes, and what became of order 1. */
+async function send(...pieces: string[]) {
+  const { service, store } = createShop();
+  const { server, port, close } = await listen(nodeHandler(service));
+  server.on('clientError', clientErrorListener(service));
+  const { answers } = await exchange(port, ...pieces);
+  await close();
+  return { statuses: answers.map(({ status }) => status), order: store.get(1n)?.status };
+}
+
+const withContent = (method: string, ...fields: string[]) =>
+  LINES(`${method} ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...fields);
+
+suite('a request inside a request is not executed', () => {
+  const rows: [string, number[], string][] = [
+    ['content of a GET', [200], withContent('GET', `Content-Length: ${DELETE.length}`) + DELETE],
+    ['content of a HEAD', [200], withContent('GET', `content-length: 0${DELETE.length}`) + DELETE],
+    ['content of a POST', [405], withContent('POST', `Content-Length: ${DELETE.length}`) + DELETE],
+    [
+      'chunked content',
+      [200],
+      `${withContent('GET', 'Transfer-Encoding: chunked')}${DELETE.length.toString(16)}\r\n${DELETE}\r\n0\r\n\r\n`,
+    ],
+    ['content behind the last chunk', [200], `${withContent('GET', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`],
+    [
+      'Transfer-Encoding and Content-Length',
+      [400],
+      `${withContent('GET', 'Transfer-Encoding: chunked', 'Content-Length: 4')}0\r\n\r\n${DELETE}`,
+    ],
+    [
+      'Content-Length and Transfer-Encoding',
+      [400],
+      `${withContent('GET', 'Content-Length: 4', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`,
+    ],
+    ['content and what is behind it', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
+    ['two lengths', [400], withContent('GET', 'Content-Length: 0', `Content-Length: ${DELETE.length}`) + DELETE],
+    ['a length that is none', [400], withContent('GET', 'Content-Length: +5') + DELETE],
+    ['a space before the colon', [400], withContent('GET', `Content-Length : ${DELETE.length}`) + DELETE],
+    ['an unknown coding', [200], withContent('GET', 'Transfer-Encoding: xchunked') + DELETE],
+  ];
+  for (const [name, expected, bytes] of rows) {
+    test(name, async () => {
+      assert.deepEqual(await send(bytes), { statuses: expected, order: 'pending' });
+    });
+  }
+});
+
+test('requests sent in a row without waiting are answered in that order', async () => {
+  const again = DELETE.replace('/1 ', '/2 ');
+  const { statuses, order } = await send(GET + DELETE + DELETE + again + LAST);
+  assert.deepEqual(statuses, [200, 204, 409, 409, 404]);
+  assert.equal(order, 'cancelled');
+});
+
+test('behind content that is not read nothing is executed, be the first answer slow', async () => {
+  const { service, store } = createShop({ authenticate: async (apiKey) => authenticate(apiKey) });
+  const { port, close } = await listen(nodeHandler(service));
+  const { answers } = await exchange(port, `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`);
+  assert.deepEqual([answers.length, answers[0]?.status, store.get(1n)?.status], [1, 200, 'pending']);
+  await close();
+});
+
+test('requests sent in a row are executed one after the other, be the parts slow', async () => {
+  let running = 0;
+  const cancel = async () => {
+    running++;
+    await new Promise(setImmediate);
+    return running-- === 1 ? 'cancelled' : 'not_pending';
+  };
+  const { service } = createShop({ store: { list: () => [], cancel } });
+  const { port, close } = await listen(nodeHandler(service));
+  const { answers } = await exchange(port, DELETE.repeat(5) + LAST);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [204, 204, 204, 204, 204, 204],
+  );
+  await close();
+});
+
+test('a request in many pieces is one request', async () => {
+  assert.deepEqual(await send(...DELETE, LAST), { statuses: [204, 404], order: 'cancelled' });
+});
+
+test('a folded field line is not put together to a credential', async () => {
+  for (const fold of ['\r\n ', '\r\n\t', '\n ']) {
+    const { statuses, order } = await send(
+      LINES(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', `Authorization: Bearer${fold}business-key`, 'Connection: close'),
+    );
+    assert.ok(statuses.length === 1 && [400, 401].includes(statuses[0] ?? 0), `${statuses}`);
+    assert.equal(order, 'pending');
+  }
+});
+
+test('a key of many thousand characters is one more invalid key', async () => {
+  const long = LINES(
+    `GET ${ORDERS} HTTP/1.1`,
+    'Host: a',
+    `Authorization: Bearer ${'='.repeat(7_000)}${'k'.repeat(7_000)}`,
+    'Connection: close',
+  );
+  assert.deepEqual((await send(long)).statuses, [401]);
+});
+
+test('a client that expects 100 Continue is answered without its content being asked for twice', async () => {
+  const { statuses } = await send(withContent('GET', 'Content-Length: 5', 'Connection: close'), 'hello');
+  assert.deepEqual(statuses, [200]);
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RequestHead } from 'store-orders';
+import { createShop, KEY, ORDERS } from './shop.js';
+
+test('with parts that answer at once every kind of request is answered without a promise', async () => {
+  const { service, limiter } = createShop();
+  const rows: [number, RequestHead][] = [
+    [200, { method: 'GET', url: ORDERS, rawHeaders: KEY }],
+    [200, { method: 'HEAD', url: ORDERS, rawHeaders: KEY }],
+    [204, { method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY }],
+    [409, { method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY }],
+    [404, { method: 'DELETE', url: `${ORDERS}/404`, rawHeaders: KEY }],
+    [404, { method: 'DELETE', url: `${ORDERS}/abc`, rawHeaders: KEY }],
+    [404, { method: 'GET', url: '/', rawHeaders: KEY }],
+    [404, { rawHeaders: KEY }],
+    [405, { method: 'POST', url: ORDERS, rawHeaders: KEY }],
+    [414, { method: 'GET', url: `${ORDERS}?${'x'.repeat(9_000)}`, rawHeaders: KEY }],
+    [400, { method: 'GET', url: ORDERS, rawHeaders: ['Host', '', ...KEY] }],
+    [401, { method: 'GET', url: ORDERS, rawHeaders: [] }],
+    [401, { method: 'GET', url: ORDERS, rawHeaders: ['Authorization', 'Bearer nobody'] }],
+  ];
+  const statusOf = (head: RequestHead) => {
+    const reply = service.respond(head, '192.0.2.1');
+    assert.ok(!(reply instanceof Promise) && !('then' in reply), `${head.method} ${head.url}`);
+    return reply.status;
+  };
+  for (const [status, head] of rows) assert.equal(statusOf(head), status, `${head.method} ${head.url}`);
+  limiter.ban('owner', 1_000);
+  assert.equal(statusOf({ method: 'GET', url: ORDERS, rawHeaders: KEY }), 429);
+  const refusal = service.refuse('bad_request', '192.0.2.1');
+  assert.ok(!(refusal instanceof Promise));
+  assert.equal(refusal.status, 400);
+  await service.close();
+  assert.equal(statusOf({ method: 'GET', url: ORDERS, rawHeaders: KEY }), 503);
+});
+
+test('a part that throws at once is answered at once too', () => {
+  const { service } = createShop({
+    authenticate: () => {
+      throw new Error('the key table is locked');
+    },
+  });
+  const reply = service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+  assert.ok(!(reply instanceof Promise));
+  assert.equal(reply.status, 503);
+});
+
+test('a frozen list is printed once, and an array that a host goes on changing each time', async () => {
+  const frozen = createShop();
+  const bodyOf = async ({ service }: Pick<ReturnType<typeof createShop>, 'service'>) =>
+    (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).body;
+  frozen.store.put(Array.from({ length: 10_000 }, (_, i) => ({ id: 1_000 + i })));
+  const first = await bodyOf(frozen);
+  assert.ok(first instanceof Uint8Array, 'a long list is bytes');
+  assert.equal(await bodyOf(frozen), first, 'the very same bytes');
+  frozen.store.put([{ id: 7 }]);
+  assert.notEqual(await bodyOf(frozen), first);
+
+  const orders = [{ id: 1n }];
+  const changing = createShop({ store: { list: () => orders, cancel: () => 'not_found' } });
+  assert.equal(await bodyOf(changing), '[{"id":1}]');
+  orders.push({ id: 2n });
+  assert.equal(await bodyOf(changing), '[{"id":1},{"id":2}]');
+});

@@ -1,0 +1,139 @@
+import { Agent, createServer, request as httpRequest, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fetchHandler } from 'store-orders/fetch';
+import { clientErrorListener, nodeHandler, type OrderService } from 'store-orders/handler';
+import { type Answer, checkAnswer, createAnswer } from './answer.js';
+
+/** Asks the service once and checks what is true of every answer. */
+export type Ask = (
+  method: string,
+  target: string,
+  fields?: readonly (readonly [string, string])[],
+  content?: string,
+) => Promise<Answer>;
+
+/** A way to reach the service. */
+export interface Way {
+  readonly name: string;
+  /** Whether what is sent arrives as it is: a URL parser tidies targets up, and Headers join fields of one name. */
+  readonly isVerbatim: boolean;
+  readonly open: (service: OrderService) => Promise<{ readonly ask: Ask; readonly close: () => Promise<void> }>;
+}
+
+function checked(ask: Ask): Ask {
+  return async (method, target, fields, content) => {
+    const answer = await ask(method, target, fields, content);
+    checkAnswer(answer, method);
+    return answer;
+  };
+}
+
+const core: Way = {
+  name: 'the core, without a socket',
+  isVerbatim: true,
+  open: async (service) => ({
+    ask: checked(async (method, url, fields = [], content) => {
+      const rawHeaders = fields.flat();
+      if (content !== undefined) rawHeaders.push('Content-Length', `${content.length}`);
+      const { status, headers, body } = await service.respond({ method, url, rawHeaders }, '192.0.2.1');
+      return createAnswer(status, headers, await textOf(body));
+    }),
+    close: async () => {},
+  }),
+};
+
+type Body = Awaited<ReturnType<OrderService['respond']>>['body'];
+
+async function textOf(body: Body): Promise<string> {
+  if (body === undefined || typeof body === 'string') return body ?? '';
+  if (body instanceof Uint8Array) return Buffer.from(body).toString('latin1');
+  let text = '';
+  for await (const piece of body) text += piece;
+  return text;
+}
+
+const fetchMount: Way = {
+  name: 'the fetch mount',
+  isVerbatim: false,
+  open: async (service) => {
+    const handle = fetchHandler(service, { clientAddress: () => '192.0.2.1' });
+    return {
+      ask: checked(async (method, target, fields = []) => {
+        const headers = new Headers();
+        for (const [name, value] of fields) headers.append(name, value);
+        const response = await handle(new Request(`http://orders.test${target}`, { method, headers }));
+        return createAnswer(response.status, [...response.headers].flat(), await response.text());
+      }),
+      close: async () => {},
+    };
+  },
+};
+
+/** A server on a free port of the loopback interface. */
+export async function listen(
+  listener: RequestListener,
+  options: Parameters<typeof createServer>[0] = {},
+): Promise<{ readonly server: Server; readonly port: number; readonly close: () => Promise<void> }> {
+  const server = createServer({ requireHostHeader: false, ...options }, listener);
+  // A test that fails before it closes its server has failed, and does not hang as well.
+  server.unref();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    server,
+    port: portOf(server.address()),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function portOf(address: AddressInfo | string | null): number {
+  if (typeof address !== 'object' || address === null) throw new TypeError('the server listens on no port');
+  return address.port;
+}
+
+const node: Way = {
+  name: 'node:http over a socket',
+  isVerbatim: true,
+  open: async (service) => {
+    const { server, port, close } = await listen(nodeHandler(service));
+    server.on('clientError', clientErrorListener(service));
+    const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+    return {
+      ask: checked((method, target, fields = [], content) => askNode({ agent, port }, method, target, fields, content)),
+      close: () => {
+        agent.destroy();
+        return close();
+      },
+    };
+  },
+};
+
+export function askNode(
+  { agent, port }: { readonly agent: Agent; readonly port: number },
+  method: string,
+  path: string,
+  fields: readonly (readonly [string, string])[],
+  content = '',
+): Promise<Answer> {
+  const headers = fields.flat();
+  if (!fields.some(([name]) => name === 'Host')) headers.push('Host', 'orders.test');
+  if (content !== '') headers.push('Content-Length', `${content.length}`);
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ host: '127.0.0.1', port, agent, method, path, headers }, (response) => {
+      let text = '';
+      response.setEncoding('latin1');
+      response.on('data', (piece: string) => {
+        text += piece;
+      });
+      response.on('end', () => resolve(createAnswer(response.statusCode ?? 0, response.rawHeaders, text)));
+      response.on('error', reject);
+    });
+    request.on('error', reject);
+    request.end(content);
+  });
+}
+
+export const WAYS: readonly Way[] = [core, node, fetchMount];
