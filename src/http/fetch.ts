@@ -32,5 +32,5 @@ function toResponse({ status, headers, body }: Reply): Response {
 function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
   if (body === undefined) return null;
   if (typeof body === 'string' || body instanceof Uint8Array) return body;
-  return ReadableStream.from(body).pipeThrough(new TextEncoderStream());
+  return ReadableStream.from(body);
 }

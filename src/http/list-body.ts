@@ -1,40 +1,62 @@
 import type { ListedOrders, Order } from '../orders/index.js';
 import { printOrder, printOrders } from '../orders/json.js';
+import { type SharedPrint, sharePrint } from './shared-print.js';
 
 /** The printed list: whole, with its length in bytes, or in pieces as the store streams it. */
 export interface ListBody {
-  readonly body: string | Uint8Array | AsyncIterable<string>;
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array>;
   readonly length?: number;
-  /** Of a stream: when it was read to its end, has failed, or was given up. Never rejects. */
-  readonly ended?: Promise<void>;
+  /** Of a stream: when the store has no more to do with it. Never rejects. */
+  readonly ended?: Promise<unknown>;
 }
+
+type Batches = AsyncIterable<readonly Order[]>;
 
 /** A text up to this length goes out in one write with the head; above, a Buffer shared by all readers is cheaper. */
 const LARGEST_TEXT = 65_536;
 
-/** Makes the printer of one service. It remembers what it printed last. */
-export function createListPrinter() {
-  let printedOrders: readonly Order[] | undefined;
-  let printed: ListBody | undefined;
+/**
+ * Makes the printer of one service. What is frozen it prints once, and remembers the last; what is not frozen a host may
+ * still change, and is printed each time. It answers a promise only for batches: the first piece is awaited, so that a
+ * store that fails at once is a 503 and no torso.
+ */
+export function createListPrinter(): (listed: ListedOrders) => ListBody | Promise<ListBody> {
+  let remembered: { readonly listed: ListedOrders; readonly body: () => ListBody | Promise<ListBody> } | undefined;
 
-  function printArray(orders: readonly Order[]): ListBody {
-    // Only a frozen array is remembered: one that a host goes on changing would be shown as it was.
-    if (printed !== undefined && orders === printedOrders) return printed;
-    const text = printOrders(orders);
-    const fresh = { body: text.length > LARGEST_TEXT ? Buffer.from(text, 'latin1') : text, length: text.length };
-    if (Object.isFrozen(orders)) {
-      printedOrders = orders;
-      printed = fresh;
-    }
-    return fresh;
+  function remember(listed: ListedOrders, body: () => ListBody | Promise<ListBody>): void {
+    if (Object.isFrozen(listed)) remembered = { listed, body };
   }
 
-  /** A promise only for a stream: its first piece is awaited, so that a store that fails at once is a 503 and no torso. */
-  return (listed: ListedOrders): ListBody | Promise<ListBody> =>
-    Symbol.asyncIterator in listed ? startStream(listed) : printArray(listed);
+  function printShared(batches: Batches): Promise<ListBody> {
+    const print = sharePrint(printBatches(batches));
+    const body = () => startShared(print);
+    remember(batches, body);
+    // One that failed is forgotten: the next request tries again.
+    print.ended.then((isWhole) => {
+      if (!isWhole && remembered?.body === body) remembered = undefined;
+    });
+    return body();
+  }
+
+  return (listed) => {
+    if (remembered?.listed === listed) return remembered.body();
+    if (Symbol.asyncIterator in listed) return Object.isFrozen(listed) ? printShared(listed) : startStream(listed);
+    const body = printArray(listed);
+    remember(listed, () => body);
+    return body;
+  };
 }
 
-type Batches = AsyncIterable<readonly Order[]>;
+function printArray(orders: readonly Order[]): ListBody {
+  const text = printOrders(orders);
+  return { body: text.length > LARGEST_TEXT ? Buffer.from(text, 'latin1') : text, length: text.length };
+}
+
+async function startShared(print: SharedPrint): Promise<ListBody> {
+  await print.started;
+  const length = print.length();
+  return { body: print.read(), ended: print.ended, ...(length !== undefined && { length }) };
+}
 
 async function startStream(batches: Batches): Promise<ListBody> {
   let onEnd = () => {};
@@ -45,15 +67,15 @@ async function startStream(batches: Batches): Promise<ListBody> {
   return { body: resume(await pieces.next(), pieces), ended };
 }
 
-async function* printBatches(batches: Batches, onEnd: () => void): AsyncGenerator<string, undefined> {
+async function* printBatches(batches: Batches, onEnd = () => {}): AsyncGenerator<Uint8Array, undefined> {
   try {
     let mark = '[';
     for await (const batch of batches) {
       if (batch.length === 0) continue;
-      yield mark + batch.map(printOrder).join(',');
+      yield Buffer.from(mark + batch.map(printOrder).join(','), 'latin1');
       mark = ',';
     }
-    yield mark === '[' ? '[]' : ']';
+    yield Buffer.from(mark === '[' ? '[]' : ']', 'latin1');
   } finally {
     onEnd();
   }
@@ -61,10 +83,10 @@ async function* printBatches(batches: Batches, onEnd: () => void): AsyncGenerato
 
 /** Not a generator: the store's work must also end when nobody ever reads, and one that never began has nothing to end. */
 function resume(
-  first: IteratorResult<string, undefined>,
-  rest: AsyncGenerator<string, undefined>,
-): AsyncIterableIterator<string> {
-  let ahead: IteratorResult<string, undefined> | undefined = first;
+  first: IteratorResult<Uint8Array, undefined>,
+  rest: AsyncGenerator<Uint8Array, undefined>,
+): AsyncIterableIterator<Uint8Array> {
+  let ahead: IteratorResult<Uint8Array, undefined> | undefined = first;
   return {
     [Symbol.asyncIterator]() {
       return this;

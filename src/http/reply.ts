@@ -5,8 +5,8 @@ export interface Reply {
   readonly status: number;
   /** Names and values in turn. */
   readonly headers: string[];
-  /** ASCII text, bytes, or text in pieces; `undefined` for none. */
-  readonly body: string | Uint8Array | AsyncIterable<string> | undefined;
+  /** ASCII text, bytes, or bytes in pieces; `undefined` for none. */
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
 }
 
 interface PreparedError {

@@ -8,8 +8,10 @@ import type { OrderInput, OrderRecord } from './record.js';
  */
 export interface OrderStore {
   /**
-   * Every order, ascending by id, whatever its status: an array that never changes (a new one after a change; the
-   * service prints each array once), or batches streamed from one consistent snapshot.
+   * Every order, ascending by id, whatever its status: an array, or batches streamed from one consistent snapshot.
+   * Freeze what will never change and answer the same object for as long as nothing has changed: then it is printed
+   * once, for all readers, and remembered; batches then are read once, to their end. What is not frozen is printed for
+   * each request, and its batches are read as quickly as the client reads, and no further once it hangs up.
    */
   list(): ListedOrders | Promise<ListedOrders>;
   /**
