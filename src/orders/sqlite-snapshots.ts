@@ -1,11 +1,10 @@
-import type { Order, OrderId } from './order.js';
-import type { OrderRecord } from './record.js';
-import { prepare, type SqliteDatabase } from './sqlite-database.js';
-import { orderOf, recordOf } from './sqlite-rows.js';
+import type { Order } from './order.js';
+import { prepare, type SqliteDatabase, type SqliteRow } from './sqlite-database.js';
+import { orderOf } from './sqlite-rows.js';
 import type { ListedOrders } from './store.js';
 
 /** Rows read in one go: a few milliseconds, after which the event loop has its turn. */
-const PAGE = 2_000n;
+const PAGE = 1_000n;
 
 /** No limit, in SQLite's words. */
 const ALL = -1n;
@@ -36,8 +35,8 @@ function streamOf(open: () => SqliteDatabase): AsyncIterable<readonly Order[]> {
     async *[Symbol.asyncIterator]() {
       const database = open();
       try {
-        for (const records of pages(database)) {
-          yield records;
+        for (const rows of pages(database)) {
+          yield rows.map(orderOf);
           await new Promise((resolve) => setImmediate(resolve));
         }
       } finally {
@@ -47,19 +46,16 @@ function streamOf(open: () => SqliteDatabase): AsyncIterable<readonly Order[]> {
   });
 }
 
-/** Every record, ascending by id, from one read transaction, which ends with the reading. */
-export function* pages(database: SqliteDatabase): Generator<readonly OrderRecord[]> {
+/** Every row, ascending by id, from one read transaction, which ends with the reading. */
+export function* pages(database: SqliteDatabase): Generator<readonly SqliteRow[]> {
   const selectFirst = prepare(database, 'SELECT * FROM orders ORDER BY id LIMIT ?');
   const selectNext = prepare(database, 'SELECT * FROM orders WHERE id > ? ORDER BY id LIMIT ?');
   database.exec('BEGIN');
   try {
-    let after: OrderId | undefined;
-    for (;;) {
-      const rows = after === undefined ? selectFirst.all(PAGE) : selectNext.all(after, PAGE);
-      const records = rows.map(recordOf);
-      after = records.at(-1)?.id;
-      if (after === undefined) return;
-      yield records;
+    let rows = selectFirst.all(PAGE);
+    for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
+      yield rows;
+      rows = selectNext.all(last['id'] ?? null, PAGE);
     }
   } finally {
     database.exec('COMMIT');
