@@ -20,7 +20,7 @@ export function clientErrorListener(service: OrderService): (error: NodeJS.Errno
     if (refused.has(socket)) return;
     const close = () => void socket.destroy();
     const response = responseInProgress(socket);
-    if (!socket.writable || error.code === 'ECONNRESET') close();
+    if (!socket.writable) close();
     else if (response?.writableEnded) socket.end(close);
     // An answer that has begun would be torn, and the sender of a whole request would take this answer for its own.
     else if (response?.headersSent || response?.req.complete) close();

@@ -79,12 +79,14 @@ test('what follows malformed bytes gets no second answer and no second charge, b
   const held = new Promise<void>((resolve) => {
     release = resolve;
   });
+  let takes = 0;
   let isTaking = () => {};
   const taking = new Promise<void>((resolve) => {
     isTaking = resolve;
   });
   const limiter: RateLimiter = {
     async take(key, plan) {
+      takes++;
       isTaking();
       await held;
       return memory.limiter.take(key, plan);
@@ -107,6 +109,7 @@ test('what follows malformed bytes gets no second answer and no second charge, b
     answers.map((answer) => [answer.status, trioOf(answer).remaining]),
     [[400, 599]],
   );
+  assert.equal(takes, 1);
   await close();
 });
 
@@ -141,11 +144,31 @@ test('an answer that has begun is not torn by a second one', async () => {
     await new Promise(() => {});
   }
   const { port, close } = await serve(createShop({ store: { list, cancel: () => 'not_found' } }));
-  const socket = open(port, `${GET}\r\n`);
-  socket.once('data', () => socket.write(GARBAGE));
-  const text = await readText(socket);
-  assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\[\{"id":1\}/);
-  assert.equal(text.includes('bad_request') || text.includes(']'), false);
+  for (const [head, malformed] of [
+    [`${GET}\r\n`, GARBAGE],
+    [`${GET}Transfer-Encoding: chunked\r\n\r\n`, 'NOT A SIZE\r\n'],
+  ] as const) {
+    const socket = open(port, head);
+    socket.once('data', () => socket.write(malformed));
+    const text = await readText(socket);
+    assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\[\{"id":1\}/);
+    assert.equal(text.includes('bad_request') || text.includes(']'), false);
+  }
+  await close();
+});
+
+test('an answer that is made and not yet taken is taken to its end', async () => {
+  const orders = [{ id: 1n, shipDate: 'x'.repeat(32_000_000) }];
+  const { server, port, close } = await serve(createShop({ store: { list: () => orders, cancel: () => 'not_found' } }));
+  const error = once(server, 'clientError');
+  const socket = open(port, `${GET}\r\n${GARBAGE}`).pause();
+  await error;
+  const received = readAll(socket);
+  socket.resume();
+  assert.deepEqual(
+    (await received).answers.map(({ status }) => status),
+    [200],
+  );
   await close();
 });
 

@@ -36,7 +36,6 @@ export const limitClauses: readonly Clause[] = [
       assertError(overMinute, 'rate_limit_exceeded');
       assert.equal(retryAfterOf(overMinute), MINUTE);
       clock.advance(MINUTE * 1_000);
-      // One left of either window after this: the day resets later, so it is the one in force.
       await expectNext(200, 2, 1, startS + 2 * MINUTE);
       await expectNext(200, 2, 0, startS + 2 * MINUTE);
       clock.advance(MINUTE * 1_000);

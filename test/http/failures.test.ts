@@ -4,7 +4,7 @@ import { after, afterEach, beforeEach, suite, test } from 'node:test';
 import type { OrderServiceOptions, ReplyMessage } from 'store-orders';
 import { assertError, trioOf } from './answer.js';
 import { authenticate, createShop, KEY, ORDERS, type Shop } from './shop.js';
-import { type Ask, WAYS } from './ways.js';
+import { type Ask, core, WAYS } from './ways.js';
 
 const SECRET = 'connect ECONNREFUSED /var/run/db.sock: SELECT * FROM orders WHERE key = business-key';
 const failure = new Error(SECRET);
@@ -67,6 +67,7 @@ const RUBBISH: readonly unknown[] = [
   {},
   { allowed: true },
   { id: 'x', plan: {} },
+  { id: 'x', plan: { policies: [] } },
   Symbol('x'),
   () => 1,
   [null],
@@ -130,28 +131,26 @@ for (const way of WAYS) {
   });
 }
 
-for (const way of WAYS.slice(0, 1)) {
-  for (const part of PARTS) {
-    test(`${part} that answers rubbish, now or later: an Error object with the trio, and the next request is fine`, async () => {
-      for (const rubbish of [undefined, ...RUBBISH]) {
-        for (const answerWith of [
-          () => rubbish,
-          () => Promise.resolve(rubbish),
-          () => thenable((resolve) => resolve(rubbish)),
-        ]) {
-          const shop = shopWith(part, answerWith);
-          const opened = await way.open(shop.service);
-          const answer = await ask(part, opened.ask);
-          const isNoKey = part === 'authenticate' && (rubbish === undefined || rubbish === null);
-          const expected = isNoKey ? [401] : [500, 503];
-          assert.ok(expected.includes(answer.status), `${answer.status} for ${String(rubbish)}`);
-          if (part !== 'store.cancel') assert.equal(shop.store.get(1n)?.status, 'pending');
-          assert.equal((await ask(part, opened.ask)).status, part === 'store.cancel' ? 204 : 200);
-          await shop.service.close();
-        }
+for (const part of PARTS) {
+  test(`${part} that answers rubbish, now or later: an Error object with the trio, and the next request is fine`, async () => {
+    for (const rubbish of [undefined, ...RUBBISH]) {
+      for (const answerWith of [
+        () => rubbish,
+        () => Promise.resolve(rubbish),
+        () => thenable((resolve) => resolve(rubbish)),
+      ]) {
+        const shop = shopWith(part, answerWith);
+        const opened = await core.open(shop.service);
+        const answer = await ask(part, opened.ask);
+        const isNoKey = part === 'authenticate' && (rubbish === undefined || rubbish === null);
+        const expected = isNoKey ? [401] : [500, 503];
+        assert.ok(expected.includes(answer.status), `${answer.status} for ${String(rubbish)}`);
+        if (part !== 'store.cancel') assert.equal(shop.store.get(1n)?.status, 'pending');
+        assert.equal((await ask(part, opened.ask)).status, part === 'store.cancel' ? 204 : 200);
+        await shop.service.close();
       }
-    });
-  }
+    }
+  });
 }
 
 test('a limiter that answers no decision fails before the order is cancelled', async () => {
@@ -186,7 +185,7 @@ function authenticatePlan() {
 }
 
 test('after a failing limiter the trio is that of the plan, with nothing remaining', async () => {
-  const { open } = WAYS[0] ?? assert.fail();
+  const { open } = core;
   const { ask } = await open(shopWith('limiter', () => Promise.reject(failure)).service);
   const { limit, remaining } = trioOf(await ask('GET', ORDERS, [KEY]));
   assert.deepEqual([limit, remaining], [1_000, 0]);

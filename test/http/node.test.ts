@@ -107,7 +107,7 @@ test('HTTP/1.1 without a Host field is a 400 with everything that an answer has;
 });
 
 test('a response that the host has sent, or the client has left, in the meantime is not written again', async () => {
-  for (const leave of ['host', 'client'] as const) {
+  for (const leave of ['host has sent', 'host has begun', 'client has left'] as const) {
     let finish = (_: []) => {};
     let isListing = () => {};
     const listing = new Promise<void>((resolve) => {
@@ -122,19 +122,25 @@ test('a response that the host has sent, or the client has left, in the meantime
     const { service } = createShop({ store: { list, cancel: () => 'not_found' } });
     const handle = nodeHandler(service);
     let closed: Promise<unknown> = Promise.resolve();
+    let later = () => {};
     const { port, close } = await listen((request, response) => {
       closed = once(response, 'close');
       handle(request, response);
-      if (leave === 'host') response.writeHead(504, { Connection: 'close' }).end();
+      if (leave === 'host has sent') response.writeHead(504, { Connection: 'close' }).end('late');
+      if (leave === 'host has begun') {
+        response.writeHead(504, { Connection: 'close' }).write('la');
+        later = () => response.end('te');
+      }
     });
     const socket = open(port, `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`);
     const text = readText(socket);
     await listing;
-    if (leave === 'client') socket.destroy();
-    await closed;
+    if (leave === 'client has left') socket.destroy();
+    if (leave !== 'host has begun') await closed;
     finish([]);
     await service.close();
-    if (leave === 'host') assert.match(await text, /^HTTP\/1\.1 504 /);
+    later();
+    if (leave !== 'client has left') assert.match(await text, /^HTTP\/1\.1 504 [\s\S]*la[\s\S]*te/);
     socket.destroy();
     await close();
   }
