@@ -57,8 +57,6 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     connections.answering(request.socket, response);
     if (isDraining) response.shouldKeepAlive = false;
     if (answerHealth(request, response, () => !isDraining && isReady())) return;
-    // RFC 9112 §3.2: as bad as an empty one, and as such the service knows it.
-    if (request.httpVersion === '1.1' && !hasHost(request.rawHeaders)) request.rawHeaders.push('Host', '');
     handle(request, response);
   }
 
@@ -83,11 +81,4 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   }
 
   return Object.assign(server, { drain });
-}
-
-function hasHost(rawHeaders: readonly string[]): boolean {
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') return true;
-  }
-  return false;
 }
