@@ -1,6 +1,7 @@
 /** What a disk writes as a whole or not at all, and what the kernel writes back and gives up together. */
 const SECTOR = 512;
 const PAGE = 4_096;
+export const SECTORS_PER_PAGE = PAGE / SECTOR;
 
 /** The position in the record at which the disk stopped, for a part of a file that is synced up to `since`. */
 export type Moment = (since: number) => number;

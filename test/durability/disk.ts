@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { CachedFile, type Moment } from './cached-file.js';
+import { CachedFile, type Moment, SECTORS_PER_PAGE } from './cached-file.js';
 import { bytesOf, pathOf, type SystemCall } from './system-calls.js';
 
 /** What may be left of the writes that no completed fsync covers. */
@@ -103,6 +103,7 @@ export function createDisk(folder: string): Disk {
           else if (pathOf(parameters[0]) !== folder) fileOf(parameters[0])?.lose(call.startedAt);
           return;
         case 'mmap':
+          // Only a shared and writable one could change a file without a call.
           if (!(parameters[2]?.includes('PROT_WRITE') && parameters[3]?.includes('MAP_SHARED'))) return;
           if (nameOf(parameters[4]) === undefined) return;
       }
@@ -127,7 +128,8 @@ export function createDisk(folder: string): Disk {
       for (const [name, entries] of names) {
         const cutAt = moment((entries[1]?.since ?? now) - 1);
         const file = entries.findLast(({ since }) => since <= cutAt)?.file;
-        if (file !== undefined) left.set(name, file.afterPowerCut(moment, remains === 'sectors' ? 1 : 8));
+        if (file !== undefined)
+          left.set(name, file.afterPowerCut(moment, remains === 'sectors' ? 1 : SECTORS_PER_PAGE));
       }
       return left;
     },

@@ -33,7 +33,7 @@ const WORKLOADS: readonly Workload[] = [
   },
 ];
 
-/** In strace's words; each thread counts its own calls. All commits are on one thread. */
+/** In strace's words: each thread counts its own calls, and of each name on its own. All commits are on one thread. */
 const WRITES = 'inject=pwrite64,write,ftruncate';
 const SYNCS = 'inject=fsync,fdatasync';
 
@@ -79,14 +79,14 @@ for (const { name, command, cancels } of WORKLOADS) {
     ]) {
       const failing = (when: number, more = '') => `${calls}:error=${errors[when % errors.length]}:when=${when}${more}`;
 
-      test(`when ${title} fails rejects at most the cancel that needed it, and goes on`, async (t) => {
+      test(`when ${title} fails rejects at most the cancel that needs it, and goes on`, async (t) => {
         const runs = await twoAtATime(range(1, last), (n) => run(failing(n)));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, answers, wentOn, failed } of runs) {
-          assert.ok(failed === 1, failing);
+          assert.ok(failed > 0, failing);
           assert.equal(answers.length, wentOn ? cancels : 0, failing);
           const others = answers.filter(({ outcome }) => outcome !== 'cancelled');
-          assert.ok(others.length <= 1 && others.every(isRejected), failing);
+          assert.ok(others.length <= failed && others.every(isRejected), failing);
           if (wentOn) assert.equal(answers.at(-1)?.outcome, 'cancelled', failing);
         }
         // The very first call belongs to the opening, which may be refused.

@@ -38,10 +38,10 @@ export async function lostAfterReboot(
 export async function lostIn(file: string, answers: readonly Answer[]): Promise<readonly Answer[]> {
   const store = openSqliteOrderStore(file);
   const database = openSqliteDatabase(file);
-  const valueOf = (sql: string): unknown => Object(database.prepare(`SELECT (${sql}) AS value`).get()).value;
-  const idsOf = (sql: string) => new Set(String(valueOf(sql)).split(','));
+  const select = (sql: string): unknown => Object(database.prepare(`SELECT (${sql}) AS value`).get()).value;
+  const idsOf = (sql: string) => new Set(String(select(sql)).split(','));
 
-  assert.equal(valueOf('SELECT integrity_check FROM pragma_integrity_check'), 'ok');
+  assert.equal(select('SELECT integrity_check FROM pragma_integrity_check'), 'ok');
   // Asked for all together, because asking the store for each of thousands of orders takes longer than all the rest.
   const stored = idsOf('SELECT group_concat(id) FROM orders');
   const cancelled = idsOf("SELECT group_concat(id) FROM orders WHERE status = 'cancelled'");
