@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { makeDurable, opening, type SqliteDatabase } from './sqlite-database.js';
 import { openSqliteDatabase } from './sqlite-driver.js';
-import { commitTogether, type WriteCall, type Writes } from './write-batch.js';
+import { commitTogether, type WriteCall, type WriteResult, type Writes } from './write-batch.js';
 import type { WriteThreadData } from './write-thread.js';
 
 // The other side of write-thread.ts.
@@ -17,9 +17,15 @@ const writes: Writes = Object.assign({}, ...loaded.map(({ prepareWrites }) => pr
 
 parentPort?.on('message', (message: readonly WriteCall[] | 'close') => {
   if (message !== 'close') {
-    parentPort?.postMessage(commitTogether(database, writes, message));
+    parentPort?.postMessage(commitTogether(database, writes, message).map(sendable));
     return;
   }
   database.close();
   parentPort?.close();
 });
+
+/** libsql's and better-sqlite3's errors are no native ones, and would arrive as objects without a message. */
+function sendable(result: WriteResult): WriteResult {
+  if (result.outcome === 'committed' || !(result.error instanceof Error)) return result;
+  return { ...result, error: new Error(result.error.message) };
+}

@@ -1,0 +1,137 @@
+/** What a disk writes as a whole or not at all, and what the kernel writes back and gives up together. */
+const SECTOR = 512;
+const PAGE = 4_096;
+export const SECTORS_PER_PAGE = PAGE / SECTOR;
+
+/** The position in the record at which the disk stopped, for a part of a file that is synced up to `since`. */
+export type Moment = (since: number) => number;
+
+/** What a part of the file was from a position on. */
+interface Version<T> {
+  readonly since: number;
+  readonly value: T;
+}
+
+/**
+ * A file as processes read it, and what of it may be on disk. Between two syncs each sector is on disk as it was at
+ * some moment, no sector's moment is another's, and the length has its own.
+ */
+export class CachedFile {
+  #read: Buffer = Buffer.alloc(PAGE);
+  #synced: Buffer = Buffer.alloc(0);
+  #syncedAt: number;
+  /** By number of the sector: what it was since the last sync. */
+  readonly #sectors = new Map<number, Version<Buffer>[]>();
+  /** The first is on disk. */
+  #lengths: readonly Version<number>[];
+  /** Pages of which processes read what is not on disk, and will not be before they are written to again. */
+  readonly #lostPages = new Set<number>();
+
+  constructor(createdAt: number) {
+    this.#syncedAt = createdAt;
+    this.#lengths = [{ since: createdAt, value: 0 }];
+  }
+
+  get #length(): number {
+    return this.#lengths.at(-1)?.value ?? 0;
+  }
+
+  write(bytes: Buffer, offset: number, at: number): void {
+    const end = offset + bytes.length;
+    if (end > this.#length) this.resize(end, at);
+    bytes.copy(this.#read, offset);
+    this.#touch(offset, end, at);
+  }
+
+  resize(length: number, at: number): void {
+    const before = this.#length;
+    if (length > this.#read.length) this.#read = withLength(this.#read, pageEnd(2 * length));
+    this.#read.fill(0, Math.min(length, before), before);
+    this.#touch(length, before, at);
+    if (length !== before) this.#lengths = [...this.#lengths, { since: at, value: length }];
+  }
+
+  /** An fsync that began at `startedAt` has returned. */
+  sync(startedAt: number): void {
+    this.#settle(startedAt, (sector, bytes) => {
+      const end = (sector + 1) * SECTOR;
+      if (end > this.#synced.length) this.#synced = withLength(this.#synced, pageEnd(2 * end));
+      bytes.copy(this.#synced, sector * SECTOR);
+    });
+    const synced = this.#lengths.findLastIndex(({ since }) => since < startedAt);
+    this.#lengths = this.#lengths.slice(Math.max(synced, 0));
+    this.#syncedAt = startedAt;
+  }
+
+  /** An fsync has failed: the kernel takes for written what it could not write, and tries no more. */
+  lose(startedAt: number): void {
+    this.#settle(startedAt, (sector) => this.#lostPages.add(pageOf(sector)));
+  }
+
+  isUnsynced(): boolean {
+    return this.#sectors.size > 0 || this.#lengths.length > 1;
+  }
+
+  /** The file on disk; `together` is how many sectors have their moment in common. */
+  afterPowerCut(moment: Moment, together: number): Buffer {
+    const left = withLength(this.#synced, lastBefore(this.#lengths, moment(this.#syncedAt))?.value ?? 0);
+    const moments = new Map<number, number>();
+    for (const [sector, versions] of this.#sectors) {
+      const unit = Math.floor(sector / together);
+      const cutAt = moments.get(unit) ?? moment(this.#syncedAt);
+      moments.set(unit, cutAt);
+      lastBefore(versions, cutAt)?.value.copy(left, sector * SECTOR);
+    }
+    return left;
+  }
+
+  /** All of it as processes read it. */
+  contents(): Buffer {
+    return this.#read.subarray(0, this.#length);
+  }
+
+  /** Notes what the sectors of a range are from now on; what was lost of a page is written together with the rest. */
+  #touch(start: number, end: number, at: number): void {
+    for (let sector = Math.floor(start / SECTOR); sector * SECTOR < end; sector++) this.#note(sector, at);
+    for (let page = Math.floor(start / PAGE); page * PAGE < end; page++) {
+      if (!this.#lostPages.delete(page)) continue;
+      for (let sector = (page * PAGE) / SECTOR; pageOf(sector) === page; sector++) this.#note(sector, at);
+    }
+  }
+
+  #note(sector: number, at: number): void {
+    const versions = this.#sectors.get(sector) ?? [];
+    const value = Buffer.from(this.#read.subarray(sector * SECTOR, (sector + 1) * SECTOR));
+    this.#sectors.set(sector, [...versions, { since: at, value }]);
+  }
+
+  /** Hands over the last version of each sector from before `position`, and forgets it and those before it. */
+  #settle(position: number, done: (sector: number, bytes: Buffer) => void): void {
+    for (const [sector, versions] of this.#sectors) {
+      const last = lastBefore(versions, position - 1);
+      if (last === undefined) continue;
+      done(sector, last.value);
+      const rest = versions.filter(({ since }) => since >= position);
+      if (rest.length > 0) this.#sectors.set(sector, rest);
+      else this.#sectors.delete(sector);
+    }
+  }
+}
+
+function lastBefore<T>(versions: readonly Version<T>[], position: number): Version<T> | undefined {
+  return versions.findLast(({ since }) => since <= position);
+}
+
+function pageOf(sector: number): number {
+  return Math.floor((sector * SECTOR) / PAGE);
+}
+
+function pageEnd(offset: number): number {
+  return Math.ceil(offset / PAGE) * PAGE;
+}
+
+function withLength(buffer: Buffer, length: number): Buffer {
+  const copy = Buffer.alloc(length);
+  buffer.copy(copy);
+  return copy;
+}

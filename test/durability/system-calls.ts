@@ -1,0 +1,124 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, createReadStream, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** One system call of a traced process. Positions are lines of the record, in which every thread has its part. */
+export interface SystemCall {
+  readonly name: string;
+  /** As strace prints them, strings in hexadecimal: see {@link bytesOf} and {@link pathOf}. */
+  readonly parameters: readonly string[];
+  /** `4096`, `-1 EIO (Input/output error) (INJECTED)`. */
+  readonly result: string;
+  readonly startedAt: number;
+  readonly finishedAt: number;
+}
+
+/** Why a process cannot be traced here and what to do about it, in words to skip a test with; false if it can be. */
+export function cannotTrace(): string | false {
+  const { error, status, stderr } = spawnSync('strace', [
+    '-f',
+    '--seccomp-bpf',
+    '-o',
+    '/dev/null',
+    process.execPath,
+    '-v',
+  ]);
+  if (error !== undefined) return 'needs strace (Linux): install the package strace';
+  if (status !== 0) return `strace may not trace here; allow ptrace (containers: --cap-add=SYS_PTRACE): ${stderr}`;
+  return false;
+}
+
+export interface Traced {
+  /** The folder that the calls are about. */
+  readonly folder: string;
+  /** The file to write the record to, outside the folder. */
+  readonly record: string;
+  readonly command: readonly [string, ...string[]];
+  /** More of strace's options: what should fail. */
+  readonly options?: readonly string[];
+  /** How long the process may run, in milliseconds. */
+  readonly deadlineMs?: number;
+}
+
+/** What the process prints goes to this file in the folder, so that each answer has its place among the calls. */
+export const ANSWERS = 'answers';
+
+/** Everything that changes a file, or might; a name with `?` is not there on every processor. */
+const CALLS =
+  '?open,openat,?creat,write,pwrite64,writev,pwritev,pwritev2,sendfile,copy_file_range,truncate,ftruncate,fallocate,' +
+  'mmap,?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat,fsync,fdatasync,sync_file_range';
+
+/** Runs the command to its end under strace; {@link readRecord} reads the record. */
+export async function trace({ folder, record, command, options = [], deadlineMs = 30_000 }: Traced) {
+  const answers = openSync(join(folder, ANSWERS), 'a');
+  const strace = spawn(
+    'strace',
+    // All threads, all bytes in hexadecimal, and the path of every file descriptor.
+    ['-f', '-xx', '-y', '-s', '1048576', '--seccomp-bpf', '-o', record, '-e', `trace=${CALLS}`, ...options, ...command],
+    { stdio: ['ignore', answers, 'pipe'], timeout: deadlineMs },
+  );
+  closeSync(answers);
+  let errors = '';
+  strace.stderr?.on('data', (text) => {
+    errors += text;
+  });
+  await once(strace, 'close');
+  return { errors, exitCode: strace.exitCode, signal: strace.signalCode };
+}
+
+/**
+ * The calls that concern the folder, in the order in which they returned. `position` is where the record's first line
+ * stands, so that one record can follow another.
+ */
+export async function* readRecord(record: string, folder: string, position = 0): AsyncGenerator<SystemCall> {
+  const folderInHex = hex(folder);
+  /** By thread: a call that other threads' calls were printed in the middle of. */
+  const unfinished = new Map<string, { readonly text: string; readonly startedAt: number }>();
+  for await (const line of createInterface({ input: createReadStream(record, 'latin1') })) {
+    position++;
+    const space = line.indexOf(' ');
+    const thread = line.slice(0, space);
+    let text = line.slice(space).trimStart();
+    let startedAt = position;
+    if (text.startsWith('<... ')) {
+      const started = unfinished.get(thread);
+      unfinished.delete(thread);
+      if (started === undefined) continue;
+      text = started.text + text.slice(text.indexOf('>') + 1);
+      startedAt = started.startedAt;
+    } else if (!text.includes(folderInHex)) continue;
+    if (text.endsWith(UNFINISHED)) unfinished.set(thread, { text: text.slice(0, -UNFINISHED.length), startedAt });
+    else yield { ...parse(text), startedAt, finishedAt: position };
+  }
+}
+
+const UNFINISHED = ' <unfinished ...>';
+
+/** `pwrite64(33<\x2f…>, "\x0a…", 12, 0) = 12`. In hexadecimal no string holds a comma, a parenthesis or a `=`. */
+function parse(text: string): Pick<SystemCall, 'name' | 'parameters' | 'result'> {
+  const open = text.indexOf('(');
+  const equals = text.lastIndexOf(' = ');
+  const close = text.lastIndexOf(')', equals);
+  return {
+    name: text.slice(0, open),
+    parameters: text.slice(open + 1, close).split(', '),
+    result: text.slice(equals + ' = '.length),
+  };
+}
+
+function hex(text: string): string {
+  return Buffer.from(text).toString('hex').replaceAll(/../g, '\\x$&');
+}
+
+/** The bytes of a string parameter. */
+export function bytesOf(parameter = ''): Buffer {
+  return Buffer.from(parameter.replaceAll(/[^0-9a-f]|\\x/g, ''), 'hex');
+}
+
+/** The path of a parameter that is one, or that is a file descriptor; undefined for a file that has no name any more. */
+export function pathOf(parameter = ''): string | undefined {
+  const [, path] = /["<]([^">]*)[">]$/.exec(parameter) ?? [];
+  return path === undefined ? undefined : bytesOf(path).toString();
+}
