@@ -6,26 +6,26 @@ export interface Connections {
   add(socket: Socket): void;
   /** The newest request of a connection: with pipelining it is also the last to be answered. */
   answering(socket: Socket, response: ServerResponse): void;
-  /** Closes each connection once it owes no answer, at once if it owes none. One that has sent part of a request may finish it. */
-  closeWhenAnswered(): void;
+  /**
+   * Closes each connection: with the answer that it owes, which says so if it has not begun; else after `lingerMs`
+   * without a request, because a client that was not told may be sending one. One that has sent part of its first
+   * request may finish it.
+   */
+  closeAll(lingerMs: number): void;
   destroyAll(): void;
 }
 
 export function createConnections(): Connections {
   const newest = new Map<Socket, ServerResponse | undefined>();
 
-  function closeWhenAnswered(socket: Socket, response: ServerResponse | undefined): void {
-    if (response === undefined) {
-      if (socket.bytesRead === 0) socket.destroy();
-    } else if (response.writableFinished) {
-      socket.destroy();
-    } else {
-      if (!response.headersSent) response.shouldKeepAlive = false;
-      // A request that was sent meanwhile has an answer of its own, which closes the connection.
-      response.once('finish', () => {
-        if (newest.get(socket) === response) socket.destroySoon();
-      });
+  /** Unless a newer request has arrived by then: its answer closes the connection. */
+  function closeUntold(socket: Socket, response: ServerResponse | undefined, lingerMs: number): void {
+    function close(): void {
+      const isArriving = response === undefined && socket.bytesRead > 0;
+      if (newest.get(socket) === response && !isArriving) socket.destroy();
     }
+    // An immediate comes after the reading: what has reached this machine by now is seen.
+    setTimeout(() => setImmediate(close), lingerMs).unref();
   }
 
   return {
@@ -38,8 +38,12 @@ export function createConnections(): Connections {
       newest.set(socket, response);
     },
 
-    closeWhenAnswered() {
-      for (const [socket, response] of newest) closeWhenAnswered(socket, response);
+    closeAll(lingerMs) {
+      for (const [socket, response] of newest) {
+        if (response === undefined || response.writableFinished) closeUntold(socket, response, lingerMs);
+        else if (response.headersSent) response.once('finish', () => closeUntold(socket, response, lingerMs));
+        else response.shouldKeepAlive = false;
+      }
     },
 
     destroyAll() {

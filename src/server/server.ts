@@ -20,9 +20,9 @@ export interface OrderServerOptions extends OrderServiceOptions {
 /** A `node:http` server, not yet listening. */
 export interface OrderServer extends Server {
   /**
-   * Takes no more connections, closes the silent ones, and lets the requests that are there finish, their answers
-   * saying `Connection: close`. Resolves when all is closed; what is not by then is cut off after `graceMs` (default
-   * 6,000).
+   * Takes no more connections, and lets the requests that are there or on their way finish, their answers saying
+   * `Connection: close`. A connection without one is closed after half a second. Resolves when all is closed; what is
+   * not by then is cut off after `graceMs` (default 6,000).
    */
   drain(graceMs?: number): Promise<void>;
 }
@@ -44,6 +44,8 @@ const SERVER_OPTIONS = {
 /** A client that reads nothing of its answer for this long is gone. */
 const SILENT_READER_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
+/** Longer than a request is on its way. */
+const LINGER_MS = 500;
 
 /** The service as a server of its own, with health checks beside it. Throws as `createOrderService` does for a bad option. */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
@@ -74,7 +76,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     // Not http's own `close`: that also destroys connections whose answer is complete but not yet sent.
     NetServer.prototype.close.call(server);
     const cutOff = setTimeout(connections.destroyAll, graceMs);
-    connections.closeWhenAnswered();
+    connections.closeAll(LINGER_MS);
     await closed;
     clearTimeout(cutOff);
     await service.close();

@@ -19,6 +19,8 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string | Uint8Array;
+  /** A command that runs the program as its own process does: `strace` with its options. */
+  readonly under?: readonly string[];
 }
 
 /** A directory of its own for a test, gone afterwards. */
@@ -28,9 +30,10 @@ export function temporaryDirectory(t: TestContext): string {
   return directory;
 }
 
-export function spawnProgram(args: readonly string[], { cwd, env }: RunOptions): ChildProcess {
+export function spawnProgram(args: readonly string[], { cwd, env, under = [] }: RunOptions): ChildProcess {
   const coverage = process.env['NODE_V8_COVERAGE'];
-  return spawn(process.execPath, [MAIN, ...args], {
+  const [command = process.execPath, ...operands] = [...under, process.execPath, MAIN, ...args];
+  return spawn(command, operands, {
     cwd,
     env: { PATH: process.env['PATH'], ...(coverage !== undefined && { NODE_V8_COVERAGE: coverage }), ...env },
   });

@@ -86,6 +86,22 @@ test('draining closes silent and idle connections, and lets a request that has b
   await assert.rejects(fetch(`${url}/healthz`));
 });
 
+test('a request that was on its way when draining began is answered, on an idle connection and on a new one', async (t) => {
+  const { server, open } = await listen(t);
+  const fresh = await open();
+  const idle = await open();
+  idle.write(`${HEAD}\r\n`);
+  await once(idle, 'data');
+  const drained = server.drain();
+  for (const socket of [fresh, idle]) {
+    socket.write(`${HEAD}\r\n`);
+    const answer = await text(socket);
+    assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
+    assert.match(answer, /\r\nConnection: close\r\n/i);
+  }
+  await drained;
+});
+
 test('draining sends a long answer to its end, however slowly it is read', async (t) => {
   const orders = Array.from({ length: 300_000 }, (_, id) => ({ id, petId: 123_456_789, quantity: 1 }));
   const { server, open } = await listen(t, { store: createMemoryOrderStore(orders) });

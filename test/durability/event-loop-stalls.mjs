@@ -1,0 +1,18 @@
+// Preloaded into the server by slow-disk.test.ts: says at the exit how long its event loop stood still at most, for
+// each tenth of a second of its life. Plain JavaScript, because the server and its threads run on plain Node.js.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { isMainThread } from 'node:worker_threads';
+
+const WINDOW_MS = 100;
+
+if (isMainThread) {
+  /** @type {number[]} */
+  const longestMs = [];
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  setInterval(() => {
+    longestMs.push(delay.max / 1e6);
+    delay.reset();
+  }, WINDOW_MS).unref();
+  process.once('exit', () => process.stderr.write(`${JSON.stringify({ longestMs })}\n`));
+}

@@ -1,0 +1,25 @@
+import type { TestContext } from 'node:test';
+
+/** Rounds of killing: a few seconds in every test run, and 200 when it is asked for. */
+export const ROUNDS = wholeNumberOf('STORE_ORDERS_ROUNDS') ?? 50;
+
+/** Random numbers from 0 up to 1, from a seed that the test says, so that its choices can be had again. */
+export function seededRandom(t: TestContext): () => number {
+  const seed = wholeNumberOf('STORE_ORDERS_SEED') ?? Date.now() % 2 ** 32;
+  t.diagnostic(`STORE_ORDERS_SEED=${seed}`);
+  let state = seed;
+  // mulberry32
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function wholeNumberOf(variable: string): number | undefined {
+  const text = process.env[variable];
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new RangeError(`${variable}: expected a whole number from 1 up, not ${text}`);
+  return Number(text);
+}

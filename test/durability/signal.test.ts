@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sleep, startServer, temporaryDirectory } from '../server/program.js';
+import { countedToday, createClient, isRefused } from './client.js';
+import { slowest, spread } from './figures.js';
+import { createOrderFile, QUOTA } from './order-file.js';
+import { ROUNDS, seededRandom } from './rounds.js';
+
+const SIGNALS = Math.ceil(ROUNDS / 4);
+const CLIENTS = 32;
+const CANCELS_PER_CLIENT = 10;
+/** A client that rests longer than its request is on the way leaves its connection idle: there the race is. */
+const REST_MS = 20;
+const EXIT_MS = 10_000;
+
+/** What a client was told, and what it was not. */
+interface Account {
+  answered: number;
+  readonly cancelled: bigint[];
+  /** Requests that were sent on a connection whose end was not announced, and that got no answer or a part of one. */
+  readonly lost: string[];
+}
+
+test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) => {
+  const random = seededRandom(t);
+  const orders = await createOrderFile(temporaryDirectory(t), SIGNALS * CLIENTS * CANCELS_PER_CLIENT);
+  const total: Account = { answered: 0, cancelled: [], lost: [] };
+  const exitsMs: number[] = [];
+
+  for (let round = 0; round < SIGNALS; round++) {
+    const server = await startServer(t, { cwd: orders.cwd }, '--log', 'events');
+    let isTold = false;
+
+    async function work(ids: readonly bigint[], restMs: number): Promise<void> {
+      const client = createClient(server.url, orders.key.key);
+      for (let turn = 0; ; turn++) {
+        const id = ids[turn];
+        const request = turn % 8 === 7 ? client.list() : client.cancel(id ?? 0n);
+        try {
+          const { status } = await request;
+          assert.ok(status < 500, `answered ${status}`);
+          total.answered++;
+          if (status === 204 && id !== undefined) total.cancelled.push(id);
+        } catch (error) {
+          if (!isTold || !isRefused(error)) total.lost.push(String(error));
+          break;
+        }
+        await sleep(restMs * random());
+      }
+      client.close();
+    }
+
+    const clients = Array.from({ length: CLIENTS }, (_, index) =>
+      work(orders.next(CANCELS_PER_CLIENT), index % 2 === 0 ? 0 : REST_MS),
+    );
+    await sleep(20 + 300 * random());
+    isTold = true;
+    const startMs = performance.now();
+    assert.equal(await server.stop('SIGTERM'), 0);
+    exitsMs.push(performance.now() - startMs);
+    await Promise.all(clients);
+  }
+
+  t.diagnostic(`${total.answered} requests answered, ${total.cancelled.length} with 204; ${total.lost.length} lost`);
+  t.diagnostic(`signal to exit: ${spread(exitsMs)}`);
+  assert.equal(total.lost.length, 0, `lost: ${[...new Set(total.lost)]}`);
+  assert.ok(slowest(exitsMs) <= EXIT_MS);
+  const server = await startServer(t, { cwd: orders.cwd });
+  const client = createClient(server.url, orders.key.key);
+  const counted = countedToday(await client.list(), QUOTA);
+  client.close();
+  assert.equal(counted, total.answered + 1, 'the quotas are as if one server had been there all the time');
+  const found = orders.look();
+  await server.stop('SIGTERM');
+  assert.equal(found.integrity, 'ok');
+  // What is not lost has arrived, so the two are the same: no 204 without its order, no order without its 204.
+  assert.deepEqual([...found.cancelled].sort(), total.cancelled.sort());
+});
