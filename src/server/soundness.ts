@@ -1,0 +1,20 @@
+import type { SqliteDatabase } from '../orders/sqlite.js';
+import { isDamaged, prepare } from '../orders/sqlite-database.js';
+
+/** Reads every page, and answers with what is wrong, at most a hundred sentences; none when the database is sound. */
+export function problemsOf(database: SqliteDatabase): readonly string[] {
+  try {
+    const answers = prepare(database, 'PRAGMA integrity_check').all();
+    return answers.map((row) => String(row['integrity_check'])).filter((answer) => answer !== 'ok');
+  } catch (error) {
+    if (!isDamaged(error)) throw error;
+    return [error.message];
+  }
+}
+
+export function damage([first, ...more]: readonly string[]): string {
+  return (
+    `it is damaged: ${first}${more.length === 0 ? '' : `, and ${more.length} more`}; ` +
+    'stop the server, keep the file and its -wal, and put the newest sound backup in its place'
+  );
+}
