@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { makeDurable, opening, type SqliteDatabase } from './sqlite-database.js';
 import { openSqliteDatabase } from './sqlite-driver.js';
-import { commitTogether, type WriteCall, type Writes } from './write-batch.js';
+import { commitTogether, type WriteCall, type WriteResult, type Writes } from './write-batch.js';
 import type { WriteThreadData } from './write-thread.js';
 
 // The other side of write-thread.ts.
@@ -17,9 +17,16 @@ const writes: Writes = Object.assign({}, ...loaded.map(({ prepareWrites }) => pr
 
 parentPort?.on('message', (message: readonly WriteCall[] | 'close') => {
   if (message !== 'close') {
-    parentPort?.postMessage(commitTogether(database, writes, message));
+    parentPort?.postMessage(commitTogether(database, writes, message).map(toSend));
     return;
   }
   database.close();
   parentPort?.close();
 });
+
+/** An error of a class that a driver brought would arrive without its message. */
+function toSend(result: WriteResult): WriteResult {
+  return result.outcome !== 'committed' && result.error instanceof Error
+    ? { ...result, error: new Error(result.error.message) }
+    : result;
+}

@@ -1,30 +1,38 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
-import { isDamaged } from '../orders/sqlite-database.js';
 import type { BackupData } from './backup.js';
-import { openAsItIs, reasonOf } from './database.js';
-import { damage, problemsOf } from './soundness.js';
+import { openAsItIs } from './database.js';
+import { damage, problemsOf, troubleOf } from './soundness.js';
 
 // The copying itself, on a thread because it is one long call: backup.ts can hear a signal meanwhile.
 
 const { file, copy }: BackupData = workerData;
-
-const { database } = openAsItIs(file);
 try {
-  // One read transaction, which holds up no writer. What it writes, SQLite does not sync.
-  database.prepare('VACUUM INTO ?').run(copy);
+  write();
+  check();
 } catch (error) {
-  throw isDamaged(error) ? error : new Error(`no copy could be written: ${reasonOf(error)}`, { cause: error });
-} finally {
-  database.close();
+  // An error of a class that a driver brought would arrive without its message.
+  throw new Error(troubleOf(error));
 }
 
-// Not even the page cache is trusted: a copy that cannot be read is none.
-const { database: copied } = openAsItIs(copy);
-const problems = problemsOf(copied);
-copied.close();
-if (problems.length > 0) throw new Error(damage(problems));
+/** From one read transaction, which holds up no writer. */
+function write(): void {
+  const { database } = openAsItIs(file);
+  try {
+    database.prepare('VACUUM INTO ?').run(copy);
+  } finally {
+    database.close();
+  }
+  // SQLite does not sync what it writes so.
+  const descriptor = openSync(copy, 'r+');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
 
-const descriptor = openSync(copy, 'r+');
-fsyncSync(descriptor);
-closeSync(descriptor);
+/** A copy that cannot be read is none. */
+function check(): void {
+  const { database } = openAsItIs(copy);
+  const problems = problemsOf(database);
+  database.close();
+  if (problems.length > 0) throw new Error(damage(problems));
+}

@@ -23,7 +23,7 @@ export async function backUp(file: string, target: string): Promise<Outcome> {
   if (!makeFile(copy, statSync(file).mode)) {
     return failed(`cannot make ${target}; check that its directory exists and is writable`);
   }
-  const ignoreSignals = onSignal(() => rmSync(copy, { force: true }));
+  const ignoreSignals = onSignal(() => remove(copy));
   try {
     const workerData: BackupData = { file, copy };
     await runToEnd(new Worker(new URL('./backup-worker.js', import.meta.url), { workerData, execArgv: QUIETLY }));
@@ -35,8 +35,13 @@ export async function backUp(file: string, target: string): Promise<Outcome> {
     return done(`${file} is backed up to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
   } finally {
     ignoreSignals();
-    rmSync(copy, { force: true });
+    remove(copy);
   }
+}
+
+/** SQLite keeps a journal beside what it writes. */
+function remove(copy: string): void {
+  for (const suffix of ['', '-journal']) rmSync(copy + suffix, { force: true });
 }
 
 function makeFile(file: string, mode?: number): boolean {

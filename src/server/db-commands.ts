@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import type { SqliteDatabase } from '../orders/sqlite.js';
-import { isDamaged, prepare, syncEveryCommit } from '../orders/sqlite-database.js';
+import { prepare, syncEveryCommit } from '../orders/sqlite-database.js';
 import { backUp } from './backup.js';
 import {
   type Command,
@@ -12,9 +12,9 @@ import {
   misused,
   type Outcome,
 } from './command.js';
-import { noSuchDatabase, openAsItIs, reasonOf, SCHEMAS } from './database.js';
+import { noSuchDatabase, openAsItIs, SCHEMAS } from './database.js';
 import { refusalOf } from './foreign-file.js';
-import { damage, problemsOf } from './soundness.js';
+import { damage, problemsOf, troubleOf } from './soundness.js';
 
 export const dbCommands: readonly Command[] = [
   {
@@ -43,7 +43,7 @@ async function withFile(invocation: Invocation, work: (file: string) => Outcome 
     if (refusal !== undefined) throw new Error(refusal);
     return await work(file);
   } catch (error) {
-    return failed(`${file}: ${isDamaged(error) ? damage([error.message]) : reasonOf(error)}`);
+    return failed(`${file}: ${troubleOf(error)}`);
   }
 }
 
@@ -60,6 +60,8 @@ function check(file: string): Outcome {
         `${file}: it is empty, without any table; start the server, which fills it, or put a backup in its place`,
       );
     }
+    const revisions = Number(prepare(database, 'SELECT count(*) AS count FROM orders_revision').get()?.['count']);
+    if (revisions !== 1) return failed(`${file}: ${damage([`orders_revision has ${revisions} rows instead of 1`])}`);
     const report = { ...reportOn(file, database, versions), synchronous };
     return done(describe(report), report);
   } finally {
