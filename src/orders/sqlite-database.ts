@@ -72,8 +72,13 @@ export function isBusy(error: unknown): boolean {
   return isResult(error, 5, 'SQLITE_BUSY');
 }
 
+/** Whether SQLite found pages that cannot be what it wrote. */
+export function isDamaged(error: unknown): error is Error {
+  return isResult(error, 11, 'SQLITE_CORRUPT');
+}
+
 /** node:sqlite gives SQLite's extended result code as `errcode`, better-sqlite3 and libsql its name as `code`. */
-function isResult(error: unknown, primaryCode: number, name: string): boolean {
+function isResult(error: unknown, primaryCode: number, name: string): error is Error {
   if (!(error instanceof Error)) return false;
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
   return (typeof errcode === 'number' && (errcode & 0xff) === primaryCode) || String(code).startsWith(name);
@@ -114,9 +119,9 @@ export function opening(database: SqliteDatabase, work: () => void): void {
  * after a failed fsync is safe: SQLite writes those frames again.)
  */
 export function makeDurable(database: SqliteDatabase): void {
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  database.exec('PRAGMA journal_mode = WAL');
   const journal = prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode'];
-  const synchronous = prepare(database, 'PRAGMA synchronous').get()?.['synchronous'];
+  const synchronous = syncEveryCommit(database);
   if (journal === 'memory') return;
   if (journal !== 'wal' || synchronous !== 2n) {
     throw new Error(
@@ -127,47 +132,69 @@ export function makeDurable(database: SqliteDatabase): void {
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-const SCHEMA_TABLE = 'store_orders_schema';
+/** Has each commit of this handle wait for its fsync, and answers with the level that SQLite then says: 2n, FULL. */
+export function syncEveryCommit(database: SqliteDatabase): SqliteValue | undefined {
+  database.exec('PRAGMA synchronous = FULL');
+  return prepare(database, 'PRAGMA synchronous').get()?.['synchronous'];
+}
+
+export const SCHEMA_TABLE = 'store_orders_schema';
+
+/** How the tables of each part came to be: `steps[n]` leads from version n to n + 1. */
+export type Schemas = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Brings one part's tables to their newest version: `steps[n]` leads from version n to n + 1, all in one transaction.
- * The part's version stands in the table `store_orders_schema`. A file that has other tables but not this one, is no
- * SQLite file, or has a newer version of the part is refused by a throw and is not changed.
+ * Brings the tables of all parts to their newest version, in one transaction. A part's version stands in the table
+ * `store_orders_schema`. A file that has other tables but not this one, is no SQLite file, or has a newer version of
+ * any part is refused by a throw and is not changed.
  */
-export function migrate(database: SqliteDatabase, part: string, steps: readonly string[]): void {
-  if (missingSteps(database, part, steps).length === 0) return;
+export function migrate(database: SqliteDatabase, schemas: Schemas): void {
+  const parts = Object.entries(schemas);
+  const found = schemaVersions(database, schemas);
+  if (parts.every(([part, steps]) => found.get(part) === steps.length)) return;
   transaction(database, () => {
     // Looked at again under the lock: another process may have migrated meanwhile.
-    const missing = missingSteps(database, part, steps);
+    const versions = schemaVersions(database, schemas);
     database.exec(
       `CREATE TABLE IF NOT EXISTS ${SCHEMA_TABLE} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`,
     );
-    for (const step of missing) database.exec(step);
-    prepare(database, `INSERT OR REPLACE INTO ${SCHEMA_TABLE} VALUES (?, ?)`).run(part, BigInt(steps.length));
+    const setVersion = prepare(database, `INSERT OR REPLACE INTO ${SCHEMA_TABLE} VALUES (?, ?)`);
+    for (const [part, steps] of parts) {
+      for (const step of steps.slice(versions.get(part))) database.exec(step);
+      setVersion.run(part, BigInt(steps.length));
+    }
   });
 }
 
-function missingSteps(database: SqliteDatabase, part: string, steps: readonly string[]): readonly string[] {
-  const version = schemaVersion(database, part);
-  if (version <= steps.length) return steps.slice(version);
-  throw new Error(
-    `database: its ${part} schema has version ${version}, this program knows ${steps.length}; use a newer store-orders`,
-  );
+/** The version of each part's tables, 0 when they are not there. Throws as {@link migrate} does for what it refuses. */
+export function schemaVersions(database: SqliteDatabase, schemas: Schemas): ReadonlyMap<string, number> {
+  const versions = new Map(Object.keys(schemas).map((part) => [part, 0]));
+  const tables = tableNames(database);
+  if (tables.length === 0) return versions;
+  if (!tables.includes(SCHEMA_TABLE)) throw new Error(FOREIGN);
+  for (const row of prepare(database, `SELECT part, version FROM ${SCHEMA_TABLE}`).all()) {
+    const [part, version, known] = [String(row['part']), Number(row['version']), schemas[String(row['part'])]?.length];
+    if (known === undefined) continue;
+    if (version > known) {
+      throw new Error(
+        `database: its ${part} schema has version ${version}, this program knows ${known}; use a newer store-orders`,
+      );
+    }
+    versions.set(part, version);
+  }
+  return versions;
 }
 
-/** The version of a part's tables, 0 when they are not there. Throws as {@link migrate} does for a foreign file. */
-function schemaVersion(database: SqliteDatabase, part: string): number {
-  let tables: SqliteRow[];
+function tableNames(database: SqliteDatabase): readonly unknown[] {
   try {
-    tables = prepare(database, "SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+    return prepare(database, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+      .all()
+      .map(({ name }) => name);
   } catch (error) {
     if (!isResult(error, 26, 'SQLITE_NOTADB')) throw error;
-    throw new Error('database: the file is no SQLite database', { cause: error });
+    throw new Error(NO_DATABASE, { cause: error });
   }
-  if (tables.length === 0) return 0;
-  if (!tables.some((table) => table['name'] === SCHEMA_TABLE)) {
-    throw new Error('database: the file is no order database, it holds other tables; name a file of its own');
-  }
-  const row = prepare(database, `SELECT version FROM ${SCHEMA_TABLE} WHERE part = ?`).get(part);
-  return Number(row?.['version'] ?? 0);
 }
+
+export const NO_DATABASE = 'database: the file is no SQLite database';
+export const FOREIGN = 'database: the file is no order database, it holds other tables; name a file of its own';

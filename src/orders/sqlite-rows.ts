@@ -1,15 +1,16 @@
 import type { Order } from './order.js';
 import type { OrderRecord } from './record.js';
-import type { SqliteRow } from './sqlite-database.js';
+import type { Schemas, SqliteRow } from './sqlite-database.js';
 
-/** `steps[n]` leads from version n to n + 1; see `migrate`. */
-export const ORDERS_SCHEMA = [
-  `CREATE TABLE orders (
-    id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
-    status TEXT NOT NULL) STRICT;
-  CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
-  INSERT INTO orders_revision VALUES (0);`,
-];
+export const ORDERS_SCHEMA: Schemas = {
+  orders: [
+    `CREATE TABLE orders (
+      id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
+      status TEXT NOT NULL) STRICT;
+    CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
+    INSERT INTO orders_revision VALUES (0);`,
+  ],
+};
 
 /** In the order of the table's columns. */
 export function valuesOf({ id, petId, quantity, shipDate, complete, status }: OrderRecord) {

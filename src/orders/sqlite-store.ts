@@ -1,7 +1,7 @@
 import type { CancelOutcome, ShipOutcome } from './cancellation.js';
 import type { OrderId } from './order.js';
 import { type OrderInput, type OrderRecord, toOrderRecord } from './record.js';
-import { makeDurable, migrate, opening, prepare, type SqliteDatabase } from './sqlite-database.js';
+import { makeDurable, migrate, opening, prepare, type Schemas, type SqliteDatabase } from './sqlite-database.js';
 import { ORDERS_SCHEMA, recordOf } from './sqlite-rows.js';
 import { createSnapshots } from './sqlite-snapshots.js';
 import type { OrderWrites } from './sqlite-writes.js';
@@ -19,10 +19,10 @@ export interface SqliteOrderStore extends OwnedOrderStore {
   close(): Promise<void>;
 }
 
-/** Makes a file that was just opened one of this store's, and durable. */
-export function prepareFile(database: SqliteDatabase): void {
+/** Makes a file that was just opened one of this store's, with other parts' tables beside it, and durable. */
+export function prepareFile(database: SqliteDatabase, otherSchemas: Schemas = {}): void {
   opening(database, () => {
-    migrate(database, 'orders', ORDERS_SCHEMA);
+    migrate(database, { ...ORDERS_SCHEMA, ...otherSchemas });
     makeDurable(database);
   });
 }

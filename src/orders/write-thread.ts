@@ -1,6 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import type { WriteCall, WriteResult } from './write-batch.js';
 
+/** Node says once a thread that node:sqlite is experimental; whether it is said at all is the main thread's affair. */
+export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
+
 /** What the worker is told at its start. */
 export interface WriteThreadData {
   readonly file: string;
@@ -24,7 +27,7 @@ export function createWriteThread(data: WriteThreadData): WriteThread {
   let answer: { resolve(results: readonly WriteResult[]): void; reject(error: unknown): void } | undefined;
 
   function start(): Worker {
-    const started = new Worker(new URL('./write-worker.js', import.meta.url), { workerData: data });
+    const started = new Worker(new URL('./write-worker.js', import.meta.url), { workerData: data, execArgv: QUIETLY });
     started.on('message', (results: readonly WriteResult[]) => {
       started.unref();
       answer?.resolve(results);

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { CONFIG_VARIABLE, readSettings, SETTING_TEXTS, type SettingName, type SettingSources } from './config.js';
-import { IN_MEMORY, openDatabase, type ProgramDatabase } from './database.js';
+import { IN_MEMORY, openNamedDatabase, type ProgramDatabase } from './database.js';
 
 /** One command of the program: what it takes, and what it does. */
 export interface Command {
@@ -122,12 +122,9 @@ export async function withDatabase(
   work: (opened: ProgramDatabase) => Outcome | Promise<Outcome>,
   { create = false } = {},
 ): Promise<Outcome> {
-  const read = readSettings(invocation, ['db']);
-  if (!read.ok) return misused(read.mistake);
-  if (read.settings.db === IN_MEMORY) {
-    return misused('a database in memory is gone with its process; name a file with --db');
-  }
-  const open = openDatabase(read.settings.db, { create });
+  const named = databaseFile(invocation);
+  if (!named.ok) return misused(named.mistake);
+  const open = openNamedDatabase(named.file, { create });
   if (!open.ok) return failed(open.message);
   try {
     return await work(open.opened);
@@ -136,6 +133,16 @@ export async function withDatabase(
   } finally {
     await open.opened.close();
   }
+}
+
+/** The file that the invocation names: a command that ends has no use for a database in memory. */
+export function databaseFile(invocation: Invocation): { ok: true; file: string } | { ok: false; mistake: string } {
+  const read = readSettings(invocation, ['db']);
+  if (!read.ok) return read;
+  const { db: file } = read.settings;
+  return file === IN_MEMORY
+    ? { ok: false, mistake: 'a database in memory is gone with its process; name a file with --db' }
+    : { ok: true, file };
 }
 
 /** For commands on data: where it is. */

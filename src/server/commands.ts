@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { type Command, done, misused, type Outcome, parseCommand } from './command.js';
+import { dbCommands } from './db-commands.js';
 import { commandHelp, listHelp } from './help.js';
 import { keyCommands } from './key-commands.js';
 import { orderCommands } from './order-commands.js';
@@ -7,7 +8,7 @@ import { quotaCommands } from './quota-commands.js';
 import { serveCommand } from './serve.js';
 import { writeText } from './write-text.js';
 
-const COMMANDS: readonly Command[] = [serveCommand, ...orderCommands, ...keyCommands, ...quotaCommands];
+const COMMANDS: readonly Command[] = [serveCommand, ...orderCommands, ...keyCommands, ...quotaCommands, ...dbCommands];
 const GROUPS = new Set(COMMANDS.filter(({ name }) => name.includes(' ')).map(({ name }) => name.split(' ')[0]));
 const EXIT_CODES = { done: 0, failed: 1, misused: 2 } as const;
 

@@ -1,11 +1,13 @@
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteOrderStore } from '../orders/sqlite.js';
-import { migrate, opening } from '../orders/sqlite-database.js';
+import { opening, type Schemas, schemaVersions } from '../orders/sqlite-database.js';
+import { ORDERS_SCHEMA } from '../orders/sqlite-rows.js';
 import { prepareFile, storeOver } from '../orders/sqlite-store.js';
 import { ORDER_WRITES, type OrderWrites, prepareWrites as prepareOrderWrites } from '../orders/sqlite-writes.js';
 import { commitTogether } from '../orders/write-batch.js';
 import { createWriteQueue, type WriteQueue } from '../orders/write-queue.js';
 import { createWriteThread, type WriteThread } from '../orders/write-thread.js';
+import { refusalOf } from './foreign-file.js';
 import { prepareWrites as prepareQuotaWrites, QUOTA_WRITES, type QuotaWrites } from './quota-writes.js';
 
 /** Everything that the program keeps, in one file. */
@@ -27,14 +29,17 @@ export type OpenOutcome =
 
 export const IN_MEMORY = ':memory:';
 
-/** `steps[n]` leads from version n to n + 1; see `migrate`. */
-const SCHEMA = [
-  `CREATE TABLE keys (
-    id TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, name TEXT, plan TEXT NOT NULL, per_minute INTEGER,
-    per_day INTEGER, created_at TEXT NOT NULL, revoked_at TEXT) STRICT;
-  CREATE TABLE quotas (key_id TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT;
-  CREATE TABLE quota_requests (seq INTEGER PRIMARY KEY AUTOINCREMENT, key_id TEXT NOT NULL, request TEXT NOT NULL) STRICT;`,
-];
+const PROGRAM_SCHEMA: Schemas = {
+  program: [
+    `CREATE TABLE keys (
+      id TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, name TEXT, plan TEXT NOT NULL, per_minute INTEGER,
+      per_day INTEGER, created_at TEXT NOT NULL, revoked_at TEXT) STRICT;
+    CREATE TABLE quotas (key_id TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT;
+    CREATE TABLE quota_requests (seq INTEGER PRIMARY KEY AUTOINCREMENT, key_id TEXT NOT NULL, request TEXT NOT NULL) STRICT;`,
+  ],
+};
+
+export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 
 /** How long a command waits for the lock of another process. A server does not wait: see {@link waitForLocks}. */
 const LOCK_WAIT_MS = 5_000;
@@ -54,7 +59,7 @@ export function openDatabase(file: string, { create = false, threaded = false }:
       ok: false,
       message: create
         ? `cannot make the database ${file}; check that its directory exists and is writable`
-        : `there is no database ${file}; name the right file with --db, or start the server, which makes one`,
+        : noSuchDatabase(file),
     };
   }
   let database: SqliteDatabase | undefined;
@@ -64,13 +69,45 @@ export function openDatabase(file: string, { create = false, threaded = false }:
   } catch (error) {
     database?.close();
     if (isNew) removeFiles(file);
-    return { ok: false, message: `cannot open the database ${file}: ${reason(error)}` };
+    return { ok: false, message: cannotOpen(file, error) };
+  }
+}
+
+/**
+ * Opens the database of a command, after a look whether it is one at all. For a process that has not opened it yet:
+ * see {@link refusalOf}.
+ */
+export function openNamedDatabase(file: string, options?: OpenOptions): OpenOutcome {
+  try {
+    const refusal = refusalOf(file);
+    if (refusal !== undefined) throw new Error(refusal);
+  } catch (error) {
+    return { ok: false, message: cannotOpen(file, error) };
+  }
+  return openDatabase(file, options);
+}
+
+/**
+ * Opens a file that must be there without bringing its tables to another version, for who only reads it. Throws as
+ * {@link openDatabase} fails. The caller closes it.
+ */
+export function openAsItIs(file: string): { database: SqliteDatabase; versions: ReadonlyMap<string, number> } {
+  const database = openSqliteDatabase(file);
+  try {
+    let versions: ReadonlyMap<string, number> = new Map();
+    opening(database, () => {
+      versions = schemaVersions(database, SCHEMAS);
+    });
+    waitForLocks(database, LOCK_WAIT_MS);
+    return { database, versions };
+  } catch (error) {
+    database.close();
+    throw error;
   }
 }
 
 function setUp(file: string, database: SqliteDatabase, isNew: boolean, threaded: boolean): ProgramDatabase {
-  prepareFile(database);
-  opening(database, () => migrate(database, 'program', SCHEMA));
+  prepareFile(database, PROGRAM_SCHEMA);
   waitForLocks(database, LOCK_WAIT_MS);
   // What is in memory, no other thread can open.
   const isShared = file !== IN_MEMORY;
@@ -133,7 +170,15 @@ function removeFiles(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
 }
 
+export function noSuchDatabase(file: string): string {
+  return `there is no database ${file}; name the right file with --db, or start the server, which makes one`;
+}
+
+function cannotOpen(file: string, error: unknown): string {
+  return `cannot open the database ${file}: ${reasonOf(error)}`;
+}
+
 /** The orders room's messages begin with what they are about, which is said here already. */
-function reason(error: unknown): string {
+export function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/^database: /, '');
 }

@@ -3,7 +3,7 @@ import { createMemoryLimiter, createPlan, createSystemClock, perMinute } from '.
 import { baseAddress } from './base-address.js';
 import { type Command, failed, type Invocation, misused, type Outcome, settingOptions } from './command.js';
 import { readSettings, SETTING_NAMES, type Settings } from './config.js';
-import { IN_MEMORY, openDatabase, type ProgramDatabase, waitForLocks } from './database.js';
+import { IN_MEMORY, openNamedDatabase, type ProgramDatabase, waitForLocks } from './database.js';
 import { introduce } from './first-run.js';
 import { createKeyRing } from './key-ring.js';
 import { createLog, type Log } from './log.js';
@@ -26,7 +26,7 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
-  const open = openDatabase(settings.db, { create: true, threaded: true });
+  const open = openNamedDatabase(settings.db, { create: true, threaded: true });
   if (!open.ok) return failed(open.message);
   const { opened } = open;
   // Whoever read the log is gone: no reason to stop serving.

@@ -78,6 +78,7 @@ test('a write that the file refuses is rejected, its neighbours are committed, a
     outcomes.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   );
+  assert.match(String(outcomes[1]?.status === 'rejected' && outcomes[1].reason), /^Error: refused$/);
   assert.deepEqual(
     [2n, 4n, 6n].map((id) => store.get(id)?.status),
     ['cancelled', 'pending', 'cancelled'],

@@ -18,6 +18,8 @@ const COMMANDS = [
   'quota show',
   'quota reset',
   'ban lift',
+  'db check',
+  'db backup',
 ];
 
 test('the program, each group and each command explain themselves with --help and exit 0', async (t) => {
@@ -25,7 +27,7 @@ test('the program, each group and each command explain themselves with --help an
   const program = await run(['--help'], { cwd });
   assert.equal(program.code, 0);
   for (const command of COMMANDS) assert.ok(program.stdout.includes(`\n  ${command} `), command);
-  for (const group of ['orders', 'keys', 'quota', 'ban']) {
+  for (const group of ['orders', 'keys', 'quota', 'ban', 'db']) {
     const { code, stdout } = await run([group, '-h'], { cwd });
     assert.ok(code === 0 && stdout.startsWith(`store-orders ${group} COMMAND`), group);
   }
@@ -76,6 +78,8 @@ test('a command on a missing database says so, exits 1, and does not make one', 
     'quota show key_a',
     'quota reset key_a',
     'ban lift key_a',
+    'db check',
+    'db backup copy.db',
   ];
   for (const command of commands) {
     assert.deepEqual(await run([...command.split(' '), '--db', 'absent.db'], { cwd }), {
@@ -90,7 +94,7 @@ test('a command on a missing database says so, exits 1, and does not make one', 
 
 test('a database in memory is refused by every command but serve: nobody would see what it did', async (t) => {
   const cwd = temporaryDirectory(t);
-  for (const command of ['keys create --plan free', 'orders import -', 'keys list']) {
+  for (const command of ['keys create --plan free', 'orders import -', 'keys list', 'db check']) {
     assert.deepEqual(await run([...command.split(' '), '--db', ':memory:'], { cwd, input: '{"id":1}' }), {
       code: 2,
       stdout: '',
