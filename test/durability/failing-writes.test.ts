@@ -105,7 +105,7 @@ for (const { name, command, cancels } of WORKLOADS) {
       });
 
       test(`when ${title} fails while the file is made, leaves a file that can be opened`, async (t) => {
-        const runs = await twoAtATime(range(1, 12), (n) => run(failing(n), { isNew: true }));
+        const runs = await twoAtATime(range(1, 8), (n) => run(failing(n), { isNew: true }));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, failed } of runs) assert.ok(failed > 0, failing);
       });
