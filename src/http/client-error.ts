@@ -13,7 +13,9 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
  * A `clientError` listener for a node:http server: what cannot be read as a request gets the Error object and the limit
  * fields too (400, 408, 431), charged to the connection's peer, and the connection is closed.
  */
-export function clientErrorListener(service: OrderService): (error: NodeJS.ErrnoException, socket: Duplex) => void {
+export function clientErrorListener(
+  service: OrderService,
+): (error: Error & { readonly code?: string }, socket: Duplex) => void {
   const refused = new WeakSet<Duplex>();
   return (error, socket) => {
     // Whatever follows what could not be read is one more error on the same socket; it has its answer.

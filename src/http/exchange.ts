@@ -6,12 +6,15 @@ import type { Reply } from './reply.js';
 import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
+/** The client's address, or how to find it, asked only of a request without a valid key. */
+export type ClientAddress = string | undefined | (() => string | undefined);
+
 /** What is known of one request so far; each step adds to it, so that a failure anywhere still gets a true reply. */
 export interface Exchange {
   readonly route: Route;
   readonly method: string | undefined;
   readonly head: ReadHead;
-  readonly clientAddress: string | undefined;
+  readonly clientAddress: ClientAddress;
   readonly startedMs: number;
   /** Whether a part of the host is being asked: what fails then is a 503, anything else a 500. */
   isAsking: boolean;
@@ -25,7 +28,10 @@ export interface Exchange {
   error?: unknown;
 }
 
-/** Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply. Holds no secret. */
+/**
+ * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply, and once more, with its
+ * `error`, for a list that failed after its reply had begun. Holds no secret.
+ */
 export interface ReplyMessage {
   readonly status: number;
   /** That of the Error object. */
@@ -35,7 +41,7 @@ export interface ReplyMessage {
   readonly orderId?: OrderId;
   /** The principal's id. */
   readonly keyId?: string;
-  /** What a part of the host threw or rejected with, behind a 503, or the service itself, behind a 500. */
+  /** What a part of the host threw or rejected with, behind a 503 or a torn list, or the service itself, behind a 500. */
   readonly error?: unknown;
   /** From the request's head to the reply, not yet written. */
   readonly durationMs: number;

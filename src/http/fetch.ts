@@ -18,7 +18,7 @@ export function fetchHandler<Context extends unknown[] = unknown[]>(
   return async (request, ...context) => {
     const { method, url, headers } = request;
     const head = { method, url, rawHeaders: [...headers].flat() };
-    return toResponse(await service.respond(head, clientAddress?.(request, ...context)));
+    return toResponse(await service.respond(head, () => clientAddress?.(request, ...context)));
   };
 }
 

@@ -6,8 +6,12 @@ import { type SharedPrint, sharePrint } from './shared-print.js';
 export interface ListBody {
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array>;
   readonly length?: number;
-  /** Of a stream: when the store has no more to do with it. Never rejects. */
-  readonly ended?: Promise<unknown>;
+  /** Of a stream: when the store has no more to do with it, and its failure if it had one. Never rejects. */
+  readonly ended?: Promise<ListFailure | undefined>;
+}
+
+export interface ListFailure {
+  readonly error: unknown;
 }
 
 type Batches = AsyncIterable<readonly Order[]>;
@@ -32,8 +36,8 @@ export function createListPrinter(): (listed: ListedOrders) => ListBody | Promis
     const body = () => startShared(print);
     remember(batches, body);
     // One that failed is forgotten: the next request tries again.
-    print.ended.then((isWhole) => {
-      if (!isWhole && remembered?.body === body) remembered = undefined;
+    print.ended.then((failure) => {
+      if (failure !== undefined && remembered?.body === body) remembered = undefined;
     });
     return body();
   }
@@ -59,15 +63,18 @@ async function startShared(print: SharedPrint): Promise<ListBody> {
 }
 
 async function startStream(batches: Batches): Promise<ListBody> {
-  let onEnd = () => {};
-  const ended = new Promise<void>((resolve) => {
+  let onEnd: (failure?: ListFailure) => void = () => {};
+  const ended = new Promise<ListFailure | undefined>((resolve) => {
     onEnd = resolve;
   });
   const pieces = printBatches(batches, onEnd);
   return { body: resume(await pieces.next(), pieces), ended };
 }
 
-async function* printBatches(batches: Batches, onEnd = () => {}): AsyncGenerator<Uint8Array, undefined> {
+async function* printBatches(
+  batches: Batches,
+  onEnd: (failure?: ListFailure) => void = () => {},
+): AsyncGenerator<Uint8Array, undefined> {
   try {
     let mark = '[';
     for await (const batch of batches) {
@@ -76,6 +83,9 @@ async function* printBatches(batches: Batches, onEnd = () => {}): AsyncGenerator
       mark = ',';
     }
     yield Buffer.from(mark === '[' ? '[]' : ']', 'latin1');
+  } catch (error) {
+    onEnd({ error });
+    throw error;
   } finally {
     onEnd();
   }

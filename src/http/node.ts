@@ -16,6 +16,8 @@ export type NodeHandler = (request: IncomingMessage, response: ServerResponse, n
 /**
  * Mounts the service in any server that speaks node:http. Headers that the host has set stay. Create the server with
  * `requireHostHeader: false`: a request without Host is then answered 400 here, with the limit fields and not without.
+ * On Node 20 set its `maxHeadersCount = 0` too: else Node drops the fields after the 1,000th without a word, and a second
+ * credential may hide there. The limit on their size stays.
  */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
   const { clientAddress = socketAddress } = options;
@@ -23,7 +25,7 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
   function answer(head: RequestHead, request: IncomingMessage, response: ServerResponse): void {
     // What cannot be answered is not done: the answer before may have closed the connection (RFC 9112 §9.6).
     if (request.socket.writable === false) return;
-    const reply = service.respond(head, clientAddress(request));
+    const reply = service.respond(head, () => clientAddress(request));
     if (reply instanceof Promise) reply.then((settled) => send(response, settled));
     else send(response, reply);
   }

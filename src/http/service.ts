@@ -3,9 +3,9 @@ import { createPlan, type Decision, perMinute } from '../limits/index.js';
 import { type CancelOutcome, type ListedOrders, type OrderStore, parseOrderId } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
-import { type Exchange, isPromise, passOn, publish, startedMs } from './exchange.js';
+import { type ClientAddress, type Exchange, isPromise, passOn, publish, startedMs } from './exchange.js';
 import { limitFields, retryAfter, unavailableFields } from './limit-fields.js';
-import { createListPrinter, type ListBody } from './list-body.js';
+import { createListPrinter, type ListBody, type ListFailure } from './list-body.js';
 import { errorReply, type Reply } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
 import { checkBasePath, FOREIGN, matchRoute } from './route.js';
@@ -35,9 +35,9 @@ export interface OrderServiceOptions {
 /** The service itself, without a transport. It never throws and never rejects. */
 export interface OrderService {
   /** Answers a request; at once, without a promise, when the parts answer at once. */
-  respond(request: RequestHead, clientAddress?: string): Reply | Promise<Reply>;
+  respond(request: RequestHead, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /** The answer to what could not be read as a request, charged to the address. The connection is to be closed. */
-  refuse(code: RefusalCode, clientAddress?: string): Reply | Promise<Reply>;
+  refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /** Whether a request target is a path of this service; any other belongs to the host. */
   owns(target: string): boolean;
   /** From now on every request is answered 503. Resolves when the ones before are answered, streamed lists to their end. */
@@ -122,7 +122,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   function listReply(exchange: Exchange, { body, length, ended }: ListBody): Reply {
-    if (ended !== undefined) hold(ended);
+    if (ended !== undefined) hold(ended.then((failure) => publishFailure(exchange, failure)));
     const headers = ['Content-Type', 'application/json', ...fieldsOf(exchange)];
     if (length !== undefined) headers.push('Content-Length', `${length}`);
     return { status: 200, headers, body };
@@ -148,7 +148,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   function chargeAddress(exchange: Exchange, code: ErrorCode): Reply | Promise<Reply> {
     exchange.plan = addressPlan;
     exchange.isAsking = true;
-    return passOn(exchange, limiter.take(addressKey(exchange.clientAddress), addressPlan), (_, decision) => {
+    return passOn(exchange, limiter.take(addressKey(addressOf(exchange)), addressPlan), (_, decision) => {
       decided(exchange, decision);
       return decision.allowed ? refusal(exchange, code) : overLimit(exchange, decision);
     });
@@ -185,7 +185,8 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
   function finish(exchange: Exchange, reply: Reply): Reply {
     publish(exchange, reply.status);
-    if (exchange.head.hasContent || isClosed) reply.headers.push('Connection', 'close');
+    const { hasContent, hasBadHost } = exchange.head;
+    if (hasContent || hasBadHost || isClosed) reply.headers.push('Connection', 'close');
     if (exchange.method !== 'HEAD') return reply;
     if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
       // Nobody will read it: the store is told so.
@@ -207,6 +208,10 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     const finished = reply.catch((error) => failed(exchange, error)).then((settled) => finish(exchange, settled));
     hold(finished);
     return finished;
+  }
+
+  function publishFailure(exchange: Exchange, failure: ListFailure | undefined): void {
+    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200);
   }
 
   /** Closing waits for this work, and for whoever waits for it already: so for the reply to be written. */
@@ -253,6 +258,10 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
       return idle;
     },
   };
+}
+
+function addressOf({ clientAddress }: Exchange): string | undefined {
+  return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
 }
 
 function checkOptions({ store, limiter, authenticate, basePath, addressPlan }: OrderServiceOptions): void {

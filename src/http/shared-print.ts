@@ -2,8 +2,8 @@
 export interface SharedPrint {
   /** Resolves when the first piece is there; rejects if producing failed before. */
   readonly started: Promise<void>;
-  /** Resolves at its end to whether it is whole; `false` when producing failed. Never rejects. */
-  readonly ended: Promise<boolean>;
+  /** Resolves at its end, to why it is not whole if producing failed. Never rejects. */
+  readonly ended: Promise<{ readonly error: unknown } | undefined>;
   /** In bytes, once it is whole. */
   length(): number | undefined;
   /** All pieces, those that are still to come included. Throws where producing failed. */
@@ -37,7 +37,7 @@ export function sharePrint(pieces: AsyncIterable<Uint8Array>): SharedPrint {
     return false;
   }
 
-  async function produce(): Promise<boolean> {
+  async function produce(): Promise<typeof failure> {
     try {
       for await (const piece of pieces) {
         printed.push(piece);
@@ -49,7 +49,7 @@ export function sharePrint(pieces: AsyncIterable<Uint8Array>): SharedPrint {
       failure = { error };
     }
     progress();
-    return isWhole;
+    return failure;
   }
 
   return {

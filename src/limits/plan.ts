@@ -14,7 +14,7 @@ export interface QuotaPolicy {
 export interface BanPolicy {
   /** This many strikes … */
   readonly after: number;
-  /** … within this time start a ban. */
+  /** … within this time, counted from the first of them, start a ban. */
   readonly withinMs: number;
   /** Refusals this soon after the first of an episode are no strikes: those requests were on the wire already. */
   readonly graceMs: number;

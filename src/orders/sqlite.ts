@@ -30,9 +30,12 @@ export function createSqliteOrderStore(database: SqliteDatabase): SqliteOrderSto
 /**
  * The store over a file, created if absent, which it opens with the first driver there is (see `openSqliteDatabase`).
  * Commits on a thread of its own, and streams a long list, so that neither holds up the event loop. Throws as
- * `createSqliteOrderStore` does, and if there is no driver.
+ * `createSqliteOrderStore` does, if there is no driver, and for `:memory:`, which no two handles can share.
  */
 export function openSqliteOrderStore(file: string): SqliteOrderStore {
+  if (file === ':memory:' || file === '') {
+    throw new TypeError('file: expected the name of a file; for one in memory use createMemoryOrderStore');
+  }
   const open = () => openSqliteDatabase(file);
   const database = open();
   try {

@@ -33,22 +33,23 @@ export function createWriteQueue<W extends Writes>(
   async function flush(): Promise<void> {
     const batch = waiting;
     waiting = [];
-    let isLocked = false;
+    const busy: Waiting[] = [];
     try {
       const results = await commit(batch.map(({ call }) => call));
       for (const [index, write] of batch.entries()) {
         const result = results[index];
         if (result?.outcome === 'committed') write.resolve(result.value);
         else if (result?.outcome === 'busy' && !isLate(write)) {
-          waiting.push(write);
-          isLocked = true;
+          busy.push(write);
         } else write.reject(result?.error);
       }
     } catch (error) {
       for (const write of batch) write.reject(error);
     }
+    // Before what arrived meanwhile: of two writes of the same thing the newer must be the last.
+    waiting = [...busy, ...waiting];
     if (waiting.length > 0) {
-      if (isLocked) setTimeout(flush, LOCK_RETRY_MS);
+      if (busy.length > 0) setTimeout(flush, LOCK_RETRY_MS);
       else setImmediate(flush);
       return;
     }

@@ -34,7 +34,7 @@ export function readOrders(bytes: Buffer, onProgress: (part: number) => void = (
     const { line } = element;
     if (!element.ok) return element;
     const parsed = parseOrderRecord(element.value);
-    if (!parsed.ok) return { ok: false, line, message: `${parsed.field ?? 'the record'} ${parsed.message}` };
+    if (!parsed.ok) return { ok: false, line, message: `${fieldName(parsed.field)} ${parsed.message}` };
     const { id } = parsed.record;
     const earlier = lines.get(id);
     if (earlier !== undefined) return { ok: false, line, message: `id ${id} comes twice, at first on line ${earlier}` };
@@ -42,6 +42,11 @@ export function readOrders(bytes: Buffer, onProgress: (part: number) => void = (
     records.push(parsed.record);
   }
   return { ok: true, records, lines };
+}
+
+/** An unknown field's name may be anything, a terminal's control sequence too. */
+function fieldName(field = 'the record'): string {
+  return /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
 }
 
 function elementsOf(bytes: Buffer, onProgress: (part: number) => void): Iterable<Element> {

@@ -49,7 +49,7 @@ function printJson(time: string, level: Level, event: string, fields: LogFields)
 function printReadable(time: string, level: Level, event: string, fields: LogFields): string {
   let line = `${time.slice(11, 23)} ${level === 'error' ? 'ERROR ' : ''}${event}`;
   for (const [name, value] of Object.entries(fields)) {
-    if (value !== undefined) line += ` ${name}=${/^[^\s"]+$/.test(`${value}`) ? value : JSON.stringify(value)}`;
+    if (value !== undefined) line += ` ${name}=${/^[!#-~]+$/.test(`${value}`) ? value : JSON.stringify(value)}`;
   }
   return line;
 }

@@ -34,50 +34,71 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   const log = createLog(process.stdout, process.stdout.isTTY && !invocation.flags.has('json'));
   const stopLogging = logReplies(log, settings.log === 'events');
   try {
-    return await run(opened, settings, log);
-  } catch (error) {
-    await opened.discard();
-    return failed(`${opened.file}: ${messageOf(error)}`);
+    const started = await start(opened, settings);
+    if (!started.ok) {
+      // Only now: a file that has been served from is nobody's to remove.
+      await opened.discard();
+      return failed(started.message);
+    }
+    return await runUntilSignal(opened, started, log);
   } finally {
     stopLogging();
     log.flush();
   }
 }
 
-async function run(opened: ProgramDatabase, settings: Settings, log: Log): Promise<Outcome> {
-  const { database, orders: store } = opened;
-  const ring = createKeyRing(database);
-  const clock = createSystemClock();
-  const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, opened });
-  const server = createOrderServer({
-    store,
-    limiter,
-    authenticate: ring.authenticate,
-    basePath: settings.basePath,
-    addressPlan: addressPlan(settings.addressPerMinute),
-    trustProxy: settings.trustProxy,
-    isReady: () => canRead(opened),
-  });
+interface Started {
+  readonly ok: true;
+  readonly server: OrderServer;
+  readonly limiter: SavedLimiter;
+  readonly url: string;
+  /** Listened for from the first moment on. */
+  readonly signal: Promise<NodeJS.Signals>;
+}
 
-  const refusal = await listen(server, settings);
-  if (refusal !== undefined) {
-    await opened.discard();
-    return failed(refusal);
-  }
-  const signal = firstSignal();
-  const url = baseAddress(addressOf(server), settings.basePath);
-  if (opened.isNew && settings.sample) {
+type StartOutcome = Started | { readonly ok: false; readonly message: string };
+
+/** Everything up to the first answer. */
+async function start(opened: ProgramDatabase, settings: Settings): Promise<StartOutcome> {
+  try {
+    const { database, orders: store } = opened;
+    const ring = createKeyRing(database);
+    const clock = createSystemClock();
+    const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, opened });
+    const server = createOrderServer({
+      store,
+      limiter,
+      authenticate: ring.authenticate,
+      basePath: settings.basePath,
+      addressPlan: addressPlan(settings.addressPerMinute),
+      trustProxy: settings.trustProxy,
+      isReady: () => canRead(opened),
+    });
+    const refusal = await listen(server, settings);
+    if (refusal !== undefined) return { ok: false, message: refusal };
+    const signal = firstSignal();
+    const url = baseAddress(addressOf(server), settings.basePath);
     try {
-      await introduce(opened, ring, url);
+      if (opened.isNew && settings.sample) await introduce(opened, ring, url);
     } catch (error) {
       await server.drain(0);
       throw error;
     }
+    // From here on a lock of another process must not stop the event loop: what meets one is tried again.
+    waitForLocks(database, 0);
+    return { ok: true, server, limiter, url, signal };
+  } catch (error) {
+    return { ok: false, message: `${opened.file}: ${messageOf(error)}` };
   }
-  // From here on a lock of another process must not stop the event loop: what meets one is tried again.
-  waitForLocks(database, 0);
+}
+
+async function runUntilSignal(
+  opened: ProgramDatabase,
+  { server, limiter, url, signal }: Started,
+  log: Log,
+): Promise<Outcome> {
   const saving = setInterval(() => save(limiter, log), SAVE_EVERY_MS).unref();
-  log.event('listening', { url, ...(settings.db !== IN_MEMORY && { db: settings.db }) });
+  log.event('listening', { url, ...(opened.file !== IN_MEMORY && { db: opened.file }) });
 
   log.event('stopping', { signal: await signal });
   await server.drain();

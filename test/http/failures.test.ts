@@ -208,3 +208,37 @@ test('the channel tells what was done, and never the API key', async () => {
     { status: 431, code: 'headers_too_large' },
   ]);
 });
+
+test('a list that fails midway is told once more, with what was thrown', async () => {
+  for (const freeze of [(list: object) => list, Object.freeze]) {
+    messages = [];
+    const list = {
+      async *[Symbol.asyncIterator]() {
+        yield [{ id: 1n }];
+        throw failure;
+      },
+    };
+    freeze(list);
+    const { service } = createShop({ store: { list: () => list, cancel: () => 'not_found' } });
+    await assert.rejects(core.open(service).then(({ ask }) => ask('GET', ORDERS, [KEY])));
+    await service.close();
+    assert.deepEqual(
+      messages.map(({ status }) => status),
+      [200, 200],
+    );
+    assert.deepEqual(
+      messages.flatMap(({ error }) => error ?? []),
+      [failure],
+    );
+  }
+});
+
+test('a clientAddress that throws is a 503 for who sends no key, and is not asked for who does', async () => {
+  const { service } = createShop();
+  const clientAddress = () => {
+    throw failure;
+  };
+  const head = { method: 'GET', url: ORDERS };
+  assert.equal((await service.respond({ ...head, rawHeaders: KEY }, clientAddress)).status, 200);
+  assert.equal((await service.respond({ ...head, rawHeaders: [] }, clientAddress)).status, 503);
+});

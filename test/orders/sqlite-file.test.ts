@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ListedOrders, Order } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { temporaryFile } from './temporary-file.js';
@@ -85,6 +86,30 @@ test('a write that the file refuses is rejected, its neighbours are committed, a
   );
   other.exec('DROP TRIGGER refuse');
   assert.equal(await store.cancel(4n), 'cancelled');
+});
+
+test('what could not be written before a lock is written before what came meanwhile', async (t) => {
+  const { file, store } = await openedWithMany(t);
+  const other = openSqliteDatabase(file);
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  const puts = [1, 2, 3, 4].map(async (quantity) => {
+    await delay(20 * quantity);
+    return store.put([{ id: 2, quantity }], { replace: true });
+  });
+  await delay(150);
+  other.exec('COMMIT');
+  await Promise.all(puts);
+  assert.equal(store.get(2n)?.quantity, 4);
+});
+
+test('a database in memory is refused: no two handles could share it', () => {
+  for (const file of [':memory:', '']) {
+    assert.throws(() => openSqliteOrderStore(file), {
+      name: 'TypeError',
+      message: /^file: expected the name of a file/,
+    });
+  }
 });
 
 test('a file that cannot be this store is refused at once, and its handle is closed', () => {

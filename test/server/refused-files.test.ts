@@ -128,8 +128,12 @@ test('an order database all of whose tables are still in the log that a crash le
 
 test('a migration that fails midway leaves the file as it was', async (t) => {
   const cwd = temporaryDirectory(t);
-  await openSqliteOrderStore(join(cwd, 'keyless.db')).close();
-  exec(join(cwd, 'keyless.db'), 'CREATE TABLE quotas (mine TEXT)');
+  exec(
+    join(cwd, 'keyless.db'),
+    'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
+    "INSERT INTO store_orders_schema VALUES ('orders', 1)",
+    'CREATE TABLE quotas (mine TEXT)',
+  );
   exec(
     join(cwd, 'new.db'),
     'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',

@@ -66,6 +66,24 @@ test('what node:http would answer itself is answered by the service, with the Er
   }
 });
 
+test('a second credential, a second Host and content are seen however many fields stand before them', async (t) => {
+  const { open } = await listen(t);
+  const padding = 'a:\r\n'.repeat(1_100);
+  for (const [hidden, line] of [
+    ['Connection: close\r\nAuthorization: Bearer theirs', /^HTTP\/1\.1 (?:401|431) /],
+    ['Host: y', /^HTTP\/1\.1 (?:400|431) /],
+    ['Content-Length: 3', /^HTTP\/1\.1 (?:200|431) /],
+  ] as const) {
+    const socket = await open();
+    socket.write(`${HEAD}${padding}${hidden}\r\n\r\n`);
+    // Ends only if the server closes the connection.
+    const answer = await text(socket);
+    assert.match(answer, line, hidden);
+    assert.match(answer, /\r\nConnection: close\r\n/i, hidden);
+    socket.destroy();
+  }
+});
+
 test('draining closes silent and idle connections, and lets a request that has begun to arrive finish', async (t) => {
   const { server, open, url } = await listen(t);
   const silent = await open();
