@@ -23,8 +23,8 @@ export interface Finding {
 }
 
 /**
- * The ids are neighbours beyond 2^53, and every second one is for nobody to cancel: a server that rounds, or cancels
- * what it was not asked for, is found out.
+ * The ids are neighbours from 2^53 up. The odd ones are there to be cancelled, and a server that rounds them cancels an
+ * even one instead, which nobody has asked for.
  */
 const FIRST_ID = 2n ** 53n;
 
@@ -40,7 +40,7 @@ export async function createOrderFile(cwd: string, orders: number): Promise<Orde
 
     next(count) {
       if (given + count > orders) throw new RangeError(`only ${orders} orders were made to be cancelled`);
-      const ids = Array.from({ length: count }, (_, index) => FIRST_ID + 2n * BigInt(given + index));
+      const ids = Array.from({ length: count }, (_, index) => FIRST_ID + 1n + 2n * BigInt(given + index));
       given += count;
       return ids;
     },
