@@ -1,6 +1,6 @@
+import type { Schemas, SqliteRow } from '../sqlite/database.js';
 import type { Order } from './order.js';
 import type { OrderRecord } from './record.js';
-import type { Schemas, SqliteRow } from './sqlite-database.js';
 
 export const ORDERS_SCHEMA: Schemas = {
   orders: [

@@ -1,5 +1,5 @@
+import { prepare, type SqliteDatabase, type SqliteRow } from '../sqlite/database.js';
 import type { Order } from './order.js';
-import { prepare, type SqliteDatabase, type SqliteRow } from './sqlite-database.js';
 import { orderOf } from './sqlite-rows.js';
 import type { ListedOrders } from './store.js';
 

@@ -1,12 +1,12 @@
+import { makeDurable, migrate, opening, prepare, type Schemas, type SqliteDatabase } from '../sqlite/database.js';
+import type { WriteQueue } from '../sqlite/write-queue.js';
 import type { CancelOutcome, ShipOutcome } from './cancellation.js';
 import type { OrderId } from './order.js';
 import { type OrderInput, type OrderRecord, toOrderRecord } from './record.js';
-import { makeDurable, migrate, opening, prepare, type Schemas, type SqliteDatabase } from './sqlite-database.js';
 import { ORDERS_SCHEMA, recordOf } from './sqlite-rows.js';
 import { createSnapshots } from './sqlite-snapshots.js';
 import type { OrderWrites } from './sqlite-writes.js';
 import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from './store.js';
-import type { WriteQueue } from './write-queue.js';
 
 /** {@link OwnedOrderStore} in a SQLite file: what was answered is on disk. */
 export interface SqliteOrderStore extends OwnedOrderStore {

@@ -1,7 +1,7 @@
+import { prepare, type SqliteDatabase } from '../sqlite/database.js';
 import { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from './cancellation.js';
 import type { OrderId } from './order.js';
 import type { OrderRecord } from './record.js';
-import { prepare, type SqliteDatabase } from './sqlite-database.js';
 import { valuesOf } from './sqlite-rows.js';
 import type { PutOutcome } from './store.js';
 

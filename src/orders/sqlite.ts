@@ -1,13 +1,13 @@
-import type { SqliteDatabase } from './sqlite-database.js';
-import { openSqliteDatabase } from './sqlite-driver.js';
+import type { SqliteDatabase } from '../sqlite/database.js';
+import { openSqliteDatabase } from '../sqlite/driver.js';
+import { commitTogether } from '../sqlite/write-batch.js';
+import { createWriteQueue } from '../sqlite/write-queue.js';
+import { createWriteThread } from '../sqlite/write-thread.js';
 import { prepareFile, type SqliteOrderStore, storeOver } from './sqlite-store.js';
 import { ORDER_WRITES, type OrderWrites, prepareWrites } from './sqlite-writes.js';
-import { commitTogether } from './write-batch.js';
-import { createWriteQueue } from './write-queue.js';
-import { createWriteThread } from './write-thread.js';
 
-export type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite-database.js';
-export { openSqliteDatabase } from './sqlite-driver.js';
+export type { SqliteDatabase, SqliteStatement, SqliteValue } from '../sqlite/database.js';
+export { openSqliteDatabase } from '../sqlite/driver.js';
 export type { SqliteOrderStore } from './sqlite-store.js';
 
 /**

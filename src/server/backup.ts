@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { QUIETLY } from '../orders/write-thread.js';
+import { QUIETLY } from '../sqlite/write-thread.js';
 import { randomBase62 } from './api-key.js';
 import { done, failed, type Outcome } from './command.js';
 

@@ -1,12 +1,12 @@
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteOrderStore } from '../orders/sqlite.js';
-import { opening, type Schemas, schemaVersions } from '../orders/sqlite-database.js';
 import { ORDERS_SCHEMA } from '../orders/sqlite-rows.js';
 import { prepareFile, storeOver } from '../orders/sqlite-store.js';
 import { ORDER_WRITES, type OrderWrites, prepareWrites as prepareOrderWrites } from '../orders/sqlite-writes.js';
-import { commitTogether } from '../orders/write-batch.js';
-import { createWriteQueue, type WriteQueue } from '../orders/write-queue.js';
-import { createWriteThread, type WriteThread } from '../orders/write-thread.js';
+import { opening, type Schemas, schemaVersions } from '../sqlite/database.js';
+import { commitTogether } from '../sqlite/write-batch.js';
+import { createWriteQueue, type WriteQueue } from '../sqlite/write-queue.js';
+import { createWriteThread, type WriteThread } from '../sqlite/write-thread.js';
 import { refusalOf } from './foreign-file.js';
 import { prepareWrites as prepareQuotaWrites, QUOTA_WRITES, type QuotaWrites } from './quota-writes.js';
 

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import type { SqliteDatabase } from '../orders/sqlite.js';
-import { prepare, syncEveryCommit } from '../orders/sqlite-database.js';
+import { prepare, syncEveryCommit } from '../sqlite/database.js';
 import { backUp } from './backup.js';
 import {
   type Command,

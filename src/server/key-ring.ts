@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../http/index.js';
 import type { SqliteDatabase } from '../orders/sqlite.js';
-import { prepare, type SqliteRow, transaction } from '../orders/sqlite-database.js';
+import { prepare, type SqliteRow, transaction } from '../sqlite/database.js';
 import { createApiKey, digestOf, isApiKey, randomBase62 } from './api-key.js';
 import { createDataVersion } from './data-version.js';
 import { type KeyPlan, parseKeyPlan, toPlan } from './key-plan.js';

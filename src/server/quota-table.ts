@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { KeyState } from '../limits/index.js';
 import type { SqliteDatabase } from '../orders/sqlite.js';
-import { prepare, transaction } from '../orders/sqlite-database.js';
+import { prepare, transaction } from '../sqlite/database.js';
 import { prepareWrites } from './quota-writes.js';
 
 /** What one process asks of the one that has the quotas in memory. */

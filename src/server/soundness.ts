@@ -1,5 +1,5 @@
 import type { SqliteDatabase } from '../orders/sqlite.js';
-import { isDamaged, prepare } from '../orders/sqlite-database.js';
+import { isDamaged, prepare } from '../sqlite/database.js';
 import { reasonOf } from './database.js';
 
 /** Reads every page, and answers with what is wrong, at most a hundred sentences; none when the database is sound. */

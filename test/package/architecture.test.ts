@@ -6,10 +6,11 @@ const src = new URL('../../src/', import.meta.url);
 
 /** Which rooms a room may import from. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  orders: [],
+  sqlite: [],
+  orders: ['sqlite'],
   limits: [],
   http: ['orders', 'limits'],
-  server: ['http', 'orders', 'limits'],
+  server: ['http', 'orders', 'limits', 'sqlite'],
   testing: ['http', 'orders', 'limits'],
 };
 

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { SqliteDatabase } from './sqlite-database.js';
+import type { SqliteDatabase } from './database.js';
 
 const require = createRequire(import.meta.url);
 

@@ -1,4 +1,4 @@
-import { isBusy, type SqliteDatabase, transaction } from './sqlite-database.js';
+import { isBusy, type SqliteDatabase, transaction } from './database.js';
 
 /** Named functions, each of which writes a part of a transaction. What goes in and out is plain data. */
 export type Writes = Readonly<Record<string, (...parameters: never[]) => unknown>>;

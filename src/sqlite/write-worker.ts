@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { makeDurable, opening, type SqliteDatabase } from './sqlite-database.js';
-import { openSqliteDatabase } from './sqlite-driver.js';
+import { makeDurable, opening, type SqliteDatabase } from './database.js';
+import { openSqliteDatabase } from './driver.js';
 import { commitTogether, type WriteCall, type WriteResult, type Writes } from './write-batch.js';
 import type { WriteThreadData } from './write-thread.js';
 
