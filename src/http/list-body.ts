@@ -1,5 +1,5 @@
-import type { ListedOrders, Order } from '../orders/index.js';
-import { printOrder, printOrders } from '../orders/json.js';
+import type { ListedOrders, Order, OrderBatch } from '../orders/index.js';
+import { printBatch, printOrders } from '../orders/json.js';
 import { type SharedPrint, sharePrint } from './shared-print.js';
 
 /** The printed list: whole, with its length in bytes, or in pieces as the store streams it. */
@@ -14,7 +14,7 @@ export interface ListFailure {
   readonly error: unknown;
 }
 
-type Batches = AsyncIterable<readonly Order[]>;
+type Batches = AsyncIterable<OrderBatch>;
 
 /** A text up to this length goes out in one write with the head; above, a Buffer shared by all readers is cheaper. */
 const LARGEST_TEXT = 65_536;
@@ -79,10 +79,10 @@ async function* printBatches(
     let mark = '[';
     for await (const batch of batches) {
       if (batch.length === 0) continue;
-      yield Buffer.from(mark + batch.map(printOrder).join(','), 'latin1');
+      yield Buffer.from(mark + printBatch(batch));
       mark = ',';
     }
-    yield Buffer.from(mark === '[' ? '[]' : ']', 'latin1');
+    yield Buffer.from(mark === '[' ? '[]' : ']');
   } catch (error) {
     onEnd({ error });
     throw error;

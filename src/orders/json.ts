@@ -1,4 +1,5 @@
 import type { Order } from './order.js';
+import type { OrderBatch } from './store.js';
 
 /** One order as JSON: fields in the order of the specification, int64 to the last digit, ASCII only. */
 export function printOrder(order: Order): string {
@@ -14,6 +15,11 @@ export function printOrder(order: Order): string {
 /** The orders as one JSON array. */
 export function printOrders(orders: readonly Order[]): string {
   return `[${orders.map(printOrder).join(',')}]`;
+}
+
+/** A batch as it stands in the array: without brackets, empty for no order. */
+export function printBatch(batch: OrderBatch): string {
+  return typeof batch === 'string' ? batch : batch.map(printOrder).join(',');
 }
 
 /** ASCII, because then a text's length in characters is its length in bytes, and node writes it as latin1. */

@@ -21,7 +21,10 @@ export interface OrderStore {
   cancel(id: OrderId): CancelOutcome | Promise<CancelOutcome>;
 }
 
-export type ListedOrders = readonly Order[] | AsyncIterable<readonly Order[]>;
+export type ListedOrders = readonly Order[] | AsyncIterable<OrderBatch>;
+
+/** Some orders of a list, or their JSON texts with commas between, as `printOrder` prints them: for a database that prints faster. */
+export type OrderBatch = readonly Order[] | string;
 
 /** The bundled stores, with what their owner needs besides; the service never calls these. */
 export interface OwnedOrderStore extends OrderStore {

@@ -3,8 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { type OrderId, parseOrderId, type ShipOutcome } from '../orders/index.js';
 import { printOrder } from '../orders/json.js';
 import type { OrderRecord } from '../orders/record.js';
-import { recordOf } from '../orders/sqlite-rows.js';
-import { pages } from '../orders/sqlite-snapshots.js';
+import { readRecords } from '../orders/sqlite-snapshots.js';
 import {
   type Command,
   DATABASE_OPTIONS,
@@ -101,9 +100,8 @@ function countByStatus(records: readonly OrderRecord[]): Record<string, number> 
 async function exportOrders({ database }: ProgramDatabase, asArray: boolean): Promise<Outcome> {
   let mark = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
-  for (const rows of pages(database)) {
-    if (!(await writeText(process.stdout, mark + rows.map(recordOf).map(printRecord).join(between))))
-      return { outcome: 'done' };
+  for (const records of readRecords(database)) {
+    if (!(await writeText(process.stdout, mark + records.map(printRecord).join(between)))) return { outcome: 'done' };
     mark = between;
   }
   if (asArray) await writeText(process.stdout, mark === '[' ? '[]\n' : ']\n');

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ListedOrders, Order } from 'store-orders';
+import fc from 'fast-check';
+import { createMemoryOrderStore, type ListedOrders, type OrderBatch, printOrders } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { orderRecord } from './order-arbitrary.js';
 import { temporaryFile } from './temporary-file.js';
 
 const MANY = 25_000;
@@ -23,11 +25,8 @@ test('a long list is a frozen iterable of batches, the same until what is listed
   await store.cancel(0n);
   assert.equal(store.list(), listed);
   for (const round of ['first', 'second']) {
-    assert.deepEqual(
-      await all(listed),
-      many.map(({ id, petId }) => ({ id: BigInt(id), petId: BigInt(petId) })),
-      `the ${round} reading`,
-    );
+    const expected = many.map(({ id, petId }) => ({ id: BigInt(id), petId: BigInt(petId) }));
+    assert.equal(await printed(listed), printOrders(expected), `the ${round} reading`);
   }
   await store.put([{ id: 1n }]);
   assert.notEqual(store.list(), listed);
@@ -37,23 +36,45 @@ test('a long list is read from one snapshot: an order put meanwhile is not in it
   const { file, store } = await openedWithMany(t);
   const other = openSqliteOrderStore(file);
   t.after(() => other.close());
-  const ids: bigint[] = [];
+  let batches = 0;
+  const texts: OrderBatch[] = [];
   for await (const batch of batchesOf(store.list())) {
-    ids.push(...batch.map(({ id }) => id));
-    if (ids.length < 10_000) await other.put([{ id: 2 * ids.length + 1 }, { id: 4 * MANY + ids.length }]);
+    texts.push(batch);
+    if (++batches < 10) await other.put([{ id: 40_000 + 2 * batches + 1 }, { id: 4 * MANY + batches }]);
   }
-  assert.equal(ids.length, MANY);
-  assert.ok((await all(store.list())).length > MANY);
+  const ids = [...`${texts}`.matchAll(/"id":(\d+)/g)].map(([, id]) => Number(id));
+  assert.deepEqual(
+    ids,
+    many.map(({ id }) => id),
+  );
+  assert.equal(await count(store.list()), MANY + 18);
+});
+
+test('a long list is printed by SQLite to the last byte as the service prints it', async (t) => {
+  const file = temporaryFile();
+  const store = openSqliteOrderStore(file);
+  t.after(() => store.close());
+  const records = fc.sample(orderRecord, { numRuns: 3_000, seed: 42 });
+  await store.put(records, { replace: true });
+  const memory = createMemoryOrderStore();
+  memory.put(records, { replace: true });
+  assert.ok(memory.list().length > 600);
+  assert.equal(await printed(store.list()), printOrders(memory.list()));
 });
 
 test('reading a long list gives the event loop its turns, and hanging up closes the handle', async (t) => {
   const { store } = await openedWithMany(t);
-  const turns = setInterval(() => taken++, 0);
-  let taken = 0;
+  let turns = 0;
   let batches = 0;
+  let isReading = true;
+  const takeTurn = () => {
+    turns++;
+    if (isReading) setImmediate(takeTurn);
+  };
+  takeTurn();
   for await (const _ of batchesOf(store.list())) batches++;
-  clearInterval(turns);
-  assert.ok(batches > 10 && taken >= batches / 2, `${taken} turns in ${batches} batches`);
+  isReading = false;
+  assert.ok(batches > 10 && turns >= batches, `${turns} turns in ${batches} batches`);
   for await (const _ of batchesOf(store.list())) break;
 });
 
@@ -63,7 +84,7 @@ test('while another process holds the lock, cancels wait and lists do not', asyn
   t.after(() => other.close());
   other.exec('BEGIN IMMEDIATE');
   const cancelled = store.cancel(2n);
-  assert.equal((await all(store.list())).length, MANY);
+  assert.equal(await count(store.list()), MANY);
   assert.equal(store.get(2n)?.status, 'pending');
   other.exec('COMMIT');
   assert.equal(await cancelled, 'cancelled');
@@ -120,15 +141,19 @@ test('a file that cannot be this store is refused at once, and its handle is clo
   assert.throws(() => openSqliteOrderStore(file), /holds other tables/);
 });
 
-function batchesOf(listed: ListedOrders): AsyncIterable<readonly Order[]> {
+function batchesOf(listed: ListedOrders): AsyncIterable<OrderBatch> {
   assert.ok(Symbol.asyncIterator in listed);
   return listed;
 }
 
-async function all(listed: ListedOrders): Promise<Order[]> {
-  const orders: Order[] = [];
-  for await (const batch of batchesOf(listed)) {
-    orders.push(...batch.map(({ id, petId }) => ({ id, ...(petId !== undefined && { petId }) })));
-  }
-  return orders;
+/** All that the batches print, as one array. */
+async function printed(listed: ListedOrders): Promise<string> {
+  const texts: string[] = [];
+  for await (const batch of batchesOf(listed))
+    texts.push(typeof batch === 'string' ? batch : printOrders(batch).slice(1, -1));
+  return `[${texts.join(',')}]`;
+}
+
+async function count(listed: ListedOrders): Promise<number> {
+  return [...(await printed(listed)).matchAll(/"id":/g)].length;
 }

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../server/program.js';
+
+const MANY = 1_000_000;
+const MIB = 2 ** 20;
+
+test('a million orders are listed from one snapshot, in bounded memory, while one more is imported', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { key } = await issueKey(cwd, 'business', '--db', 'many.db');
+  fill(join(cwd, 'many.db'));
+  const server = await startServer(t, { cwd }, '--db', 'many.db', '--log', 'events');
+  const headers = { authorization: `Bearer ${key}` };
+  const ask = (method: string, path = '') => fetch(`${server.url}/store/orders${path}`, { method, headers });
+  // The thread that writes is a part of the base.
+  assert.equal((await ask('DELETE', '/0')).status, 204);
+  const baseBytes = peakBytes(server.child.pid);
+
+  const listed = await ask('GET');
+  let imported: Promise<unknown> | undefined;
+  const first = createScan();
+  for await (const chunk of listed.body ?? []) {
+    first.add(chunk);
+    imported ??= run(['orders', 'import', '-', '--db', 'many.db'], { cwd, input: '{"id":1}\n' });
+  }
+  await imported;
+  assert.deepEqual([first.orders(), first.isAscending()], [MANY, true]);
+
+  const beyondBytes = peakBytes(server.child.pid) - baseBytes - first.bytes();
+  t.diagnostic(
+    `memory: base ${mebibytes(baseBytes)}, list ${mebibytes(first.bytes())}, beyond ${mebibytes(beyondBytes)}`,
+  );
+  assert.ok(baseBytes === 0 || beyondBytes <= 64 * MIB, `${beyondBytes} bytes beyond base and list`);
+
+  // The former list may be there until it is collected: two lists then.
+  const second = createScan();
+  const after = await ask('GET');
+  for await (const chunk of after.body ?? []) second.add(chunk);
+  assert.deepEqual([second.orders(), second.isAscending()], [MANY + 1, true]);
+  assert.equal(second.bytes(), first.bytes() + ',{"id":1}'.length);
+  assert.equal(Number((await ask('HEAD')).headers.get('content-length')), second.bytes());
+
+  const twiceBytes = peakBytes(server.child.pid) - baseBytes - 2 * second.bytes();
+  assert.ok(baseBytes === 0 || twiceBytes <= 64 * MIB, `${twiceBytes} bytes beyond base and two lists`);
+  const { orders } = Object(await answerOf(['db', 'check', '--db', 'many.db'], { cwd }));
+  assert.equal(orders.total, MANY + 1);
+});
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / MIB).toFixed(1)} MiB`;
+}
+
+/** Puts the orders with even ids, of which one more can be imported in between. By SQL: it is not the import that is tested. */
+function fill(file: string): void {
+  const database = openSqliteDatabase(file);
+  database.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY - 1})
+    INSERT INTO orders SELECT 2 * i, i % 90, i % 30 + 1, '2026-07-16T00:00:00Z', i % 2, 'pending' FROM n;
+    UPDATE orders_revision SET revision = revision + 1`);
+  database.close();
+}
+
+/** Reads a list as it comes, without keeping it. */
+function createScan() {
+  let rest = '';
+  let orders = 0;
+  let bytes = 0;
+  let last = -1;
+  let isAscending = true;
+  return {
+    add(chunk: Uint8Array) {
+      bytes += chunk.length;
+      rest += Buffer.from(chunk).toString('latin1');
+      const end = rest.lastIndexOf('}') + 1;
+      for (const [, id] of rest.slice(0, end).matchAll(/"id":(\d+)/g)) {
+        orders++;
+        isAscending &&= Number(id) > last;
+        last = Number(id);
+      }
+      rest = rest.slice(end);
+    },
+    orders: () => orders,
+    bytes: () => bytes,
+    isAscending: () => isAscending,
+  };
+}
+
+/** The most memory that the process has had; 0 where the system does not say. */
+function peakBytes(pid: number | undefined): number {
+  const file = `/proc/${pid}/status`;
+  const kibibytes = existsSync(file) ? /VmHWM:\s+(\d+)/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
+  return Number(kibibytes ?? 0) * 1024;
+}
