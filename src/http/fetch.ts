@@ -6,7 +6,7 @@ export interface FetchMountOptions<Context extends unknown[]> {
    * The client's address, by which requests without a valid key are limited, from the request and whatever else the
    * runtime hands over. Default: none, and all such requests share one limit.
    */
-  readonly clientAddress?: (request: Request, ...context: Context) => string | undefined;
+  readonly clientAddress?: ((request: Request, ...context: Context) => string | undefined) | undefined;
 }
 
 /** Mounts the service wherever a handler is a function from Request to Response. */

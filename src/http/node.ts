@@ -7,7 +7,7 @@ import type { OrderService } from './service.js';
 
 export interface NodeMountOptions {
   /** The client's address, by which requests without a valid key are limited. Default: the connection's peer. */
-  readonly clientAddress?: (request: IncomingMessage) => string | undefined;
+  readonly clientAddress?: ((request: IncomingMessage) => string | undefined) | undefined;
 }
 
 /** A listener for `node:http`, and, with `next`, a middleware for Express and Connect: foreign paths are passed on. */

@@ -25,11 +25,11 @@ export interface OrderServiceOptions {
   readonly limiter: RateLimiter;
   readonly authenticate: Authenticate;
   /** The version segment, where the paths begin. Default: `/v1`. */
-  readonly basePath?: string;
+  readonly basePath?: string | undefined;
   /** The limit of an address that sends no valid key; of the partition `address`. Default: 600 a minute. */
-  readonly addressPlan?: Plan;
+  readonly addressPlan?: Plan | undefined;
   /** Whether replies also carry `RateLimit` and `RateLimit-Policy` of the IETF draft. Default: true. */
-  readonly draftFields?: boolean;
+  readonly draftFields?: boolean | undefined;
 }
 
 /** The service itself, without a transport. It never throws and never rejects. */

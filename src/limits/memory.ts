@@ -27,9 +27,9 @@ export interface MemoryLimiter extends RateLimiter {
 
 export interface MemoryLimiterOptions {
   /** Default: the process's monotonic clock. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** Most addresses with a bucket of their own at a time; further ones share one. Default: 100,000. */
-  readonly maxAddresses?: number;
+  readonly maxAddresses?: number | undefined;
 }
 
 /**

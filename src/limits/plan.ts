@@ -42,11 +42,11 @@ export interface PlanOptions {
   readonly name: string;
   readonly policies: readonly QuotaPolicyOptions[];
   /** Each part has a default; `false` for no bans, which is the default of an `address` plan. */
-  readonly ban?: Partial<BanPolicy> | false;
+  readonly ban?: Partial<BanPolicy> | false | undefined;
   /** Default: true. */
-  readonly enforce?: boolean;
+  readonly enforce?: boolean | undefined;
   /** Default: `key`. */
-  readonly partition?: 'key' | 'address';
+  readonly partition?: 'key' | 'address' | undefined;
 }
 
 export interface QuotaPolicyOptions {
@@ -54,9 +54,9 @@ export interface QuotaPolicyOptions {
   readonly quota: number;
   readonly windowMs: number;
   /** Default: `interval`. */
-  readonly refill?: 'interval' | 'continuous';
+  readonly refill?: 'interval' | 'continuous' | undefined;
   /** Default: `first`. */
-  readonly align?: 'first' | 'utc';
+  readonly align?: 'first' | 'utc' | undefined;
 }
 
 const MINUTE_MS = 60_000;

@@ -8,12 +8,12 @@ export type OrderId = bigint;
 export interface Order {
   readonly id: OrderId;
   /** int64 identifier of the animal. */
-  readonly petId?: bigint;
+  readonly petId?: bigint | undefined;
   /** A safe integer. */
-  readonly quantity?: number;
+  readonly quantity?: number | undefined;
   /** RFC 3339 date-time, kept as it was written. */
-  readonly shipDate?: string;
-  readonly complete?: boolean;
+  readonly shipDate?: string | undefined;
+  readonly complete?: boolean | undefined;
 }
 
 export const INT64_MIN = -(2n ** 63n);

@@ -39,7 +39,7 @@ export interface OwnedOrderStore extends OrderStore {
 
 export interface PutOptions {
   /** Overwrite orders that exist, status included. Default: false. */
-  readonly replace?: boolean;
+  readonly replace?: boolean | undefined;
 }
 
 export type PutOutcome =

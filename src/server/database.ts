@@ -9,6 +9,7 @@ import { createWriteQueue, type WriteQueue } from '../sqlite/write-queue.js';
 import { createWriteThread, type WriteThread } from '../sqlite/write-thread.js';
 import { refusalOf } from './foreign-file.js';
 import { prepareWrites as prepareQuotaWrites, QUOTA_WRITES, type QuotaWrites } from './quota-writes.js';
+import { PLACE_SUFFIX } from './server-place.js';
 
 /** Everything that the program keeps, in one file. */
 export interface ProgramDatabase {
@@ -167,7 +168,7 @@ function makeFile(file: string): boolean {
 
 function removeFiles(file: string): void {
   if (file === IN_MEMORY) return;
-  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  for (const suffix of ['', '-wal', '-shm', PLACE_SUFFIX]) rmSync(file + suffix, { force: true });
 }
 
 export function noSuchDatabase(file: string): string {

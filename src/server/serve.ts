@@ -10,6 +10,7 @@ import { createLog, type Log } from './log.js';
 import { type SavedLimiter, withSavedQuotas } from './quotas.js';
 import { logReplies, messageOf } from './request-log.js';
 import { createOrderServer, type OrderServer } from './server.js';
+import { takeServerPlace } from './server-place.js';
 import { firstSignal } from './signals.js';
 
 export const serveCommand: Command = {
@@ -28,6 +29,11 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   const { settings } = read;
   const open = openNamedDatabase(settings.db, { create: true, threaded: true });
   if (!open.ok) return failed(open.message);
+  const leave = settings.db === IN_MEMORY ? () => {} : takeServerPlace(settings.db);
+  if (leave === undefined) {
+    await open.opened.close();
+    return failed(`another server runs on ${settings.db}; stop it first, or name another file with --db`);
+  }
   const { opened } = open;
   // Whoever read the log is gone: no reason to stop serving.
   process.stdout.on('error', () => {});
@@ -42,6 +48,7 @@ async function serve(invocation: Invocation): Promise<Outcome> {
     }
     return await runUntilSignal(opened, started, log);
   } finally {
+    leave();
     stopLogging();
     log.flush();
   }

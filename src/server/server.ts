@@ -12,9 +12,9 @@ import { answerHealth } from './health.js';
 
 export interface OrderServerOptions extends OrderServiceOptions {
   /** How many trusted proxies stand before the server. Default: 0. */
-  readonly trustProxy?: number;
+  readonly trustProxy?: number | undefined;
   /** What `GET /readyz` answers, besides 503 while the server drains. Default: ready. */
-  readonly isReady?: () => boolean;
+  readonly isReady?: (() => boolean) | undefined;
 }
 
 /** A `node:http` server, not yet listening. */

@@ -52,7 +52,7 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
   );
   await empty.stop('SIGTERM');
   await memory.stop('SIGTERM');
-  assert.deepEqual(readdirSync(cwd), ['empty.db'], 'and its log files are gone');
+  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'and its log files are gone');
 
   writeFileSync(join(cwd, 'touched.db'), '');
   const touched = await startServer(t, { cwd }, '--db', 'touched.db');
@@ -217,4 +217,15 @@ test('a second signal ends the server at once; an echo of the first does not', a
   assert.equal(server.child.exitCode, null);
   server.child.kill('SIGTERM');
   assert.equal(await exit, 128 + 15);
+});
+
+test('a second server on the same file says so and exits 1; a killed one leaves its place free', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const first = await startServer(t, { cwd });
+  const { code, stderr } = await run(['serve', '--port', '0'], { cwd });
+  assert.equal(code, 1);
+  assert.match(stderr, /another server runs on store-orders\.db; stop it first, or name another file with --db/);
+  await first.stop('SIGKILL');
+  const second = await startServer(t, { cwd });
+  assert.equal(await second.stop('SIGTERM'), 0);
 });
