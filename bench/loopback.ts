@@ -1,9 +1,7 @@
-import { type ChildProcess, fork, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
+import { startServer } from './child.js';
 import { API_KEY } from './servers/orders.js';
-import { median, spread, type Table } from './table.js';
+import { median, ratio, type Table } from './table.js';
 
 const SERVERS = ['bare', 'handler'] as const;
 const REQUESTS = [
@@ -16,7 +14,7 @@ const CONNECTIONS = 32;
 
 /** Requests per second over loopback, each server between two rounds of the other. */
 export async function loopback(): Promise<Table> {
-  const started = await Promise.all(SERVERS.map(start));
+  const started = await Promise.all(SERVERS.map((name) => startServer(name)));
   try {
     const rows: string[][] = [];
     for (const request of REQUESTS) {
@@ -29,12 +27,11 @@ export async function loopback(): Promise<Table> {
         }
       }
       const [bare = [], handler = []] = rates;
-      const ratios = handler.map((rate, round) => rate / (bare[round] ?? Number.NaN));
       rows.push([
         request.name,
         Math.round(median(bare)).toLocaleString('en'),
         Math.round(median(handler)).toLocaleString('en'),
-        `${median(ratios).toFixed(2)} (${spread(ratios)})`,
+        ratio(handler, bare),
       ]);
     }
     return {
@@ -43,16 +40,8 @@ export async function loopback(): Promise<Table> {
       rows,
     };
   } finally {
-    for (const { child } of started) child.kill();
+    for (const { stop } of started) stop();
   }
-}
-
-/** The server gets a core of its own where the system lets us say so. */
-async function start(name: string): Promise<{ child: ChildProcess; url: string }> {
-  const child = fork(fileURLToPath(new URL(`servers/${name}.ts`, import.meta.url)), { execArgv: ['--import', 'tsx'] });
-  const [address] = await once(child, 'message');
-  spawnSync('taskset', ['-a', '-p', '-c', '0', String(child.pid)]);
-  return { child, url: `http://127.0.0.1:${address.port}` };
 }
 
 async function load(url: string, method: 'GET' | 'DELETE'): Promise<number> {

@@ -18,6 +18,12 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
-export function spread(values: readonly number[]): string {
+/** Taken within a round, because machines drift by more than what is measured. */
+export function ratio(values: readonly number[], floors: readonly number[]): string {
+  const ratios = values.map((value, round) => value / (floors[round] ?? Number.NaN));
+  return `${median(ratios).toFixed(2)} (${spread(ratios)})`;
+}
+
+function spread(values: readonly number[]): string {
   return `${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)}`;
 }

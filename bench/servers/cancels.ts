@@ -1,0 +1,22 @@
+import { createServer } from 'node:http';
+import { createMemoryLimiter, createOrderService, nodeHandler } from 'store-orders';
+import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { cancelOneByOne } from '../one-by-one.js';
+import { API_KEY, tenOrders } from './orders.js';
+import { PLENTY } from './plenty.js';
+
+// Durable cancels, in one of two ways. What is listed are ten orders in memory, so that a list shows what cancels cost it.
+const [way, file = ''] = process.argv.slice(2);
+const { list } = tenOrders();
+const cancel = way === 'together' ? openSqliteOrderStore(file).cancel : cancelOneByOne(openSqliteDatabase(file));
+
+const service = createOrderService({
+  store: { list, cancel },
+  limiter: createMemoryLimiter(),
+  authenticate: (apiKey) => (apiKey === API_KEY ? { id: 'bench', plan: PLENTY } : undefined),
+});
+
+createServer(nodeHandler(service)).listen(0, '127.0.0.1', function (this: import('node:net').Server) {
+  process.send?.(this.address());
+});
+process.once('disconnect', () => process.exit());
