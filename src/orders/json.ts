@@ -135,9 +135,10 @@ class JsonReader {
     const number = this.#match(NUMBER) ?? this.#fail('expected a value');
     if (!/[.eE]/.test(number)) return BigInt(number);
     const value = Number(number);
-    // 9007199254740991.4 must not become an integer by rounding.
-    if (Number.isSafeInteger(value) && Math.abs(value) > 2 ** 50) {
-      this.#fail('write an integer this large without fraction and exponent', start);
+    // 9007199254740991.4 must not become an integer by rounding, and with an exponent it cannot be told.
+    const isRounded = Number.isInteger(value) && /\.[0-9]*[1-9][0-9]*$/.test(number);
+    if (isRounded || (/[eE]/.test(number) && Number.isSafeInteger(value) && Math.abs(value) > 2 ** 50)) {
+      this.#fail('write a number this large as an integer without fraction and exponent', start);
     }
     return value;
   }
