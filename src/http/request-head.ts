@@ -16,6 +16,8 @@ export interface ReadHead {
   readonly hasContent: boolean;
   /** More than one Host field, an empty one, or in HTTP/1.1 none (RFC 9112 §3.2). */
   readonly hasBadHost: boolean;
+  /** HTTP/2, where a request has a stream of its own and `Connection` must not be sent (RFC 9113 §8.2.2). */
+  readonly isMultiplexed: boolean;
 }
 
 type Credential =
@@ -26,7 +28,7 @@ const MISSING: Credential = { code: 'missing_api_key' };
 const INVALID: Credential = { code: 'invalid_api_key' };
 
 /** The head of what could not be read as a request. */
-export const UNREADABLE: ReadHead = { credential: MISSING, hasContent: true, hasBadHost: true };
+export const UNREADABLE: ReadHead = { credential: MISSING, hasContent: true, hasBadHost: true, isMultiplexed: false };
 
 /** One pass over the header fields. The few that matter are told apart by their length first. */
 export function readHead(rawHeaders: readonly string[], httpVersion?: string): ReadHead {
@@ -62,6 +64,7 @@ export function readHead(rawHeaders: readonly string[], httpVersion?: string): R
     credential: authorizations > 1 ? INVALID : credential,
     hasContent,
     hasBadHost: hosts > 1 || hasEmptyHost || (hosts === 0 && httpVersion === '1.1'),
+    isMultiplexed: httpVersion === '2.0',
   };
 }
 

@@ -34,6 +34,8 @@ export interface OrderServiceOptions {
 
 /** The service itself, without a transport. It never throws and never rejects. */
 export interface OrderService {
+  /** The version segment, where the paths begin. */
+  readonly basePath: string;
   /** Answers a request; at once, without a promise, when the parts answer at once. */
   respond(request: RequestHead, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /** The answer to what could not be read as a request, charged to the address. The connection is to be closed. */
@@ -185,8 +187,8 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
   function finish(exchange: Exchange, reply: Reply): Reply {
     publish(exchange, reply.status);
-    const { hasContent, hasBadHost } = exchange.head;
-    if (hasContent || hasBadHost || isClosed) reply.headers.push('Connection', 'close');
+    const { hasContent, hasBadHost, isMultiplexed } = exchange.head;
+    if ((hasContent || hasBadHost || isClosed) && !isMultiplexed) reply.headers.push('Connection', 'close');
     if (exchange.method !== 'HEAD') return reply;
     if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
       // Nobody will read it: the store is told so.
@@ -224,6 +226,8 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   return {
+    basePath,
+
     respond: ({ method, url = '', rawHeaders, httpVersion }, clientAddress) =>
       run(
         {
