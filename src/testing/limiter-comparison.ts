@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { createMemoryLimiter, createPlan, type Decision, type Plan } from '../limits/index.js';
 import type { LimiterUnderTest } from './rate-limiter-suite.js';
 
-const BAN = { after: 3, withinMs: 150, graceMs: 5, baseMs: 30, factor: 3, maxMs: 100, forgetMs: 200 };
+const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
 
 /** Windows so short and quotas so small that their edges come up all the time. */
 const PLANS: readonly Plan[] = [
   createPlan({
     name: 'two',
     policies: [
-      { name: 'a', quota: 3, windowMs: 40 },
-      { name: 'b', quota: 7, windowMs: 250 },
+      { name: 'a', quota: 3, windowMs: 15 },
+      { name: 'b', quota: 5, windowMs: 250 },
     ],
     ban: BAN,
   }),
@@ -38,9 +38,11 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
   const below = (end: number) => Math.floor(random() * end);
   const requests = isStill ? 5_000 : 500;
   for (let n = 1; n <= requests; n++) {
-    if (below(8) === 0) await advance(1 + below(below(10) === 0 ? 300 : 15));
-    const key = `random ${below(3)}`;
-    const plan = PLANS[below(PLANS.length)] ?? assert.fail();
+    if (below(3) === 0) await advance(1 + below(below(20) === 0 ? 120 : 4));
+    const number = below(PLANS.length);
+    const key = `random ${number}`;
+    // Most often a key keeps its plan, so that it gets as far as a second ban.
+    const plan = PLANS[below(16) === 0 ? below(PLANS.length) : number] ?? assert.fail();
     const cost = below(5) === 0 ? below(3) : 1;
     const decision = await take(key, plan, cost);
     Object.assign(instant, { nowMs: decision.nowMs, utcOffsetMs: decision.utcOffsetMs });
