@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PLANS } from '../limits/index.js';
 import { parseJson } from '../orders/index.js';
 import { INT64_MAX, INT64_MIN } from '../orders/order.js';
-import { type Answer, bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
+import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';
 import { assertError } from './audit-errors.js';
 
 /** Orders on both sides of what a double, an int32 and an int64 hold. */
@@ -33,7 +33,7 @@ export const orderClauses: readonly Clause[] = [
     async check(subject) {
       const many = Array.from({ length: 1_000 }, (_, index) => ({ id: 700_000n + BigInt(index) }));
       await subject.put(SHOWN, ...many);
-      const answer = await asked(subject, 'GET', ORDERS);
+      const answer = await subject.asked('GET', ORDERS);
       const listed = ordersOf(answer);
       for (const { id } of many) assert.ok(listed.has(id), `order ${id} is listed`);
       const order = listed.get(2n ** 53n + 1n) ?? assert.fail('an order is not listed');
@@ -46,7 +46,7 @@ export const orderClauses: readonly Clause[] = [
     says: 'list the orders ascending by id',
     async check(subject) {
       await subject.put({ id: 10 }, { id: 9 }, { id: -10 }, { id: -9 }, { id: 2n ** 53n + 1n });
-      const ids = [...ordersOf(await asked(subject, 'GET', ORDERS)).keys()];
+      const ids = [...ordersOf(await subject.asked('GET', ORDERS)).keys()];
       assert.deepEqual(
         ids,
         ids.toSorted((a, b) => (a < b ? -1 : 1)),
@@ -60,7 +60,7 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n, status: 'shipped' });
-      const listed = ordersOf(await asked(subject, 'GET', ORDERS)).get(700_000n);
+      const listed = ordersOf(await subject.asked('GET', ORDERS)).get(700_000n);
       assert.deepEqual({ ...listed }, { id: 700_000n });
     },
   },
@@ -69,9 +69,9 @@ export const orderClauses: readonly Clause[] = [
     level: 'SHOULD',
     says: 'ignore a query: the list is always the full set of orders',
     async check(subject) {
-      const whole = await asked(subject, 'GET', ORDERS);
+      const whole = await subject.asked('GET', ORDERS);
       for (const query of ['?', '?page=2&limit=1', '?/', '?a=//b/../c', '?id=1']) {
-        const { status, text } = await asked(subject, 'GET', ORDERS + query);
+        const { status, text } = await subject.asked('GET', ORDERS + query);
         assert.deepEqual([status, text], [200, whole.text], query);
       }
     },
@@ -81,8 +81,8 @@ export const orderClauses: readonly Clause[] = [
     level: 'MUST',
     says: 'answer HEAD as GET, without the content (RFC 9110, part 9.3.2)',
     async check(subject) {
-      const whole = await asked(subject, 'GET', ORDERS);
-      const head = await asked(subject, 'HEAD', ORDERS);
+      const whole = await subject.asked('GET', ORDERS);
+      const head = await subject.asked('HEAD', ORDERS);
       assert.deepEqual([head.status, head.text], [whole.status, '']);
       for (const name of ['content-type', 'content-length']) {
         assert.equal(head.headers.get(name), whole.headers.get(name), name);
@@ -96,7 +96,7 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
-      assertCancelled(await asked(subject, 'DELETE', order(700_000n)));
+      assertCancelled(await subject.asked('DELETE', order(700_000n)));
     },
   },
   {
@@ -113,7 +113,7 @@ export const orderClauses: readonly Clause[] = [
         'nonsense',
       ]) {
         await subject.put({ id: 700_000n });
-        assertCancelled(await asked(subject, 'DELETE', order(700_000n), ['Content-Type', type]), type);
+        assertCancelled(await subject.asked('DELETE', order(700_000n), ['Content-Type', type]), type);
       }
     },
   },
@@ -124,10 +124,10 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n, quantity: 5 });
-      const before = await asked(subject, 'GET', ORDERS);
-      assertCancelled(await asked(subject, 'DELETE', order(700_000n)));
-      assertError(await asked(subject, 'DELETE', order(700_000n)), 409);
-      assert.equal((await asked(subject, 'GET', ORDERS)).text, before.text);
+      const before = await subject.asked('GET', ORDERS);
+      assertCancelled(await subject.asked('DELETE', order(700_000n)));
+      assertError(await subject.asked('DELETE', order(700_000n)), 409);
+      assert.equal((await subject.asked('GET', ORDERS)).text, before.text);
     },
   },
   {
@@ -136,7 +136,7 @@ export const orderClauses: readonly Clause[] = [
     says: 'answer DELETE of an order that does not exist with 404',
     async check(subject) {
       for (const id of [-404_404n, 2n ** 53n + 5n, INT64_MAX - 7n]) {
-        assertError(await asked(subject, 'DELETE', order(id)), 404);
+        assertError(await subject.asked('DELETE', order(id)), 404);
       }
     },
   },
@@ -147,7 +147,7 @@ export const orderClauses: readonly Clause[] = [
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_001n, status: 'shipped' });
-      for (const _ of [1, 2]) assert.equal((await asked(subject, 'DELETE', order(700_001n))).status, 409);
+      for (const _ of [1, 2]) assert.equal((await subject.asked('DELETE', order(700_001n))).status, 409);
     },
   },
   {
@@ -158,7 +158,7 @@ export const orderClauses: readonly Clause[] = [
     async check(subject) {
       for (const status of ['shipped', 'cancelled', 'returned']) {
         await subject.put({ id: 700_002n, status });
-        assert.notEqual((await asked(subject, 'DELETE', order(700_002n))).status, 204, status);
+        assert.notEqual((await subject.asked('DELETE', order(700_002n))).status, 204, status);
       }
     },
   },
@@ -187,8 +187,8 @@ export const orderClauses: readonly Clause[] = [
     async check(subject) {
       const untouched = [1n, 0n, INT64_MAX, INT64_MIN];
       await subject.put(...untouched.map((id) => ({ id })));
-      for (const text of NO_IDS) assertError(await asked(subject, 'DELETE', order(text)), 404, text);
-      for (const id of untouched) assertCancelled(await asked(subject, 'DELETE', order(id)), `order ${id} was pending`);
+      for (const text of NO_IDS) assertError(await subject.asked('DELETE', order(text)), 404, text);
+      for (const id of untouched) assertCancelled(await subject.asked('DELETE', order(id)), `order ${id} was pending`);
     },
   },
   {
@@ -203,51 +203,7 @@ export const orderClauses: readonly Clause[] = [
       assert.deepEqual(answers.map(({ status }) => status).sort(), [204, ...Array(49).fill(409)]);
     },
   },
-  {
-    id: '4-method',
-    level: 'MUST',
-    says: 'do nothing on another method and say in Allow which there are (RFC 9110, part 15.5.6)',
-    needs: ['store'],
-    async check(subject) {
-      await subject.put({ id: 1 });
-      for (const [path, allowed, methods] of [
-        [ORDERS, 'GET', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
-        [order(1), 'DELETE', ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'OPTIONS']],
-      ] as const) {
-        for (const method of methods) {
-          const { status, headers } = await asked(subject, method, path);
-          assert.equal(status, 405, `${method} ${path}`);
-          assert.ok(headers.get('allow')?.split(/, */).includes(allowed), `Allow of ${method} ${path}`);
-        }
-      }
-      assertCancelled(await asked(subject, 'DELETE', order(1)), 'order 1 was pending');
-    },
-  },
-  {
-    id: '4-path',
-    level: 'MUST',
-    says: 'take no other path for one of its own',
-    needs: ['store'],
-    async check(subject) {
-      await subject.put({ id: 1 });
-      for (const path of [
-        ...['', '/', '/store', '/store/order', '/STORE/ORDERS', '//store/orders', '/store%2Forders', '/%73tore/orders'],
-        ...[`${ORDERS}/`, `${ORDERS}//`, `${ORDERS}x`, `${ORDERS};x=1`],
-        ...[`${ORDERS}/1/`, `${ORDERS}/1/2`, `${ORDERS}//1`, '/store//orders/1', `/?${ORDERS}`],
-      ]) {
-        for (const method of ['GET', 'DELETE']) {
-          assert.equal((await asked(subject, method, path)).status, 404, `${method} ${path}`);
-        }
-      }
-      assertCancelled(await asked(subject, 'DELETE', order(1)), 'order 1 was pending');
-    },
-  },
 ];
-
-/** Each with a key of its own where keys can be issued, so that no quota ends. */
-async function asked(subject: Subject, method: string, path: string, ...fields: [string, string][]): Promise<Answer> {
-  return subject.ask(method, path, bearer(await subject.issueKey(PLANS.business)), ...fields);
-}
 
 function assertCancelled({ status, text }: Answer, which?: string): void {
   assert.deepEqual([status, text], [204, ''], which);

@@ -1,4 +1,4 @@
-import type { Plan } from '../limits/index.js';
+import { PLANS, type Plan } from '../limits/index.js';
 import type { OrderInput } from '../orders/index.js';
 import type { TestCase } from './test-case.js';
 
@@ -44,6 +44,8 @@ export interface Answer {
 export interface Subject {
   /** Sends a request to a path below the base address. The fields are names and values. */
   ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<Answer>;
+  /** The same with a valid key, another each time where keys can be issued, so that no quota ends. */
+  asked: Subject['ask'];
   put(...orders: readonly OrderInput[]): Promise<void>;
   issueKey(plan: Plan): Promise<string>;
   advance(ms: number): Promise<void>;
@@ -80,13 +82,15 @@ export function toAudit({ id, level, says, needs = [], check }: Clause, target: 
 
 function subjectOf(target: AuditTarget): Subject {
   const { fetch = globalThis.fetch } = target;
-  return {
+  const subject: Subject = {
     async ask(method, path, ...fields) {
       const headers = new Headers();
       for (const [name, value] of fields) headers.append(name, value);
       const response = await fetch(new Request(target.url + path, { method, headers, redirect: 'manual' }));
       return { status: response.status, headers: response.headers, text: await response.text() };
     },
+    asked: async (method, path, ...fields) =>
+      subject.ask(method, path, bearer(await subject.issueKey(PLANS.business)), ...fields),
     async put(...orders) {
       await target.store?.put(orders, { replace: true });
     },
@@ -95,4 +99,5 @@ function subjectOf(target: AuditTarget): Subject {
       await target.clock?.advance(ms);
     },
   };
+  return subject;
 }

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { type AuditTarget, createTestService, serviceAudits } from 'store-orders/testing';
 import { checkAnswer, createAnswer } from '../http/answer.js';
+import { bareMounts } from './bare-mounts.js';
 import type { Mounted } from './mount.js';
 import { MOUNTS } from './mounts.js';
 
-for (const { name, hooks, open } of MOUNTS) {
-  suite(`mounted in ${name}`, () => {
+for (const { name, hooks, open } of [...bareMounts, ...MOUNTS]) {
+  suite(`reached by ${name}`, () => {
     const shop = createTestService();
     let mounted: Mounted;
     before(async () => {
