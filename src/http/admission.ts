@@ -27,20 +27,20 @@ export interface AdmissionOptions {
 
 export const ADDRESS_PLAN = createPlan({ name: 'address', policies: [perMinute(600)], partition: 'address' });
 
-/** The way of a request to its operation, `serve`: identify, admit, serve, each called once by the one before. */
-export interface Admission {
-  identify(exchange: Exchange): Reply | Promise<Reply>;
+/** The way of a request to what `serve` answers: identify, admit, serve, each called once by the one before. */
+export interface Admission<Served> {
+  identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /** Refuses a request without a valid key: it is charged to its address, and to nobody else. */
   chargeAddress(exchange: Exchange, code: ErrorCode): Reply | Promise<Reply>;
 }
 
-export function createAdmission(
+export function createAdmission<Served>(
   options: AdmissionOptions,
-  serve: (exchange: Exchange) => Reply | Promise<Reply>,
-): Admission {
+  serve: (exchange: Exchange, principal: Principal) => Served | Promise<Served>,
+): Admission<Served> {
   const { limiter, authenticate, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
 
-  function identify(exchange: Exchange): Reply | Promise<Reply> {
+  function identify(exchange: Exchange): Served | Reply | Promise<Served | Reply> {
     const { apiKey, keyFault, hasBadHost } = exchange.head;
     if (hasBadHost) return chargeAddress(exchange, 'bad_request');
     if (apiKey === undefined) return chargeAddress(exchange, keyFault);
@@ -50,7 +50,7 @@ export function createAdmission(
     return Promise.resolve(principal).then((settled) => admit(exchange, settled));
   }
 
-  function admit(exchange: Exchange, principal: Principal | undefined): Reply | Promise<Reply> {
+  function admit(exchange: Exchange, principal: Principal | undefined): Served | Reply | Promise<Served | Reply> {
     exchange.isAsking = false;
     // `null` is not in the type, but a host's look-up may answer it: no such key all the same.
     if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
@@ -58,13 +58,17 @@ export function createAdmission(
     exchange.plan = principal.plan;
     exchange.isAsking = true;
     const decision = limiter.take(principal.id, principal.plan);
-    if (!isPromise(decision)) return admitted(exchange, decision);
-    return Promise.resolve(decision).then((settled) => admitted(exchange, settled));
+    if (!isPromise(decision)) return admitted(exchange, principal, decision);
+    return Promise.resolve(decision).then((settled) => admitted(exchange, principal, settled));
   }
 
-  function admitted(exchange: Exchange, decision: Decision): Reply | Promise<Reply> {
+  function admitted(
+    exchange: Exchange,
+    principal: Principal,
+    decision: Decision,
+  ): Served | Reply | Promise<Served | Reply> {
     decided(exchange, decision);
-    return decision.allowed ? serve(exchange) : overLimit(exchange, decision);
+    return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }
 
   function chargeAddress(exchange: Exchange, code: ErrorCode): Reply | Promise<Reply> {

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorObject } from './errors.js';
-import type { Exchange } from './exchange.js';
+import { type Exchange, isPromise, publish } from './exchange.js';
 import { retryAfter, unavailableFields } from './limit-fields.js';
 
 /** A response that is not written yet: exactly what `writeHead` and `end` take. */
@@ -53,4 +53,37 @@ export function unavailable(exchange: Exchange): Reply {
 /** The printed decision, and as long as there is none, that nothing passes. */
 export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[] {
   return limitFields ?? unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
+}
+
+/** Takes a step. What fails in it becomes a reply: 503 if it was a part of the host, else 500. */
+export function attempt<T>(
+  exchange: Exchange,
+  step: (exchange: Exchange) => T | Promise<T>,
+): T | Reply | Promise<T | Reply> {
+  try {
+    const result = step(exchange);
+    return isPromise(result) ? result.catch((error) => failed(exchange, error)) : result;
+  } catch (error) {
+    return failed(exchange, error);
+  }
+}
+
+function failed(exchange: Exchange, error: unknown): Reply {
+  exchange.error = error;
+  return exchange.isAsking ? unavailable(exchange) : refusal(exchange, 'internal_error');
+}
+
+/** The last step of every reply: it is published, and closes the connection if nothing can follow on it. */
+export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
+  publish(exchange, reply.status);
+  const { hasContent, hasBadHost } = exchange.head;
+  if (hasContent || hasBadHost || isClosing) reply.headers.push('Connection', 'close');
+  if (exchange.method !== 'HEAD') return reply;
+  if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
+    // Nobody will read it: the store is told so.
+    reply.body[Symbol.asyncIterator]()
+      .return?.()
+      .catch(() => {});
+  }
+  return { ...reply, body: undefined };
 }

@@ -10,7 +10,7 @@ import { createDrain } from './drain.js';
 import type { ErrorCode } from './errors.js';
 import { type ClientAddress, createExchange, type Exchange, isPromise, publish } from './exchange.js';
 import { createListPrinter, type ListBody, type ListFailure } from './list-body.js';
-import { limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
+import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
 import { checkBasePath, createRouter, FOREIGN } from './route.js';
 
@@ -108,34 +108,10 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     return refusal(exchange, CANCEL_ERRORS[outcome]);
   }
 
-  function failed(exchange: Exchange, error: unknown): Reply {
-    exchange.error = error;
-    return exchange.isAsking ? unavailable(exchange) : refusal(exchange, 'internal_error');
-  }
-
-  function finish(exchange: Exchange, reply: Reply): Reply {
-    publish(exchange, reply.status);
-    const { hasContent, hasBadHost } = exchange.head;
-    if (hasContent || hasBadHost || drain.isClosed) reply.headers.push('Connection', 'close');
-    if (exchange.method !== 'HEAD') return reply;
-    if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
-      // Nobody will read it: the store is told so.
-      reply.body[Symbol.asyncIterator]()
-        .return?.()
-        .catch(() => {});
-    }
-    return { ...reply, body: undefined };
-  }
-
   function run(exchange: Exchange, step: (exchange: Exchange) => Reply | Promise<Reply>): Reply | Promise<Reply> {
-    let reply: Reply | Promise<Reply>;
-    try {
-      reply = step(exchange);
-    } catch (error) {
-      reply = failed(exchange, error);
-    }
-    if (!isPromise(reply)) return finish(exchange, reply);
-    const finished = reply.catch((error) => failed(exchange, error)).then((settled) => finish(exchange, settled));
+    const reply = attempt(exchange, step);
+    if (!isPromise(reply)) return finish(exchange, reply, drain.isClosed);
+    const finished = reply.then((settled) => finish(exchange, settled, drain.isClosed));
     drain.hold(finished);
     return finished;
   }
