@@ -23,6 +23,7 @@ export interface FastifyRequest {
 }
 
 export interface FastifyReply {
+  readonly raw: { readonly headersSent: boolean; destroy(error: Error): unknown };
   code(status: number): unknown;
   header(name: string, value: string): unknown;
   serializer(print: (payload: unknown) => string): unknown;
@@ -45,8 +46,10 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstance) => 
     const answer = (request: FastifyRequest, reply: FastifyReply): unknown => {
       // Fastify's router decodes, and may be told to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
-      const settled = service.respond(request.raw, () => request.ip);
-      return settled instanceof Promise ? settled.then((later) => send(reply, later)) : send(reply, settled);
+      const answered = service.respond(request.raw, () => request.ip);
+      const isMultiplexed = request.raw.httpVersion === '2.0';
+      if (!(answered instanceof Promise)) return send(reply, answered, isMultiplexed);
+      return answered.then((settled) => send(reply, settled, isMultiplexed));
     };
     // Content is not read (RFC 9110 §9.3.5), so nothing about it is refused.
     app.removeAllContentTypeParsers();
@@ -63,14 +66,16 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstance) => 
   };
 }
 
-function send(reply: FastifyReply, { status, headers, body }: Reply): unknown {
+function send(reply: FastifyReply, { status, headers, body }: Reply, isMultiplexed: boolean): unknown {
   reply.code(status);
   for (let i = 0; i + 1 < headers.length; i += 2) reply.header(headers[i] ?? '', headers[i + 1] ?? '');
   // Without a serializer Fastify adds a charset to the type of a text.
   if (typeof body === 'string') reply.serializer(() => body);
-  return reply.send(bodyOf(body));
-}
-
-function bodyOf(body: Reply['body']): unknown {
-  return typeof body === 'object' && Symbol.asyncIterator in body ? Readable.from(body) : body;
+  if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);
+  const stream = Readable.from(body);
+  if (isMultiplexed) {
+    // Fastify would end the HTTP/2 stream without an error, as if the torso were the whole.
+    stream.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
+  }
+  return reply.send(stream);
 }

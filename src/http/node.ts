@@ -30,7 +30,8 @@ export type NodeHandler = (
 interface NodeResponse extends NodeJS.WritableStream {
   readonly destroyed: boolean;
   readonly headersSent: boolean;
-  writeHead(status: number, headers: string[]): unknown;
+  setHeader(name: string, value: string): unknown;
+  writeHead(status: number, headers?: string[]): unknown;
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
 }
 
@@ -79,9 +80,22 @@ function send(response: NodeResponse, { status, headers, body }: Reply): void {
     stream?.destroy();
     return;
   }
-  response.writeHead(status, headers);
+  writeHead(response, status, headers);
   // A store that fails midway ends the connection, so that nobody takes the torso for the whole.
   if (stream !== undefined) pipeline(stream, response, () => {});
   else if (typeof body === 'string') response.end(body, 'latin1');
   else response.end(body);
+}
+
+/**
+ * Middleware that adds headers at the last moment (compression, sessions, response times) puts a `writeHead` of its own here, which
+ * in on-headers before 1.1 takes the names of a flat list apart.
+ */
+function writeHead(response: NodeResponse, status: number, headers: string[]): void {
+  if (!Object.hasOwn(response, 'writeHead')) {
+    response.writeHead(status, headers);
+    return;
+  }
+  for (let i = 0; i + 1 < headers.length; i += 2) response.setHeader(headers[i] ?? '', headers[i + 1] ?? '');
+  response.writeHead(status);
 }

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { createServer } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -7,9 +8,10 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { fastify } from 'fastify';
 import Koa from 'koa';
 import { fastifyPlugin } from 'store-orders/fastify';
-import { nodeHandler } from 'store-orders/handler';
+import { nodeHandler, type OrderService } from 'store-orders/handler';
 import { koaMiddleware } from 'store-orders/koa';
 import { listening, type Mount } from './mount.js';
+import { overHttp2 } from './tls-fetch.js';
 
 class HostController {
   host(): string {
@@ -22,6 +24,21 @@ class HostModule {}
 Controller()(HostController);
 Get('host')(HostController.prototype, 'host', { value: HostController.prototype.host });
 Module({ controllers: [HostController] })(HostModule);
+
+function koa(service: OrderService, proxy: boolean): Koa {
+  const app = new Koa({ proxy, maxIpsCount: 1 });
+  app.silent = true;
+  app.use(async (ctx, next) => {
+    ctx.set('X-Host', 'before');
+    await next();
+    ctx.set('X-Host-After', 'after');
+  });
+  app.use(koaMiddleware(service));
+  app.use((ctx) => {
+    if (ctx.path === '/host') ctx.body = 'of the host';
+  });
+  return app;
+}
 
 export const frameworkMounts: readonly Mount[] = [
   {
@@ -43,20 +60,26 @@ export const frameworkMounts: readonly Mount[] = [
     name: 'Koa 3',
     hooks: ['x-host', 'x-host-after'],
     trustsProxy: true,
-    open(service) {
-      const app = new Koa({ proxy: true, maxIpsCount: 1 });
-      app.silent = true;
-      app.use(async (ctx, next) => {
-        ctx.set('X-Host', 'before');
-        await next();
-        ctx.set('X-Host-After', 'after');
-      });
-      app.use(koaMiddleware(service));
-      app.use((ctx) => {
-        if (ctx.path === '/host') ctx.body = 'of the host';
-      });
-      return listening(createServer(app.callback()));
+    open: (service) => listening(createServer(koa(service, true).callback())),
+  },
+  {
+    name: 'Fastify 5 over HTTP/2',
+    hooks: ['x-host'],
+    trustsProxy: true,
+    async open(service, prefix = '') {
+      const app = fastify({ http2: true, trustProxy: '127.0.0.1' });
+      app.addHook('onRequest', async (_request, reply) => void reply.header('X-Host', 'before'));
+      app.get('/host', () => 'of the host');
+      app.post('/host', (request) => request.body);
+      app.register(fastifyPlugin(service), { prefix });
+      await app.listen({ port: 0, host: '127.0.0.1' });
+      return overHttp2({ origin: app.listeningOrigin, close: () => app.close() });
     },
+  },
+  {
+    name: 'Koa 3 over HTTP/2',
+    hooks: ['x-host'],
+    open: async (service) => overHttp2(await listening(createHttp2Server(koa(service, false).callback()))),
   },
   {
     name: 'NestJS on Express',
