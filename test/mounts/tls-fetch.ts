@@ -37,11 +37,13 @@ export function overHttp2({ origin, close }: Mounted): Mounted {
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
       const content = await request.text();
-      const headers = { ...Object.fromEntries(request.headers), ':method': request.method, ':path': pathname + search };
+      const fields = Object.fromEntries(request.headers);
+      if (content !== '') fields['content-length'] = `${content.length}`;
+      const headers = { ...fields, ':method': request.method, ':path': pathname + search };
       const stream = session.request(headers, { endStream: content === '' });
       if (content !== '') stream.end(content);
-      const [{ ':status': status, ...fields }] = await once(stream, 'response');
-      return toResponse(request.method, Number(status), Object.entries(fields), stream);
+      const [{ ':status': status, ...answered }] = await once(stream, 'response');
+      return toResponse(request.method, Number(status), Object.entries(answered), stream);
     },
   };
 }
