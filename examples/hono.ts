@@ -12,7 +12,12 @@ import { port, service } from './orders.ts';
 const orders = fetchHandler(service, { clientAddress: (_, c: Context) => getConnInfo(c).remote.address });
 
 const app = new Hono();
-app.use((c, next) => (service.owns(c.req.url) ? orders(c.req.raw, c) : next()));
+app.use(async (c, next) => {
+  if (!service.owns(c.req.url)) return next();
+  const response = await orders(c.req.raw, c);
+  // Made anew by the context, so that what `c.header` has set before stays.
+  return c.newResponse(response.body, response);
+});
 app.get('/', (c) => c.text('the host\n'));
 
 serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, (address) => console.log('listening on', address));

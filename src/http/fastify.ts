@@ -12,13 +12,11 @@ export interface FastifyInstance {
     type: '*',
     parser: (request: unknown, payload: unknown, done: (error: null) => void) => void,
   ): unknown;
-  setErrorHandler(
-    handler: (error: { readonly code?: string }, request: FastifyRequest, reply: FastifyReply) => unknown,
-  ): unknown;
+  addHook(name: 'onRequest', hook: (request: FastifyRequest, reply: unknown, done: () => void) => void): unknown;
 }
 
 export interface FastifyRequest {
-  readonly raw: RequestHead;
+  readonly raw: RequestHead & { readonly headers: { 'content-type'?: string | undefined } };
   readonly ip: string;
 }
 
@@ -51,12 +49,12 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstance) => 
       if (!(answered instanceof Promise)) return send(reply, answered, isMultiplexed);
       return answered.then((settled) => send(reply, settled, isMultiplexed));
     };
-    // Content is not read (RFC 9110 §9.3.5), so nothing about it is refused.
+    // Content is not read (RFC 9110 §9.3.5), so nothing about it is refused: not even a type that is none.
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    app.setErrorHandler((error, request, reply) => {
-      if (!error.code?.startsWith('FST_ERR_CTP_')) throw error;
-      return answer(request, reply);
+    app.addContentTypeParser('*', (_request, _content, done) => done(null));
+    app.addHook('onRequest', ({ raw }, _reply, done) => {
+      delete raw.headers['content-type'];
+      done();
     });
     // To the router a colon begins a parameter; two are one.
     const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');

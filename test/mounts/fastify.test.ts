@@ -26,7 +26,7 @@ test("content is no error, of which the host's hooks would hear", async () => {
   const errors: string[] = [];
   app.addHook('onError', async (_request, _reply, error) => void errors.push(error.message));
   app.register(fastifyPlugin(createShop().service));
-  for (const type of ['application/json', 'text/plain', 'image/png']) {
+  for (const type of ['application/json', 'text/plain', 'image/png', 'nonsense']) {
     const request = {
       method: 'DELETE',
       url: order(1),
@@ -60,8 +60,11 @@ test("what the host's hooks refuse is refused by the host's error handler, and d
     throw new Error('closed today');
   });
   app.register(fastifyPlugin(service));
-  const { statusCode, payload } = await app.inject({ method: 'DELETE', url: order(1), headers });
-  assert.deepEqual([statusCode, payload], [418, 'the host: Error: closed today']);
+  for (const type of ['application/json', 'nonsense', '']) {
+    const request = { method: 'DELETE', url: order(1), headers: { ...headers, 'content-type': type } } as const;
+    const { statusCode, payload } = await app.inject(request);
+    assert.deepEqual([statusCode, payload], [418, 'the host: Error: closed today'], type);
+  }
   assert.equal(store.get(1n)?.status, 'pending');
 });
 

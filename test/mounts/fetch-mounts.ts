@@ -58,11 +58,15 @@ export const fetchMounts: readonly Mount[] = [
       const orders = fetchHandler(service);
       const app = new Hono();
       app.use(async (c, next) => {
-        c.res.headers.set('X-Host', 'before');
+        c.header('X-Host', 'before');
         await next();
-        c.res.headers.set('X-Host-After', 'after');
+        c.header('X-Host-After', 'after');
       });
-      app.use((c, next) => (service.owns(c.req.url) ? orders(c.req.raw) : next()));
+      app.use(async (c, next) => {
+        if (!service.owns(c.req.url)) return next();
+        const response = await orders(c.req.raw);
+        return c.newResponse(response.body, response);
+      });
       app.get('/host', (c) => c.text('of the host'));
       return listening(createServer(getRequestListener(app.fetch)));
     },
