@@ -7,7 +7,6 @@ import type { OrderService } from './service.js';
 export interface FastifyInstance {
   readonly prefix: string;
   all(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => unknown): unknown;
-  removeAllContentTypeParsers(): void;
   addContentTypeParser(
     type: '*',
     parser: (request: unknown, payload: unknown, done: (error: null) => void) => void,
@@ -50,7 +49,6 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstance) => 
       return answered.then((settled) => send(reply, settled, isMultiplexed));
     };
     // Content is not read (RFC 9110 §9.3.5), so nothing about it is refused: not even a type that is none.
-    app.removeAllContentTypeParsers();
     app.addContentTypeParser('*', (_request, _content, done) => done(null));
     app.addHook('onRequest', ({ raw }, _reply, done) => {
       delete raw.headers['content-type'];

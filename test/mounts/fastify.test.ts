@@ -71,11 +71,13 @@ test("what the host's hooks refuse is refused by the host's error handler, and d
 test('the parsers of the host and of other plugins stay as they are', async () => {
   const app = fastify();
   app.addContentTypeParser('text/csv', { parseAs: 'string' }, (_request, body, done) => done(null, { csv: body }));
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, { any: body }));
   app.register(fastifyPlugin(createShop().service));
   app.post('/echo', (request) => request.body);
   for (const [type, payload, echo] of [
     ['application/json', '{"a":1}', '{"a":1}'],
     ['text/csv', 'a,b', '{"csv":"a,b"}'],
+    ['text/x', 'x', '{"any":"x"}'],
   ] as const) {
     const answer = await app.inject({ method: 'POST', url: '/echo', payload, headers: { 'content-type': type } });
     assert.equal(answer.payload, echo);
