@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from './clock.js';
+import type { Report } from './denials.js';
+import type { KeyState } from './limiter.js';
+import type { Amount } from './outage.js';
+import type { Plan } from './plan.js';
+import { type Found, planArguments, readAnswer, readState, withExtras } from './redis-codec.js';
+import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './redis-script.js';
+import type { Instant } from './token-bucket.js';
+
+/**
+ * Sends one command to the server and resolves to its answer. `key` is the one key that the command is about, for
+ * clients of a cluster that cannot tell it from the command.
+ */
+export type SendCommand = (command: [name: string, ...parameters: string[]], key: string) => Promise<unknown>;
+
+/** The state that a call found, and the instant at which it did. */
+export interface Seen extends Found {
+  readonly instant: Instant;
+}
+
+const NO_BAN = ['', '0'] as const;
+
+/** What the limiter asks of the server, each in one round trip. */
+export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
+  /** What to add to the process's time for the server's: never too little by more than its clock was stepped since. */
+  let aheadMs = performance.timeOrigin;
+
+  const nameOf = (key: string) => `${prefix}${createHash('sha256').update(key).digest('base64url')}`;
+
+  async function run(name: string, parameters: readonly string[]): Promise<unknown> {
+    try {
+      return await send(['EVALSHA', SCRIPT_SHA, '1', name, ...parameters], name);
+    } catch (error) {
+      // Clients word it in their own way: "NOSCRIPT No matching script", "NoScriptError".
+      if (!(error instanceof Error) || !/no_?script/i.test(error.message)) throw error;
+      return send(['EVAL', SCRIPT, '1', name, ...parameters], name);
+    }
+  }
+
+  async function call(
+    mode: string,
+    key: string,
+    plan: Plan | undefined,
+    cost: number,
+    { strikes, strikesEndMs }: Report,
+    extras?: readonly Amount[],
+  ): Promise<Seen> {
+    const name = nameOf(key);
+    const { conduct, windows } = plan === undefined ? { conduct: NO_BAN, windows: [] } : planArguments(plan);
+    const rest = [`${cost}`, `${strikes}`, `${strikesEndMs}`, ...conduct];
+    rest.push(...(extras === undefined ? windows : withExtras(windows, extras)));
+    const utcOffsetMs = clock?.utcOffsetMs() ?? 0;
+    const policies = plan?.policies ?? [];
+    for (let attempt = 0; ; attempt++) {
+      const sentMs = performance.now();
+      const now = clock === undefined ? '' : `${clock.nowMs()}`;
+      // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
+      const latest = `${Math.floor(sentMs + aheadMs + patienceMs)}`;
+      const found = readAnswer(await run(name, [mode, now, `${utcOffsetMs}`, latest, ...rest]), policies);
+      aheadMs = (typeof found === 'number' ? found : found.nowMs) - sentMs;
+      if (typeof found !== 'number') return { ...found, instant: { nowMs: found.nowMs, utcOffsetMs } };
+      // Its clock was stepped, or it belongs to another server of a cluster; or it was late, and so is this.
+      if (attempt > 0) throw new Error('the server acts too late');
+    }
+  }
+
+  return {
+    call,
+
+    async inspect(key: string): Promise<KeyState | undefined> {
+      const name = nameOf(key);
+      return readState(await send(['EVAL', INSPECT, '1', name], name));
+    },
+
+    async reset(key: string): Promise<void> {
+      const name = nameOf(key);
+      await send(['DEL', name], name);
+    },
+
+    async unban(key: string): Promise<void> {
+      const name = nameOf(key);
+      await send(['HDEL', name, 'conduct'], name);
+    },
+
+    async probe(key: string): Promise<void> {
+      const name = nameOf(key);
+      await send(['EVAL', PROBE, '1', name], name);
+    },
+  };
+}
