@@ -21,9 +21,11 @@ interface Denial {
 export interface Report {
   readonly strikes: number;
   readonly strikesEndMs: number;
+  /** So many do not ban yet: only a request that the backend itself refuses does, and it is told so. */
+  readonly most: number;
 }
 
-export const NOTHING_TO_REPORT: Report = { strikes: 0, strikesEndMs: 0 };
+export const NOTHING_TO_REPORT: Report = { strikes: 0, strikesEndMs: 0, most: 0 };
 const LIFE_MS = 1_000;
 /** When the backend is asked again, in passing: others are answered from here meanwhile. */
 const FRESH_MS = 900;
@@ -66,14 +68,15 @@ export function createDenials(localMs: () => number, marginMs: number) {
         return;
       }
       const before = denials.peek(key);
-      const isSameCount = before?.state.conduct?.strikesEndMs === next.conduct?.strikesEndMs;
+      const isSameCount =
+        before?.plan === decision.plan && before.state.conduct?.strikesEndMs === next.conduct?.strikesEndMs;
       denials.set(key, {
         plan: decision.plan,
         state: next,
         sinceMs: decision.nowMs,
         othersFullAtMs,
         aheadMs,
-        strikes: before !== undefined && isSameCount ? before.strikes : 0,
+        strikes: isSameCount ? before.strikes : 0,
         isRefreshed: false,
       });
     },
@@ -81,8 +84,9 @@ export function createDenials(localMs: () => number, marginMs: number) {
     /** What the backend does not know yet of a key. */
     unreported(key: string): Report {
       const denial = denials.peek(key);
-      if (denial?.state.conduct === undefined || denial.strikes === 0) return NOTHING_TO_REPORT;
-      return { strikes: denial.strikes, strikesEndMs: denial.state.conduct.strikesEndMs };
+      const conduct = denial?.state.conduct;
+      if (!denial?.plan.ban || conduct === undefined) return NOTHING_TO_REPORT;
+      return { strikes: denial.strikes, strikesEndMs: conduct.strikesEndMs, most: denial.plan.ban.after - 1 };
     },
 
     /** What is reported now, and so no longer remembered. */

@@ -4,7 +4,7 @@ import type { Report } from './denials.js';
 import type { KeyState } from './limiter.js';
 import type { Amount } from './outage.js';
 import type { Plan } from './plan.js';
-import { type Found, planArguments, readAnswer, readState, withExtras } from './redis-codec.js';
+import { type Found, type PlanArguments, planArguments, readAnswer, readState } from './redis-codec.js';
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './redis-script.js';
 import type { Instant } from './token-bucket.js';
 
@@ -19,7 +19,7 @@ export interface Seen extends Found {
   readonly instant: Instant;
 }
 
-const NO_BAN = ['', '0'] as const;
+const NO_PLAN: PlanArguments = { ban: '', windows: [] };
 
 /** What the limiter asks of the server, each in one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
@@ -43,26 +43,33 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     key: string,
     plan: Plan | undefined,
     cost: number,
-    { strikes, strikesEndMs }: Report,
+    report: Report,
     extras?: readonly Amount[],
   ): Promise<Seen> {
     const name = nameOf(key);
-    const { conduct, windows } = plan === undefined ? { conduct: NO_BAN, windows: [] } : planArguments(plan);
-    const rest = [`${cost}`, `${strikes}`, `${strikesEndMs}`, ...conduct];
-    rest.push(...(extras === undefined ? windows : withExtras(windows, extras)));
+    const { ban, windows } = plan === undefined ? NO_PLAN : planArguments(plan);
+    const rest: string[] = [];
+    for (const [index, window] of windows.entries()) {
+      rest.push(...window);
+      if (extras !== undefined) rest.push(`${extras[index]?.[0]}`, `${extras[index]?.[1]}`);
+    }
     const utcOffsetMs = clock?.utcOffsetMs() ?? 0;
-    const policies = plan?.policies ?? [];
     for (let attempt = 0; ; attempt++) {
       const sentMs = performance.now();
-      const now = clock === undefined ? '' : `${clock.nowMs()}`;
       // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
       const latest = `${Math.floor(sentMs + aheadMs + patienceMs)}`;
-      const found = readAnswer(await run(name, [mode, now, `${utcOffsetMs}`, latest, ...rest]), policies);
+      const answer = await run(name, [mode, `${cost}`, latest, ban, rare(report, utcOffsetMs), ...rest]);
+      const found = readAnswer(answer, plan?.policies ?? []);
       aheadMs = (typeof found === 'number' ? found : found.nowMs) - sentMs;
       if (typeof found !== 'number') return { ...found, instant: { nowMs: found.nowMs, utcOffsetMs } };
       // Its clock was stepped, or it belongs to another server of a cluster; or it was late, and so is this.
       if (attempt > 0) throw new Error('the server acts too late');
     }
+  }
+
+  function rare({ strikes, strikesEndMs, most }: Report, utcOffsetMs: number): string {
+    if (clock !== undefined) return `${strikes} ${strikesEndMs} ${most} ${clock.nowMs()} ${utcOffsetMs}`;
+    return strikes === 0 ? '' : `${strikes} ${strikesEndMs} ${most}`;
   }
 
   return {

@@ -1,10 +1,12 @@
 import type { Conduct, KeyState, NamedBucket } from './limiter.js';
 import type { Plan, QuotaPolicy } from './plan.js';
 
-/** What a plan is in the script's ARGV: whether and how refusals count, and four arguments a window. */
+/** What a plan is in the script's ARGV. */
 export interface PlanArguments {
-  readonly conduct: readonly [ban: string, counts: string];
-  readonly windows: readonly string[];
+  /** The ban policy, and whether refusals count. */
+  readonly ban: string;
+  /** Five arguments each. */
+  readonly windows: readonly (readonly string[])[];
 }
 
 const known = new WeakMap<Plan, PlanArguments>();
@@ -14,31 +16,17 @@ export function planArguments(plan: Plan): PlanArguments {
   if (ready !== undefined) return ready;
   const { ban, enforce, policies } = plan;
   const made: PlanArguments = {
-    conduct: [
-      ban === false
-        ? ''
-        : [ban.after, ban.withinMs, ban.graceMs, ban.baseMs, ban.factor, ban.maxMs, ban.forgetMs].join(' '),
-      enforce ? '1' : '0',
-    ],
-    windows: policies.flatMap(({ name, windowMs, refill, quota, align }) => [
-      `${name} ${windowMs} ${refill}`,
-      `${quota}`,
-      `${windowMs}`,
-      refill === 'continuous' ? refill : align,
-    ]),
+    ban: ban ? BAN_FIELDS.map((field) => ban[field]).join(' ') + (enforce ? ' 1' : ' 0') : '',
+    windows: policies.map(({ name, windowMs, refill, quota, align }) => {
+      const field = `${name} ${windowMs} ${refill}`;
+      return [field, `${field} at`, `${quota}`, `${windowMs}`, refill === 'continuous' ? refill : align];
+    }),
   };
   known.set(plan, made);
   return made;
 }
 
-/** The arguments of the windows with two more each. */
-export function withExtras(windows: readonly string[], extras: readonly (readonly [number, number])[]): string[] {
-  return extras.flatMap(([first, second], index) => [
-    ...windows.slice(index * 4, index * 4 + 4),
-    `${first}`,
-    `${second}`,
-  ]);
-}
+const BAN_FIELDS = ['after', 'withinMs', 'graceMs', 'baseMs', 'factor', 'maxMs', 'forgetMs'] as const;
 
 /** What the script found, and when. */
 export interface Found {
@@ -51,7 +39,7 @@ export interface Found {
 
 /** The script's answer; a number, the server's time, if the call came too late to act. */
 export function readAnswer(answer: unknown, policies: readonly QuotaPolicy[]): Found | number {
-  const numbers = String(answer).split(' ').map(Number);
+  const numbers = Array.isArray(answer) ? answer.map(Number) : [];
   const [nowMs = Number.NaN] = numbers;
   const at = (index: number) => numbers[index] ?? 0;
   const others = 1 + 2 * policies.length;
@@ -73,26 +61,23 @@ export function readAnswer(answer: unknown, policies: readonly QuotaPolicy[]): F
 
 /** The whole hash as the server's script printed it: fields and values, all between bars. */
 export function readState(answer: unknown): KeyState | undefined {
+  const fields = new Map<string, string>();
   const parts = String(answer).split('|');
+  for (let index = 0; index + 1 < parts.length; index += 2) fields.set(parts[index] ?? '', parts[index + 1] ?? '');
   const buckets: NamedBucket[] = [];
-  let conduct: Conduct | undefined;
-  for (let index = 0; index + 1 < parts.length; index += 2) {
-    const [name = '', windowMs, refill] = (parts[index] ?? '').split(' ');
-    const numbers = (parts[index + 1] ?? '').split(' ').map(Number);
-    if (windowMs === undefined) {
-      conduct = conductOf(numbers);
-      continue;
-    }
-    const [taken = 0, atMs = 0] = numbers;
+  for (const [field, taken] of fields) {
+    const [name = '', windowMs, refill, at] = field.split(' ');
+    if (windowMs === undefined || at !== undefined) continue;
     buckets.push({
       name,
       windowMs: Number(windowMs),
       refill: refill === 'continuous' ? 'continuous' : 'interval',
-      taken,
-      atMs,
+      taken: Number(taken),
+      atMs: Number(fields.get(`${field} at`)),
     });
   }
-  if (conduct !== undefined) return { buckets, conduct };
+  const conduct = fields.get('conduct');
+  if (conduct !== undefined) return { buckets, conduct: conductOf(conduct.split(' ').map(Number)) };
   return buckets.length === 0 ? undefined : { buckets };
 }
 

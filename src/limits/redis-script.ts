@@ -4,89 +4,88 @@ import { createHash } from 'node:crypto';
  * The rule of rule.ts, token-bucket.ts and ban.ts once more, as one atomic step of the server. It answers the state that
  * it found, and `decide` makes the decision from that, so that only what is remembered is worked out twice.
  *
- * A hash per key: a field for each bucket, `name windowMs refill` → `taken atMs`, and `conduct` → its numbers. Numbers
- * are printed with `%.0f`, because Lua prints 14 digits otherwise, and they are doubles: exact, as they are here.
+ * A hash per key: for each bucket `name windowMs refill` → `taken` and the same with ` at` → `atMs`, and `conduct` → its
+ * numbers. All of them are integers below 2^53, exact as Lua's doubles and as the server prints them in a command; Lua's
+ * own concatenation would print 14 digits, so nothing is concatenated.
  *
- * ARGV: mode, now (empty: the server's clock), offset to UTC, latest instant to act at, cost (ms of a ban), reported
- * strikes, the end of their count, ban policy (empty: none), whether refusals count, then for each window its field,
- * quota, windowMs, how it is refilled, and unless tokens are taken or peeked at two more: `charge` has what was taken elsewhere
- * and in how many ms that window ends, `refund` what to put back and the window's end as it was announced.
+ * ARGV: mode, cost (ms of a ban), latest instant to act at, ban policy (empty: none) and whether refusals count, what is
+ * rarely given (empty, or reported strikes, the end of their count, how many do not ban yet, and unless the server's clock
+ * rules now and the offset to UTC), then for each window its two fields, quota, windowMs, how it is refilled, and unless tokens are taken or
+ * peeked at two more: `charge` has what was taken elsewhere and in how many ms that window ends, `refund` what to put
+ * back and the window's end as it was announced.
  *
+ * Answers now, taken and at of each window, when the first other bucket is full, and the conduct if there is one.
  * Runs on Redis from 5 on and on Valkey: no flags, no functions, effects are what is replicated.
  */
 export const SCRIPT = `
-local key, mode, cost = KEYS[1], ARGV[1], tonumber(ARGV[5])
-local now = tonumber(ARGV[2])
+local key, mode, cost = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local min, max, format, match, call = math.min, math.max, string.format, string.match, redis.call
+
+local function numbers(text)
+  local list = {}
+  for word in string.gmatch(text, '%S+') do list[#list + 1] = tonumber(word) end
+  return list
+end
+
+local strikes, strikesEnd, most, now, offset = unpack(numbers(ARGV[5]))
 local isServerTime = now == nil
 if isServerTime then
-  local time = redis.call('TIME')
+  local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
-  if now > tonumber(ARGV[4]) then return string.format('%.0f', now) end
+  if now > tonumber(ARGV[3]) then return { now } end
 end
-local min, max, format, match = math.min, math.max, string.format, string.match
 
-local values = {}
-local stored = redis.call('HGETALL', key)
+local values, stored = {}, call('HGETALL', key)
 for i = 1, #stored, 2 do values[stored[i]] = stored[i + 1] end
 
-local ban
+local ban, counts
 local function readBan()
-  local after, within, grace, base, factor, most, forget = match(ARGV[8], '(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)')
-  if after then
-    ban = { after = tonumber(after), within = tonumber(within), grace = tonumber(grace), base = tonumber(base),
-      factor = tonumber(factor), most = tonumber(most), forget = tonumber(forget) }
+  if ban == nil and ARGV[4] ~= '' then
+    local b = numbers(ARGV[4])
+    ban = { after = b[1], within = b[2], grace = b[3], base = b[4], factor = b[5], most = b[6], forget = b[7] }
+    counts = b[8] == 1
   end
 end
 
-local function printed(c)
-  return format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f',
-    c.refusedAt, c.strikes, c.strikesEnd, c.banEnd, c.banMs, c.level, c.forgetAt)
-end
-
-local before, after = 0, 0
+local before, after, soonest = 0, 0, 0
 local found, c = values.conduct, nil
 if found then
   readBan()
-  local a, s, e, b, m, l, f = match(found, '(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)')
-  c = { refusedAt = tonumber(a), strikes = tonumber(s), strikesEnd = tonumber(e), banEnd = tonumber(b),
-    banMs = tonumber(m), level = tonumber(l), forgetAt = tonumber(f) }
+  local n = numbers(found)
+  c = { refusedAt = n[1], strikes = n[2], strikesEnd = n[3], banEnd = n[4], banMs = n[5], level = n[6], forgetAt = n[7] }
   before = max(c.banEnd, c.forgetAt)
-  if ban and ARGV[6] ~= '0' and c.strikes > 0 and c.strikesEnd == tonumber(ARGV[7]) then
-    c.strikes = max(c.strikes, min(c.strikes + tonumber(ARGV[6]), ban.after - 1))
-    found = printed(c)
+  if strikes and c.strikes > 0 and c.strikesEnd == strikesEnd then
+    c.strikes = max(c.strikes, min(c.strikes + strikes, most))
+    n[2] = c.strikes
   end
+  found = n
 end
 
 local isTake = mode == 'take' or mode == 'peek'
-local windows, answer, isOver = {}, { format('%.0f', now) }, false
-for i = 10, #ARGV, isTake and 4 or 6 do
-  local quota, ms, kind = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), ARGV[i + 3]
-  local w = { field = ARGV[i], ms = ms, unit = 1, length = 0, index = i }
-  local value, taken, at = values[w.field], 0, 0
-  if value then
-    local a, b = match(value, '(%S+) (%S+)')
-    taken, at = tonumber(a), tonumber(b)
-    w.storedAt = at
-  end
-  answer[#answer + 1] = value or '0 0'
+local step = isTake and 5 or 7
+local answer, takens, ats, isOver = { now }, {}, {}, false
+for i = 6, #ARGV, step do
+  local quota, ms, kind = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4]
+  local taken, at, need = tonumber(values[ARGV[i]] or 0), tonumber(values[ARGV[i + 1]] or 0), cost
+  answer[#answer + 1] = taken
+  answer[#answer + 1] = at
   if kind == 'continuous' then
-    w.unit = ms
-    w.length = ms
     taken = max(0, min(taken, quota * ms) - min(max(0, now - at), ms) * quota)
     at = now
+    quota, need = quota * ms, cost * ms
   elseif taken == 0 or at <= now then
     taken, at = 0, now + ms
-    if kind == 'utc' then at = at - math.fmod(now + ARGV[3], ms) end
+    if kind == 'utc' then at = at - math.fmod(now + (offset or 0), ms) end
   elseif at > now + ms then
     at = now + ms
   end
-  if taken + cost * w.unit > quota * w.unit then isOver = true end
-  w.taken, w.at = taken, at
-  windows[#windows + 1] = w
+  if taken + need > quota then isOver = true end
+  takens[i], ats[i] = taken, at
 end
 
 local passes = false
 if isTake then
+  local isBanned = false
   if c then
     c.refusedAt = min(c.refusedAt, now)
     if c.strikesEnd <= now then
@@ -104,14 +103,14 @@ if isTake then
     elseif ban then
       c.forgetAt = min(c.forgetAt, now + ban.most + ban.forget)
     end
+    isBanned = c.banEnd > 0
   end
-  local isBanned = c and c.banEnd > 0
   passes = not isOver and not isBanned
   if cost > 0 and passes and c then
     c.refusedAt, c.strikes, c.strikesEnd = 0, 0, 0
-  elseif cost > 0 and not passes and not isBanned and ARGV[9] == '1' then
-    if not ban then readBan() end
-    if ban then
+  elseif cost > 0 and not passes and not isBanned then
+    readBan()
+    if ban and counts then
       c = c or { refusedAt = 0, strikes = 0, strikesEnd = 0, banEnd = 0, banMs = 0, level = 0, forgetAt = 0 }
       if c.refusedAt == 0 then
         c.refusedAt = now
@@ -131,59 +130,70 @@ elseif mode == 'ban' then
   c.refusedAt, c.strikes, c.strikesEnd, c.banEnd, c.banMs = 0, 0, 0, now + cost, cost
 end
 
-local sets, drops, soonest = {}, {}, 0
-local function keep(field, till)
+local sets, drops = {}, {}
+local function keep(field, atField, till)
   before = max(before, till)
   if isTake and till <= now then
     drops[#drops + 1] = field
+    drops[#drops + 1] = atField
   else
     after = max(after, till)
   end
 end
-for _, w in ipairs(windows) do
-  local isChanged = false
-  if isTake then
-    isChanged = w.storedAt and w.at < w.storedAt
-    if passes and cost > 0 then isChanged, w.taken = true, w.taken + cost * w.unit end
-    isChanged = isChanged and w.taken > 0
+for i = 6, #ARGV, step do
+  local field, atField, ms, isContinuous = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 3]), ARGV[i + 4] == 'continuous'
+  local taken, at, isChanged, storedAt = takens[i], ats[i], false, tonumber(values[atField])
+  local length, unit = 0, 1
+  if isContinuous then length, unit = ms, ms end
+  if passes and cost > 0 then
+    isChanged, taken = true, taken + cost * unit
+  elseif isTake then
+    isChanged = storedAt and at < storedAt and taken > 0
   elseif mode == 'charge' then
-    local more = tonumber(ARGV[w.index + 4])
-    if w.taken == 0 and w.length == 0 then w.at = now + min(w.ms, tonumber(ARGV[w.index + 5])) end
-    isChanged, w.taken = more > 0, w.taken + more
+    local more = tonumber(ARGV[i + 5])
+    if taken == 0 and not isContinuous then at = now + min(ms, tonumber(ARGV[i + 6])) end
+    isChanged, taken = more > 0, taken + more
   elseif mode == 'refund' then
-    local resetAt = tonumber(ARGV[w.index + 5])
-    isChanged = w.storedAt and resetAt > now and (w.length > 0 or w.storedAt == resetAt)
-    if isChanged then w.taken = w.taken - tonumber(ARGV[w.index + 4]) * w.unit end
+    local resetAt = tonumber(ARGV[i + 6])
+    isChanged = storedAt and resetAt > now and (isContinuous or storedAt == resetAt)
+    taken = taken - tonumber(ARGV[i + 5]) * unit
   end
   if not isChanged then
-    if w.storedAt then keep(w.field, w.storedAt + w.length) end
+    if storedAt then keep(field, atField, storedAt + length) end
   else
-    if w.storedAt then before = max(before, w.storedAt + w.length) end
-    if w.taken > 0 then
-      sets[#sets + 1] = w.field
-      sets[#sets + 1] = format('%.0f %.0f', w.taken, w.at)
-      after = max(after, w.at + w.length)
+    if storedAt then before = max(before, storedAt + length) end
+    if taken > 0 then
+      sets[#sets + 1] = field
+      sets[#sets + 1] = taken
+      if at ~= storedAt then
+        sets[#sets + 1] = atField
+        sets[#sets + 1] = at
+      end
+      after = max(after, at + length)
     else
-      drops[#drops + 1] = w.field
+      drops[#drops + 1] = field
+      drops[#drops + 1] = atField
     end
   end
-  values[w.field] = nil
+  values[field], values[atField] = nil, nil
 end
-for field, value in pairs(values) do
-  if field ~= 'conduct' then
-    local ms, refill = match(field, '(%d+) (%a+)$')
-    local till = tonumber(match(value, '%S+$')) + (refill == 'continuous' and ms or 0)
-    keep(field, till)
+for atField, at in pairs(values) do
+  local field, ms, refill = match(atField, '^(%S+ (%d+) (%a+)) at$')
+  if field then
+    local till = tonumber(at)
+    if refill == 'continuous' then till = till + tonumber(ms) end
+    keep(field, atField, till)
     if soonest == 0 or till < soonest then soonest = till end
   end
 end
 
 if c then
   if c.refusedAt == 0 and c.strikes == 0 and c.banEnd == 0 and c.level == 0 then
-    if values.conduct then drops[#drops + 1] = 'conduct' end
+    if found then drops[#drops + 1] = 'conduct' end
   else
     after = max(after, c.banEnd, c.forgetAt)
-    local text = printed(c)
+    local text = format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f',
+      c.refusedAt, c.strikes, c.strikesEnd, c.banEnd, c.banMs, c.level, c.forgetAt)
     if text ~= values.conduct then
       sets[#sets + 1] = 'conduct'
       sets[#sets + 1] = text
@@ -192,13 +202,15 @@ if c then
 end
 
 if mode ~= 'peek' then
-  if #sets > 0 then redis.call('HSET', key, unpack(sets)) end
-  if #drops > 0 then redis.call('HDEL', key, unpack(drops)) end
-  if isServerTime and after ~= before then redis.call('PEXPIREAT', key, format('%.0f', after)) end
+  if #sets > 0 then call('HSET', key, unpack(sets)) end
+  if #drops > 0 then call('HDEL', key, unpack(drops)) end
+  if isServerTime and after ~= before then call('PEXPIREAT', key, after) end
 end
-answer[#answer + 1] = format('%.0f', soonest)
-answer[#answer + 1] = found
-return table.concat(answer, ' ')
+answer[#answer + 1] = soonest
+if found then
+  for _, number in ipairs(found) do answer[#answer + 1] = number end
+end
+return answer
 `;
 
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
