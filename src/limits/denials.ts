@@ -64,7 +64,7 @@ export function createDenials(localMs: () => number, marginMs: number) {
     /** Takes note of what the backend has decided. */
     note(key: string, { decision, next }: Ruling, othersFullAtMs: number, aheadMs: number): void {
       if (decision.verdict === 'within_quota' || next === undefined) {
-        if (decision.cost > 0) denials.delete(key);
+        denials.delete(key);
         return;
       }
       const before = denials.peek(key);

@@ -23,7 +23,7 @@ const NO_PLAN: PlanArguments = { ban: '', windows: [] };
 
 /** What the limiter asks of the server, each in one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
-  /** What to add to the process's time for the server's: never too little by more than its clock was stepped since. */
+  /** What to add to the process's time for the server's. The time that the last call took is in it. */
   let aheadMs = performance.timeOrigin;
 
   const nameOf = (key: string) => `${prefix}${createHash('sha256').update(key).digest('base64url')}`;
@@ -54,16 +54,19 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
       if (extras !== undefined) rest.push(`${extras[index]?.[0]}`, `${extras[index]?.[1]}`);
     }
     const utcOffsetMs = clock?.utcOffsetMs() ?? 0;
-    for (let attempt = 0; ; attempt++) {
-      const sentMs = performance.now();
+    const sinceMs = performance.now();
+    for (;;) {
       // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
-      const latest = `${Math.floor(sentMs + aheadMs + patienceMs)}`;
+      const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
+      const sentMs = performance.now();
       const answer = await run(name, [mode, `${cost}`, latest, ban, rare(report, utcOffsetMs), ...rest]);
       const found = readAnswer(answer, plan?.policies ?? []);
-      aheadMs = (typeof found === 'number' ? found : found.nowMs) - sentMs;
-      if (typeof found !== 'number') return { ...found, instant: { nowMs: found.nowMs, utcOffsetMs } };
-      // Its clock was stepped, or it belongs to another server of a cluster; or it was late, and so is this.
-      if (attempt > 0) throw new Error('the server acts too late');
+      const { nowMs } = found;
+      const isInTime = performance.now() - sinceMs < patienceMs;
+      if (isInTime) aheadMs = nowMs - sentMs;
+      if ('state' in found) return { ...found, instant: { nowMs, utcOffsetMs } };
+      // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
+      if (!isInTime) throw new Error('the server was reached too late');
     }
   }
 

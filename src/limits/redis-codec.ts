@@ -37,8 +37,8 @@ export interface Found {
   readonly othersFullAtMs: number;
 }
 
-/** The script's answer; a number, the server's time, if the call came too late to act. */
-export function readAnswer(answer: unknown, policies: readonly QuotaPolicy[]): Found | number {
+/** The script's answer; only the server's time if the call came too late to act. */
+export function readAnswer(answer: unknown, policies: readonly QuotaPolicy[]): Found | Pick<Found, 'nowMs'> {
   const numbers = Array.isArray(answer) ? answer.map(Number) : [];
   const [nowMs = Number.NaN] = numbers;
   const at = (index: number) => numbers[index] ?? 0;
@@ -46,7 +46,7 @@ export function readAnswer(answer: unknown, policies: readonly QuotaPolicy[]): F
   if (!numbers.every(Number.isInteger) || ![1, others + 1, others + 8].includes(numbers.length)) {
     throw new TypeError('send: answered something else than the script');
   }
-  if (numbers.length === 1) return nowMs;
+  if (numbers.length === 1) return { nowMs };
   const buckets = policies.flatMap(({ name, windowMs, refill }, index) => {
     const taken = at(1 + 2 * index);
     return taken > 0 ? { name, windowMs, refill, taken, atMs: at(2 + 2 * index) } : [];

@@ -19,7 +19,7 @@ import { createHash } from 'node:crypto';
  */
 export const SCRIPT = `
 local key, mode, cost = KEYS[1], ARGV[1], tonumber(ARGV[2])
-local min, max, format, match, call = math.min, math.max, string.format, string.match, redis.call
+local call, min, max, tonumber = redis.call, math.min, math.max, tonumber
 
 local function numbers(text)
   local list = {}
@@ -27,7 +27,8 @@ local function numbers(text)
   return list
 end
 
-local strikes, strikesEnd, most, now, offset = unpack(numbers(ARGV[5]))
+local strikes, strikesEnd, most, now, offset
+if ARGV[5] ~= '' then strikes, strikesEnd, most, now, offset = unpack(numbers(ARGV[5])) end
 local isServerTime = now == nil
 if isServerTime then
   local time = call('TIME')
@@ -35,40 +36,32 @@ if isServerTime then
   if now > tonumber(ARGV[3]) then return { now } end
 end
 
-local values, stored = {}, call('HGETALL', key)
-for i = 1, #stored, 2 do values[stored[i]] = stored[i + 1] end
-
-local ban, counts
-local function readBan()
-  if ban == nil and ARGV[4] ~= '' then
-    local b = numbers(ARGV[4])
-    ban = { after = b[1], within = b[2], grace = b[3], base = b[4], factor = b[5], most = b[6], forget = b[7] }
-    counts = b[8] == 1
+-- What is made use of is withdrawn from what is stored; mostly that is all of it, in the order of the windows.
+local stored, first = call('HGETALL', key), 1
+local function withdraw(field)
+  for i = first, #stored, 2 do
+    if stored[i] == field then
+      stored[i] = false
+      return stored[i + 1]
+    end
   end
-end
-
-local before, after, soonest = 0, 0, 0
-local found, c = values.conduct, nil
-if found then
-  readBan()
-  local n = numbers(found)
-  c = { refusedAt = n[1], strikes = n[2], strikesEnd = n[3], banEnd = n[4], banMs = n[5], level = n[6], forgetAt = n[7] }
-  before = max(c.banEnd, c.forgetAt)
-  if strikes and c.strikes > 0 and c.strikesEnd == strikesEnd then
-    c.strikes = max(c.strikes, min(c.strikes + strikes, most))
-    n[2] = c.strikes
-  end
-  found = n
 end
 
 local isTake = mode == 'take' or mode == 'peek'
 local step = isTake and 5 or 7
-local answer, takens, ats, isOver = { now }, {}, {}, false
+local answer, takens, ats, isOver = { now, 0, 0, 0, 0, 0 }, { 0, 0 }, { 0, 0 }, false
+local n = 0
 for i = 6, #ARGV, step do
-  local quota, ms, kind = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4]
-  local taken, at, need = tonumber(values[ARGV[i]] or 0), tonumber(values[ARGV[i + 1]] or 0), cost
-  answer[#answer + 1] = taken
-  answer[#answer + 1] = at
+  local field, atField, quota, ms, kind = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4]
+  local taken, at, need
+  if stored[first] == field and stored[first + 2] == atField then
+    taken, at, first = tonumber(stored[first + 1]), tonumber(stored[first + 3]), first + 4
+  else
+    taken, at = tonumber(withdraw(field) or 0), tonumber(withdraw(atField) or 0)
+  end
+  need = cost
+  n = n + 1
+  answer[2 * n], answer[2 * n + 1] = taken, at
   if kind == 'continuous' then
     taken = max(0, min(taken, quota * ms) - min(max(0, now - at), ms) * quota)
     at = now
@@ -80,7 +73,25 @@ for i = 6, #ARGV, step do
     at = now + ms
   end
   if taken + need > quota then isOver = true end
-  takens[i], ats[i] = taken, at
+  takens[n], ats[n] = taken, at
+end
+
+local before, after, soonest = 0, 0, 0
+local conduct, found, c, ban, counts = withdraw('conduct'), nil, nil, nil, false
+if ARGV[4] ~= '' and (conduct or isOver) then
+  local b = numbers(ARGV[4])
+  ban = { after = b[1], within = b[2], grace = b[3], base = b[4], factor = b[5], most = b[6], forget = b[7] }
+  counts = b[8] == 1
+end
+if conduct then
+  found = numbers(conduct)
+  c = { refusedAt = found[1], strikes = found[2], strikesEnd = found[3], banEnd = found[4], banMs = found[5],
+    level = found[6], forgetAt = found[7] }
+  before = max(c.banEnd, c.forgetAt)
+  if strikes and c.strikes > 0 and c.strikesEnd == strikesEnd then
+    c.strikes = max(c.strikes, min(c.strikes + strikes, most))
+    found[2] = c.strikes
+  end
 end
 
 local passes = false
@@ -109,8 +120,7 @@ if isTake then
   if cost > 0 and passes and c then
     c.refusedAt, c.strikes, c.strikesEnd = 0, 0, 0
   elseif cost > 0 and not passes and not isBanned then
-    readBan()
-    if ban and counts then
+    if counts then
       c = c or { refusedAt = 0, strikes = 0, strikesEnd = 0, banEnd = 0, banMs = 0, level = 0, forgetAt = 0 }
       if c.refusedAt == 0 then
         c.refusedAt = now
@@ -131,73 +141,64 @@ elseif mode == 'ban' then
 end
 
 local sets, drops = {}, {}
-local function keep(field, atField, till)
-  before = max(before, till)
-  if isTake and till <= now then
-    drops[#drops + 1] = field
-    drops[#drops + 1] = atField
-  else
-    after = max(after, till)
-  end
+local function put(list, a, b)
+  list[#list + 1] = a
+  list[#list + 1] = b
 end
+local function keep(field, atField, till)
+  if till > before then before = till end
+  if isTake and till <= now then put(drops, field, atField) elseif till > after then after = till end
+end
+n = 0
 for i = 6, #ARGV, step do
-  local field, atField, ms, isContinuous = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 3]), ARGV[i + 4] == 'continuous'
-  local taken, at, isChanged, storedAt = takens[i], ats[i], false, tonumber(values[atField])
-  local length, unit = 0, 1
-  if isContinuous then length, unit = ms, ms end
+  n = n + 1
+  local field, atField, taken, at, storedAt = ARGV[i], ARGV[i + 1], takens[n], ats[n], answer[2 * n + 1]
+  local isStored, isContinuous, isChanged, length, unit = storedAt ~= 0, ARGV[i + 4] == 'continuous', false, 0, 1
+  if isContinuous then length, unit = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 3]) end
   if passes and cost > 0 then
     isChanged, taken = true, taken + cost * unit
   elseif isTake then
-    isChanged = storedAt and at < storedAt and taken > 0
+    isChanged = isStored and at < storedAt and taken > 0
   elseif mode == 'charge' then
     local more = tonumber(ARGV[i + 5])
-    if taken == 0 and not isContinuous then at = now + min(ms, tonumber(ARGV[i + 6])) end
+    if taken == 0 and not isContinuous then at = now + min(tonumber(ARGV[i + 3]), tonumber(ARGV[i + 6])) end
     isChanged, taken = more > 0, taken + more
   elseif mode == 'refund' then
     local resetAt = tonumber(ARGV[i + 6])
-    isChanged = storedAt and resetAt > now and (isContinuous or storedAt == resetAt)
+    isChanged = isStored and resetAt > now and (isContinuous or storedAt == resetAt)
     taken = taken - tonumber(ARGV[i + 5]) * unit
   end
   if not isChanged then
-    if storedAt then keep(field, atField, storedAt + length) end
+    if isStored then keep(field, atField, storedAt + length) end
   else
-    if storedAt then before = max(before, storedAt + length) end
+    if isStored and storedAt + length > before then before = storedAt + length end
     if taken > 0 then
-      sets[#sets + 1] = field
-      sets[#sets + 1] = taken
-      if at ~= storedAt then
-        sets[#sets + 1] = atField
-        sets[#sets + 1] = at
-      end
-      after = max(after, at + length)
+      put(sets, field, taken)
+      if at ~= storedAt then put(sets, atField, at) end
+      if at + length > after then after = at + length end
     else
-      drops[#drops + 1] = field
-      drops[#drops + 1] = atField
+      put(drops, field, atField)
     end
   end
-  values[field], values[atField] = nil, nil
 end
-for atField, at in pairs(values) do
-  local field, ms, refill = match(atField, '^(%S+ (%d+) (%a+)) at$')
+for i = first, #stored, 2 do
+  local field, ms, refill = string.match(stored[i] or '', '^(%S+ (%d+) (%a+)) at$')
   if field then
-    local till = tonumber(at)
+    local till = tonumber(stored[i + 1])
     if refill == 'continuous' then till = till + tonumber(ms) end
-    keep(field, atField, till)
+    keep(field, stored[i], till)
     if soonest == 0 or till < soonest then soonest = till end
   end
 end
 
 if c then
   if c.refusedAt == 0 and c.strikes == 0 and c.banEnd == 0 and c.level == 0 then
-    if found then drops[#drops + 1] = 'conduct' end
+    if conduct then drops[#drops + 1] = 'conduct' end
   else
     after = max(after, c.banEnd, c.forgetAt)
-    local text = format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f',
+    local text = string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f',
       c.refusedAt, c.strikes, c.strikesEnd, c.banEnd, c.banMs, c.level, c.forgetAt)
-    if text ~= values.conduct then
-      sets[#sets + 1] = 'conduct'
-      sets[#sets + 1] = text
-    end
+    if text ~= conduct then put(sets, 'conduct', text) end
   end
 end
 
@@ -206,10 +207,8 @@ if mode ~= 'peek' then
   if #drops > 0 then call('HDEL', key, unpack(drops)) end
   if isServerTime and after ~= before then call('PEXPIREAT', key, after) end
 end
-answer[#answer + 1] = soonest
-if found then
-  for _, number in ipairs(found) do answer[#answer + 1] = number end
-end
+answer[2 * n + 2] = soonest
+for i = 2 * n + 3, max(6, 2 * n + 9) do answer[i] = found and found[i - 2 * n - 2] or nil end
 return answer
 `;
 
