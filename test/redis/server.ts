@@ -53,6 +53,31 @@ export async function startServer(options: readonly string[] = [], atPort?: numb
   };
 }
 
+/** Starts three masters that share the slots of one cluster. Resolves when they agree on that. */
+export async function startCluster(): Promise<Server[]> {
+  const servers: Server[] = [];
+  const ports: number[] = [];
+  for (let index = 0; index < 3; index++) {
+    const bus = await freePort();
+    ports.push(bus);
+    servers.push(await startServer(['--cluster-enabled', 'yes', '--cluster-port', `${bus}`]));
+  }
+  for (const [index, { client }] of servers.entries()) {
+    const [from, to] = [Math.ceil((16_384 * index) / 3), Math.ceil((16_384 * (index + 1)) / 3) - 1];
+    await client.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
+    for (const [other, { port }] of servers.entries()) {
+      await client.call('CLUSTER', 'MEET', '127.0.0.1', port, ports[other] ?? 0);
+    }
+  }
+  for (const { client } of servers) {
+    while (!/cluster_state:ok[\s\S]*cluster_known_nodes:3/.test(String(await client.call('CLUSTER', 'INFO'))))
+      await sleep(50);
+    while (String(await client.call('CLUSTER', 'SLOTS')).split('127.0.0.1').length < 4) await sleep(50);
+  }
+  return servers;
+}
+
 /** A client that comes back soon after its server does, and otherwise as ioredis makes it. */
 export function connect(port: number): Redis {
   const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 100 });
