@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Clock } from './clock.js';
 import type { Report } from './denials.js';
 import type { KeyState } from './limiter.js';
 import type { Amount } from './outage.js';
 import type { Plan } from './plan.js';
-import { type Found, type PlanArguments, planArguments, readAnswer, readState } from './redis-codec.js';
+import { type Found, type PlanArguments, planArguments, readAnswer, readState, withAmounts } from './redis-codec.js';
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './redis-script.js';
 import type { Instant } from './token-bucket.js';
 
@@ -26,7 +26,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   /** What to add to the process's time for the server's. The time that the last call took is in it. */
   let aheadMs = performance.timeOrigin;
 
-  const nameOf = (key: string) => `${prefix}${createHash('sha256').update(key).digest('base64url')}`;
+  const nameOf = (key: string) => `${prefix}${hash('sha256', key, 'base64url')}`;
 
   async function run(name: string, parameters: readonly string[]): Promise<unknown> {
     try {
@@ -44,23 +44,19 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     plan: Plan | undefined,
     cost: number,
     report: Report,
-    extras?: readonly Amount[],
+    amounts?: readonly Amount[],
   ): Promise<Seen> {
+    const sinceMs = performance.now();
     const name = nameOf(key);
     const { ban, windows } = plan === undefined ? NO_PLAN : planArguments(plan);
-    const rest: string[] = [];
-    for (const [index, window] of windows.entries()) {
-      rest.push(...window);
-      if (extras !== undefined) rest.push(`${extras[index]?.[0]}`, `${extras[index]?.[1]}`);
-    }
-    const utcOffsetMs = clock?.utcOffsetMs() ?? 0;
-    const sinceMs = performance.now();
+    const rest = amounts === undefined ? windows : withAmounts(windows, amounts);
+    const utcOffsetMs = clock === undefined ? 0 : clock.utcOffsetMs();
     for (;;) {
       // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
       const answer = await run(name, [mode, `${cost}`, latest, ban, rare(report, utcOffsetMs), ...rest]);
-      const found = readAnswer(answer, plan?.policies ?? []);
+      const found = readAnswer(answer, plan === undefined ? [] : plan.policies);
       const { nowMs } = found;
       const isInTime = performance.now() - sinceMs < patienceMs;
       if (isInTime) aheadMs = nowMs - sentMs;

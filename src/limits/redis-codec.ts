@@ -5,8 +5,8 @@ import type { Plan, QuotaPolicy } from './plan.js';
 export interface PlanArguments {
   /** The ban policy, and whether refusals count. */
   readonly ban: string;
-  /** Five arguments each. */
-  readonly windows: readonly (readonly string[])[];
+  /** Three arguments for each window. */
+  readonly windows: readonly string[];
 }
 
 const known = new WeakMap<Plan, PlanArguments>();
@@ -17,13 +17,23 @@ export function planArguments(plan: Plan): PlanArguments {
   const { ban, enforce, policies } = plan;
   const made: PlanArguments = {
     ban: ban ? BAN_FIELDS.map((field) => ban[field]).join(' ') + (enforce ? ' 1' : ' 0') : '',
-    windows: policies.map(({ name, windowMs, refill, quota, align }) => {
-      const field = `${name} ${windowMs} ${refill}`;
-      return [field, `${field} at`, `${quota}`, `${windowMs}`, refill === 'continuous' ? refill : align];
-    }),
+    windows: policies.flatMap(({ name, windowMs, refill, quota, align }) => [
+      `${name} ${windowMs} ${refill}`,
+      `${refill === 'continuous' ? -quota : quota}`,
+      `${align === 'utc' ? -windowMs : windowMs}`,
+    ]),
   };
   known.set(plan, made);
   return made;
+}
+
+/** The arguments of the windows with two more each. */
+export function withAmounts(windows: readonly string[], amounts: readonly (readonly [number, number])[]): string[] {
+  return amounts.flatMap(([first, second], index) => [
+    ...windows.slice(index * 3, index * 3 + 3),
+    `${first}`,
+    `${second}`,
+  ]);
 }
 
 const BAN_FIELDS = ['after', 'withinMs', 'graceMs', 'baseMs', 'factor', 'maxMs', 'forgetMs'] as const;

@@ -10,9 +10,9 @@ import { createHash } from 'node:crypto';
  *
  * ARGV: mode, cost (ms of a ban), latest instant to act at, ban policy (empty: none) and whether refusals count, what is
  * rarely given (empty, or reported strikes, the end of their count, how many do not ban yet, and unless the server's clock
- * rules now and the offset to UTC), then for each window its two fields, quota, windowMs, how it is refilled, and unless tokens are taken or
- * peeked at two more: `charge` has what was taken elsewhere and in how many ms that window ends, `refund` what to put
- * back and the window's end as it was announced.
+ * rules now and the offset to UTC), then for each window its field, quota (negative: refilled continuously), windowMs
+ * (negative: aligned to UTC), and unless tokens are taken or peeked at two more: `charge` has what was taken elsewhere and
+ * in how many ms that window ends, `refund` what to put back and the window's end as it was announced.
  *
  * Answers now, taken and at of each window, when the first other bucket is full, and the conduct if there is one.
  * Runs on Redis from 5 on and on Valkey: no flags, no functions, effects are what is replicated.
@@ -48,29 +48,32 @@ local function withdraw(field)
 end
 
 local isTake = mode == 'take' or mode == 'peek'
-local step = isTake and 5 or 7
-local answer, takens, ats, isOver = { now, 0, 0, 0, 0, 0 }, { 0, 0 }, { 0, 0 }, false
+local step = isTake and 3 or 5
+local answer, takens, ats, lengths, isOver = { now, 0, 0, 0, 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, false
 local n = 0
 for i = 6, #ARGV, step do
-  local field, atField, quota, ms, kind = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4]
-  local taken, at, need
-  if stored[first] == field and stored[first + 2] == atField then
+  local field, quota, ms, taken, at = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), nil, nil
+  if stored[first] == field and stored[first + 2] == field .. ' at' then
     taken, at, first = tonumber(stored[first + 1]), tonumber(stored[first + 3]), first + 4
   else
-    taken, at = tonumber(withdraw(field) or 0), tonumber(withdraw(atField) or 0)
+    taken, at = tonumber(withdraw(field) or 0), tonumber(withdraw(field .. ' at') or 0)
   end
-  need = cost
   n = n + 1
-  answer[2 * n], answer[2 * n + 1] = taken, at
-  if kind == 'continuous' then
-    taken = max(0, min(taken, quota * ms) - min(max(0, now - at), ms) * quota)
+  answer[2 * n], answer[2 * n + 1], lengths[n] = taken, at, 0
+  local need = cost
+  if quota < 0 then
+    lengths[n] = ms
+    quota, need = -quota * ms, cost * ms
+    taken = max(0, min(taken, quota) + min(max(0, now - at), ms) * tonumber(ARGV[i + 1]))
     at = now
-    quota, need = quota * ms, cost * ms
-  elseif taken == 0 or at <= now then
-    taken, at = 0, now + ms
-    if kind == 'utc' then at = at - math.fmod(now + (offset or 0), ms) end
-  elseif at > now + ms then
-    at = now + ms
+  else
+    local length = ms < 0 and -ms or ms
+    if taken == 0 or at <= now then
+      taken, at = 0, now + length
+      if ms < 0 then at = at - math.fmod(now + (offset or 0), length) end
+    elseif at > now + length then
+      at = now + length
+    end
   end
   if taken + need > quota then isOver = true end
   takens[n], ats[n] = taken, at
@@ -145,39 +148,38 @@ local function put(list, a, b)
   list[#list + 1] = a
   list[#list + 1] = b
 end
-local function keep(field, atField, till)
+local function keep(field, till)
   if till > before then before = till end
-  if isTake and till <= now then put(drops, field, atField) elseif till > after then after = till end
+  if isTake and till <= now then put(drops, field, field .. ' at') elseif till > after then after = till end
 end
 n = 0
 for i = 6, #ARGV, step do
   n = n + 1
-  local field, atField, taken, at, storedAt = ARGV[i], ARGV[i + 1], takens[n], ats[n], answer[2 * n + 1]
-  local isStored, isContinuous, isChanged, length, unit = storedAt ~= 0, ARGV[i + 4] == 'continuous', false, 0, 1
-  if isContinuous then length, unit = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 3]) end
+  local field, taken, at, storedAt, length = ARGV[i], takens[n], ats[n], answer[2 * n + 1], lengths[n]
+  local isStored, isChanged, unit = storedAt ~= 0, false, length > 0 and length or 1
   if passes and cost > 0 then
     isChanged, taken = true, taken + cost * unit
   elseif isTake then
     isChanged = isStored and at < storedAt and taken > 0
   elseif mode == 'charge' then
-    local more = tonumber(ARGV[i + 5])
-    if taken == 0 and not isContinuous then at = now + min(tonumber(ARGV[i + 3]), tonumber(ARGV[i + 6])) end
+    local more = tonumber(ARGV[i + 3])
+    if taken == 0 and length == 0 then at = min(at, now + tonumber(ARGV[i + 4])) end
     isChanged, taken = more > 0, taken + more
   elseif mode == 'refund' then
-    local resetAt = tonumber(ARGV[i + 6])
-    isChanged = isStored and resetAt > now and (isContinuous or storedAt == resetAt)
-    taken = taken - tonumber(ARGV[i + 5]) * unit
+    local resetAt = tonumber(ARGV[i + 4])
+    isChanged = isStored and resetAt > now and (length > 0 or storedAt == resetAt)
+    taken = taken - tonumber(ARGV[i + 3]) * unit
   end
   if not isChanged then
-    if isStored then keep(field, atField, storedAt + length) end
+    if isStored then keep(field, storedAt + length) end
   else
     if isStored and storedAt + length > before then before = storedAt + length end
     if taken > 0 then
       put(sets, field, taken)
-      if at ~= storedAt then put(sets, atField, at) end
+      if at ~= storedAt then put(sets, field .. ' at', at) end
       if at + length > after then after = at + length end
     else
-      put(drops, field, atField)
+      put(drops, field, field .. ' at')
     end
   end
 end
@@ -186,7 +188,7 @@ for i = first, #stored, 2 do
   if field then
     local till = tonumber(stored[i + 1])
     if refill == 'continuous' then till = till + tonumber(ms) end
-    keep(field, stored[i], till)
+    keep(field, till)
     if soonest == 0 or till < soonest then soonest = till end
   end
 end
