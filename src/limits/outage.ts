@@ -38,6 +38,8 @@ export function createOutage(local: MemoryLimiter, clock: Clock, isOpen: boolean
       return isOpen ? { ...decision, allowed: true } : decision;
     },
 
+    isOwed: (key: string) => uncharged.has(key),
+
     /** Charges one key. Never rejects: what could not be charged is still owed. */
     async charge(key: string, send: (plan: Plan, owed: readonly Amount[]) => Promise<unknown>): Promise<void> {
       const plan = uncharged.get(key);

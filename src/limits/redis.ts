@@ -123,7 +123,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
       if (failure !== undefined) return insteadOf('take', key, plan, cost, failure.error);
       const denied = denials.answer(key, plan, cost, clock?.utcOffsetMs() ?? 0);
       if (denied !== undefined) return denied;
-      void charge(key);
+      if (outage.isOwed(key)) void charge(key);
       const asked = redis.call('take', key, plan, cost, denials.report(key));
       return breaker
         .run(() => asked)
