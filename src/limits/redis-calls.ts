@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from './clock.js';
 import type { Report } from './denials.js';
 import type { KeyState } from './limiter.js';
@@ -19,6 +20,9 @@ export interface Seen extends Found {
   readonly instant: Instant;
 }
 
+/** A digest costs more than the look-up. */
+const REMEMBERED_NAMES = 10_000;
+
 const NO_PLAN: PlanArguments = { ban: '', windows: [] };
 
 /** What the limiter asks of the server, each in one round trip. */
@@ -26,16 +30,15 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   /** What to add to the process's time for the server's. The time that the last call took is in it. */
   let aheadMs = performance.timeOrigin;
 
-  const nameOf = (key: string) => `${prefix}${hash('sha256', key, 'base64url')}`;
+  const names = new LRUCache<string, string>({ max: REMEMBERED_NAMES });
 
-  async function run(name: string, parameters: readonly string[]): Promise<unknown> {
-    try {
-      return await send(['EVALSHA', SCRIPT_SHA, '1', name, ...parameters], name);
-    } catch (error) {
-      // Clients word it in their own way: "NOSCRIPT No matching script", "NoScriptError".
-      if (!(error instanceof Error) || !/no_?script/i.test(error.message)) throw error;
-      return send(['EVAL', SCRIPT, '1', name, ...parameters], name);
+  function nameOf(key: string): string {
+    let name = names.get(key);
+    if (name === undefined) {
+      name = `${prefix}${hash('sha256', key, 'base64url')}`;
+      names.set(key, name);
     }
+    return name;
   }
 
   async function call(
@@ -51,11 +54,20 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     const { ban, windows } = plan === undefined ? NO_PLAN : planArguments(plan);
     const rest = amounts === undefined ? windows : withAmounts(windows, amounts);
     const utcOffsetMs = clock === undefined ? 0 : clock.utcOffsetMs();
+    let [command, script] = ['EVALSHA', SCRIPT_SHA];
     for (;;) {
       // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
-      const answer = await run(name, [mode, `${cost}`, latest, ban, rare(report, utcOffsetMs), ...rest]);
+      let answer: unknown;
+      try {
+        const given = rare(report, utcOffsetMs);
+        answer = await send([command, script, '1', name, mode, `${cost}`, latest, ban, given, ...rest], name);
+      } catch (error) {
+        if (command === 'EVAL' || !isUnknownScript(error)) throw error;
+        [command, script] = ['EVAL', SCRIPT];
+        continue;
+      }
       const found = readAnswer(answer, plan === undefined ? [] : plan.policies);
       const { nowMs } = found;
       const isInTime = performance.now() - sinceMs < patienceMs;
@@ -94,4 +106,9 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
       await send(['EVAL', PROBE, '1', name], name);
     },
   };
+}
+
+/** Clients word it in their own way: "NOSCRIPT No matching script", "NoScriptError". */
+function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && /no_?script/i.test(error.message);
 }

@@ -98,6 +98,27 @@ test('a second process hears of the strikes within a second, and bans for them',
   assert.equal((await one.take('abuser', plan)).verdict, 'banned');
 });
 
+test('what a refusal clears away is cleared away in the server too, before anything can tell', { skip }, async () => {
+  const short = { name: 'short', quota: 5, windowMs: 2_000 };
+  const plan = createPlan({ name: 'both', policies: [short, perDay(1)], ban: false });
+  const former = createPlan({ name: 'former', policies: [short], ban: false });
+  for (const later of [plan, createPlan({ name: 'later', policies: [perDay(1)], ban: false })]) {
+    const clock = createManualClock();
+    const limiters = [createMemoryLimiter({ clock }), patient({ clock, prefix: `${later.name}:` })] as const;
+    await Promise.all(limiters.map((limiter) => limiter.take('key', later === plan ? plan : former)));
+    for (const ms of [0, 1_500, 600]) {
+      clock.advance(ms);
+      const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.take('key', later)));
+      assert.deepEqual(theirs, mine);
+    }
+    // The short window was over, and now is not: only a clock that steps back can tell whether it was forgotten.
+    clock.advance(-500);
+    const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.peek('key', former)));
+    assert.deepEqual(theirs, mine);
+    assert.equal(mine?.inForce.remaining, 4);
+  }
+});
+
 test('addresses stay in this process: nothing is sent for them', { skip }, async () => {
   const strangers = createPlan({ name: 'strangers', policies: [perDay(2)], partition: 'address' });
   const limiter = patient({ maxAddresses: 1 });
