@@ -107,8 +107,6 @@ export function createDenials(localMs: () => number, marginMs: number) {
   };
 }
 
-export type Denials = ReturnType<typeof createDenials>;
-
 export function withStrikes(state: KeyState, strikes: number): KeyState {
   const { buckets, conduct } = state;
   if (strikes === 0 || conduct === undefined) return state;
