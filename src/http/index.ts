@@ -1,3 +1,4 @@
+export type { Authenticate, Principal } from './admission.js';
 export { type AddressedRequest, forwardedAddress } from './client-address.js';
 export { clientErrorListener } from './client-error.js';
 export type { ErrorCode, ErrorObject } from './errors.js';
@@ -6,10 +7,8 @@ export { type NodeHandler, type NodeMountOptions, nodeHandler } from './node.js'
 export type { Reply } from './reply.js';
 export type { RequestHead } from './request-head.js';
 export {
-  type Authenticate,
   createOrderService,
   type OrderService,
   type OrderServiceOptions,
-  type Principal,
   type RefusalCode,
 } from './service.js';
