@@ -1,11 +1,11 @@
 import { type PostgresClient, type PostgresPool, readSnapshot } from '../postgres/client.js';
-import { parseJsonArray } from './json.js';
+import { escapeNonAscii, parseJsonArray } from './json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from './order.js';
 import { type OrderTable, orderOf } from './postgres-table.js';
 import type { ListedOrders } from './store.js';
 
-/** Rows printed in one go: about 100 KB and a millisecond of the server. */
-const PAGE = 1_000;
+/** Rows printed in one go: about 200 KB and 3 ms of the server. */
+const PAGE = 2_000;
 
 /**
  * Lists the orders of a table. Up to a page of them is a frozen array, the same one for as long as a fresh look at the
@@ -52,7 +52,10 @@ function pageReader({ table, id, json }: OrderTable, limit: number | 'ALL') {
   return async (client: PostgresClient, first: OrderId): Promise<Page> => {
     const [row] = (await client.query(statement, [`${first}`])).rows;
     const isFull = row?.['count'] === `${limit}`;
-    return { text: String(row?.['text'] ?? ''), last: isFull ? BigInt(String(row?.['last'])) : undefined };
+    return {
+      text: escapeNonAscii(String(row?.['text'] ?? '')),
+      last: isFull ? BigInt(String(row?.['last'])) : undefined,
+    };
   };
 }
 

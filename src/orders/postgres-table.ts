@@ -79,10 +79,11 @@ export function orderOf({ id, petId, quantity, shipDate, complete }: Readonly<Re
   };
 }
 
-/** JSON of a timestamp lacks what its type does not know. A text stays as it is, and an infinite date is no date. */
+/** RFC 3339 wants a time and its zone, of which the types know one or none. An infinite date is none: NULL. */
 function printDateTime(column: string): string {
-  return `to_json(nullif(to_json(${column}) #>> '{}', 'infinity') || CASE pg_typeof(${column})
-    WHEN 'timestamp'::regtype THEN 'Z' WHEN 'date'::regtype THEN 'T00:00:00Z' ELSE '' END)`;
+  const completed = (rest: string) => `to_json(nullif(to_json(${column}) #>> '{}', 'infinity') || '${rest}')::text`;
+  return `CASE pg_typeof(${column}) WHEN 'timestamp'::regtype THEN ${completed('Z')}
+    WHEN 'date'::regtype THEN ${completed('T00:00:00Z')} ELSE nullif(to_json(${column})::text, '"infinity"') END`;
 }
 
 function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {

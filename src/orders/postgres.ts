@@ -52,7 +52,7 @@ const OWN_TABLE: PostgresOrderTable = {
  * number of processes may share it. The pool stays the caller's: it closes it, and listens for its `error` events, by
  * which `pg` tells of idle connections that end.
  *
- * Every method is one statement and one round trip, but for `list` when there are more than a thousand orders: those are
+ * Every method is one statement and one round trip, but for `list` when there are 2,000 orders or more: those are
  * read from one snapshot, on a connection that is held until the client has read them or hung up. A statement whose
  * answer is lost is never sent again, because it may have been carried out: the call rejects. A server that does not
  * answer at all is for the pool to give up on: `connectionTimeoutMillis`, `statement_timeout` and `query_timeout` of `pg`.

@@ -11,7 +11,7 @@ export function quoteName(option: string, name: string): string {
 
 /** The name of a table, or of schema and table with a dot between. Throws a TypeError that names the option. */
 export function quoteTable(option: string, table: string): string {
-  const names = String(table).split('.');
+  const names = typeof table === 'string' ? table.split('.') : [''];
   if (names.length > 2) throw new TypeError(`${option}: expected the name of a table, with a schema and a dot at most`);
   return names.map((name) => quoteName(option, name)).join('.');
 }
