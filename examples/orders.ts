@@ -33,10 +33,12 @@ const store: OrderStore = {
   },
 };
 
-const authenticate: Authenticate = (apiKey) =>
+export const authenticate: Authenticate = (apiKey) =>
   apiKey === 'open-sesame' ? { id: 'customer-1', plan: PLANS.free } : undefined;
 
-export const service = createOrderService({ store, limiter: createMemoryLimiter(), authenticate });
+export const limiter = createMemoryLimiter();
+
+export const service = createOrderService({ store, limiter, authenticate });
 
 /** Where the servers here listen. */
 export const port = Number(process.env['PORT'] ?? 3000);

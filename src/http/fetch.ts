@@ -1,4 +1,5 @@
 import type { Reply } from './reply.js';
+import type { RequestHead } from './request-head.js';
 import type { OrderService } from './service.js';
 
 export interface FetchMountOptions<Context extends unknown[]> {
@@ -16,17 +17,19 @@ export function fetchHandler<Context extends unknown[] = unknown[]>(
 ): (request: Request, ...context: Context) => Promise<Response> {
   const { clientAddress = ipOf } = options;
   return async (request, ...context) => {
-    const { method, url, headers } = request;
-    const head = { method, url, rawHeaders: [...headers].flat() };
-    return toResponse(await service.respond(head, () => clientAddress(request, ...context)));
+    return toResponse(await service.respond(headOf(request), () => clientAddress(request, ...context)));
   };
 }
 
-function ipOf(request: Request): string | undefined {
+export function headOf({ method, url, headers }: Request): RequestHead {
+  return { method, url, rawHeaders: [...headers].flat() };
+}
+
+export function ipOf(request: Request): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
 }
 
-function toResponse({ status, headers, body }: Reply): Response {
+export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();
   for (let i = 0; i < headers.length; i += 2) fields.append(headers[i] ?? '', headers[i + 1] ?? '');
   return new Response(bodyOf(body), { status, headers: fields });

@@ -1,4 +1,4 @@
-export type { Authenticate, Principal } from './admission.js';
+export type { AdmissionOptions, Authenticate, Principal } from './admission.js';
 export { type AddressedRequest, forwardedAddress } from './client-address.js';
 export { clientErrorListener } from './client-error.js';
 export type { ErrorCode, ErrorObject } from './errors.js';

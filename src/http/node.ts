@@ -69,11 +69,11 @@ function originalHead(request: NodeRequest): RequestHead {
   return { method, url, rawHeaders, httpVersion };
 }
 
-function frameworkAddress(request: NodeRequest): string | undefined {
+export function frameworkAddress(request: NodeRequest): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : socketAddress(request);
 }
 
-function send(response: NodeResponse, { status, headers, body }: Reply): void {
+export function send(response: NodeResponse, { status, headers, body }: Reply): void {
   const stream = typeof body === 'object' && Symbol.asyncIterator in body ? Readable.from(body) : undefined;
   if (response.destroyed || response.headersSent) {
     // The client has hung up, or the host has answered in the meantime. The store's work ends.

@@ -86,6 +86,21 @@ suite('every example does what it says', { concurrency: 2 }, () => {
   }
 });
 
+test('examples/guarded.ts counts the animals and the orders together, and announces a sunset', async (t) => {
+  const child = start('guarded.ts', process.execPath, '--import', 'tsx');
+  t.after(() => child.kill());
+  const origin = await originOf(child);
+  const headers = { Authorization: 'Bearer open-sesame' };
+  const pet = await fetch(`${origin}/v1/pets/7`, { headers });
+  assert.deepEqual(await pet.json(), { id: 7, name: 'Rex', seenBy: 'customer-1' });
+  assert.equal(pet.headers.get('Deprecation'), '@1780272000');
+  assert.equal(pet.headers.get('Sunset'), 'Tue, 01 Jun 2027 00:00:00 GMT');
+  assert.equal(pet.headers.get('X-RateLimit-Remaining'), '59');
+  const list = await fetch(`${origin}/v1/store/orders`, { headers });
+  assert.equal(list.headers.get('X-RateLimit-Remaining'), '58');
+  assert.equal((await fetch(`${origin}/v1/pets/7`)).status, 401);
+});
+
 test('examples/bun.ts and examples/deno.ts export what their runtimes serve', async () => {
   const { default: bun } = await import('../../examples/bun.js');
   const { default: deno } = await import('../../examples/deno.js');

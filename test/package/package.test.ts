@@ -107,7 +107,7 @@ test('the tarball holds the program, its types and its papers, and nothing else'
   const files = readdirSync(join(folder, 'module/node_modules/store-orders'), { recursive: true, encoding: 'utf8' });
   const odd = files.filter(
     (file) =>
-      !/^(?:dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.js))?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+      !/^(?:dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.js|\.css|\.svg))?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
         file,
       ),
   );
