@@ -25,7 +25,6 @@ const REQUESTS: Readonly<Record<Operation, readonly [method: string, target: str
 };
 
 const TINY = bearer('tiny-key');
-const STRICT = bearer('strict-key');
 
 /** A principal that cannot even be looked at: no part of the host failed, and yet the service cannot go on. */
 const BROKEN: Principal = {
@@ -57,10 +56,8 @@ export const PROVOCATIONS: Readonly<Record<ErrorCode, Provocation>> = {
   },
   api_key_banned: {
     async provoke({ ask, shop }) {
-      await ask([STRICT]);
-      await ask([STRICT]);
-      shop.clock.advance(1_001);
-      return ask([STRICT]);
+      await shop.limiter.ban('freya', 60_000);
+      return ask([bearer('free-key')]);
     },
   },
   headers_too_large: { provoke: ({ shop }) => refused(shop, 'headers_too_large') },

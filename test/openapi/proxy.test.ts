@@ -42,7 +42,7 @@ const ROWS: Readonly<Record<number, Row>> = {
   408: { header: ['X-Relay', 'stop'] },
   409: { id: 2 },
   414: { query: `?${'x'.repeat(9_000)}` },
-  429: { apiKey: 'strict-key', before: 1 },
+  429: { apiKey: 'tiny-key', before: 2 },
   431: { header: ['X-Long', 'x'.repeat(20_000)] },
   500: { apiKey: 'broken-key' },
   503: { apiKey: 'failing-key' },
