@@ -154,6 +154,10 @@ describe('while the server is', { skip, concurrency: !IS_FULL }, () => {
         const modes = stage.changes.map(({ mode }) => mode);
         if (fault.isHarmless) assert.deepEqual(modes, []);
         else assert.deepEqual([modes[0], modes.at(-1)], [onBackendError, 'shared']);
+        const early = stage.changes.filter(
+          ({ mode, atMs }) => mode === 'shared' && atMs > beganMs && atMs < endedMs - 200,
+        );
+        assert.deepEqual(early, [], 'no probe takes a failing server for a sound one');
         assert.ok(backMs <= 2_000 + 2 * stallMs, `shared again after ${backMs} ms`);
 
         const taken = await takenOf(stage);
