@@ -17,7 +17,9 @@ interface PreparedError {
   readonly body: string;
 }
 
-const CHALLENGE = 'Bearer realm="store-orders"';
+/** RFC 6750 §3: the error attribute only if a token was sent. */
+export const CHALLENGE = 'Bearer realm="store-orders"';
+export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
 /** How long a client is asked to wait after a 503. */
 const UNAVAILABLE_MS = 1_000;
@@ -29,9 +31,8 @@ function prepare(code: ErrorCode): PreparedError {
   const object = errorObject(code);
   const body = JSON.stringify(object);
   const fields = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store'];
-  // RFC 6750 §3: the error attribute only if a token was sent.
   if (code === 'missing_api_key') fields.push('WWW-Authenticate', CHALLENGE);
-  if (code === 'invalid_api_key') fields.push('WWW-Authenticate', `${CHALLENGE}, error="invalid_token"`);
+  if (code === 'invalid_api_key') fields.push('WWW-Authenticate', INVALID_TOKEN_CHALLENGE);
   const error = { status: object.status, fields, body };
   prepared.set(code, error);
   return error;
@@ -76,8 +77,8 @@ function failed(exchange: Exchange, error: unknown): Reply {
 /** The last step of every reply: it is published, and closes the connection if nothing can follow on it. */
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
   publish(exchange, reply.status);
-  const { hasContent, hasBadHost } = exchange.head;
-  if (hasContent || hasBadHost || isClosing) reply.headers.push('Connection', 'close');
+  const { hasContent, hasBadHost, isMultiplexed } = exchange.head;
+  if ((hasContent || hasBadHost || isClosing) && !isMultiplexed) reply.headers.push('Connection', 'close');
   if (exchange.method !== 'HEAD') return reply;
   if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
     // Nobody will read it: the store is told so.

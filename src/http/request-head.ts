@@ -18,6 +18,8 @@ export interface ReadHead {
   readonly hasContent: boolean;
   /** More than one Host field, an empty one, or in HTTP/1.1 none (RFC 9112 §3.2). */
   readonly hasBadHost: boolean;
+  /** HTTP/2, where a request has a stream of its own and `Connection` must not be sent (RFC 9113 §8.2.2). */
+  readonly isMultiplexed: boolean;
 }
 
 type KeyFault = 'missing_api_key' | 'invalid_api_key';
@@ -28,6 +30,7 @@ export const UNREADABLE: ReadHead = {
   keyFault: 'missing_api_key',
   hasContent: true,
   hasBadHost: true,
+  isMultiplexed: false,
 };
 
 /** One pass over the header fields. The few that matter are told apart by their length first. */
@@ -71,6 +74,7 @@ export function readHead(rawHeaders: readonly string[], httpVersion?: string): R
     keyFault,
     hasContent,
     hasBadHost: hosts > 1 || hasEmptyHost || (hosts === 0 && httpVersion === '1.1'),
+    isMultiplexed: httpVersion === '2.0',
   };
 }
 

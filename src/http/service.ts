@@ -22,6 +22,8 @@ export interface OrderServiceOptions extends AdmissionOptions {
 
 /** The service itself, without a transport. It never throws and never rejects. */
 export interface OrderService {
+  /** The version segment, where the paths begin. */
+  readonly basePath: string;
   /** Answers a request; at once, without a promise, when the parts answer at once. */
   respond(request: RequestHead, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /** The answer to what could not be read as a request, charged to the address. The connection is to be closed. */
@@ -121,6 +123,8 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   return {
+    basePath,
+
     respond: ({ method, url = '', rawHeaders, httpVersion }, clientAddress) =>
       run(
         createExchange(routeOf(url), method, readHead(rawHeaders, httpVersion), clientAddress, addressPlan),
