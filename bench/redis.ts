@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -18,12 +19,12 @@ const KEYS = 1_000;
 /** Decisions a second over one connection each to the same server, two windows together. */
 export async function redis(): Promise<Table> {
   const folder = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
-  const socket = join(folder, 'socket');
-  const server = spawn('redis-server', ['--port', '0', '--unixsocket', socket, '--save', '', '--dir', folder], {
+  const port = await freePort();
+  const server = spawn('redis-server', ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--dir', folder], {
     stdio: 'ignore',
   });
   const exited = once(server, 'exit');
-  const connect = () => new Redis(socket, { retryStrategy: () => 50 }).on('error', () => {});
+  const connect = () => new Redis(port, '127.0.0.1', { retryStrategy: () => 50 }).on('error', () => {});
   const [ours, theirs] = [connect(), connect()];
   try {
     const limiter = createRedisLimiter({ send: (command) => ours.call(...command), deadlineMs: 10_000 });
@@ -60,6 +61,16 @@ export async function redis(): Promise<Table> {
     await exited;
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
 }
 
 async function rateOf(take: (key: string) => unknown): Promise<number> {

@@ -21,6 +21,8 @@ import { connect, type Server, skip, startServer } from './server.js';
 const PER_SECOND = IS_FULL ? 1_000 : 150;
 const FAULT_MS = IS_FULL ? 4_000 : 1_500;
 const CALM_MS = IS_FULL ? 2_000 : 400;
+/** That of the figures is the default; a busy machine needs more to be told from a failing server. */
+const DEADLINE_MS = IS_FULL ? 100 : 400;
 const KEYS = Array.from({ length: 10 }, (_, index) => `customer-${index}`);
 const HOUR_MS = 3_600_000;
 const plenty = createPlan({ name: 'plenty', policies: [{ name: 'hour', quota: 1e9, windowMs: HOUR_MS }] });
@@ -29,17 +31,18 @@ interface Stage {
   server: Server;
   readonly link: Link;
   readonly limiter: RedisLimiter;
+  readonly prefix: string;
   readonly changes: { readonly atMs: number; readonly mode: RedisLimiter['mode'] }[];
 }
 
-async function setUp(t: TestContext, onBackendError: OnBackendError, deadlineMs?: number): Promise<Stage> {
+async function setUp(t: TestContext, onBackendError: OnBackendError, deadlineMs = DEADLINE_MS): Promise<Stage> {
   const server = await startServer();
   const link = await startLink(server.port);
   const client = connect(link.port);
   const prefix = `${t.name}:`;
   const send: SendCommand = (command) => client.call(...command);
   const limiter = createRedisLimiter({ send, onBackendError, prefix, deadlineMs });
-  const stage: Stage = { server, link, limiter, changes: [] };
+  const stage: Stage = { server, link, limiter, prefix, changes: [] };
   const listen = (message: unknown) => {
     const { mode, prefix: whose } = message as LimiterModeMessage;
     if (whose === prefix) stage.changes.push({ atMs: performance.now(), mode });
@@ -51,8 +54,12 @@ async function setUp(t: TestContext, onBackendError: OnBackendError, deadlineMs?
     link.stop();
     await stage.server.stop();
   });
-  await limiter.peek('warm', plenty);
-  while (limiter.mode !== 'shared') await sleep(5);
+  try {
+    await limiter.peek('warm', plenty);
+  } catch {
+    // It may have been too slow to start.
+  }
+  await sharedAgain(stage);
   stage.changes.length = 0;
   return stage;
 }
@@ -78,9 +85,9 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     begin: ({ server }) => server.child.kill('SIGSTOP'),
     end: ({ server }) => server.child.kill('SIGCONT'),
   },
-  '300 ms further away': {
+  [IS_FULL ? '300 ms further away' : '1.2 s further away']: {
     begin: ({ link }) => {
-      link.delayMs = 150;
+      link.delayMs = IS_FULL ? 150 : 600;
     },
     end: ({ link }) => {
       link.delayMs = 0;
@@ -117,14 +124,26 @@ async function endure(stage: Stage, fault: Fault, plan = plenty, keys: readonly 
   await sleep(FAULT_MS);
   await fault.end(stage);
   const endedMs = performance.now();
-  while (stage.limiter.mode !== 'shared' && performance.now() - endedMs < 10_000) await sleep(5);
+  await sharedAgain(stage);
   await sleep(CALM_MS);
   await load.stop();
+  // A busy machine may have held the server up once more.
+  await sharedAgain(stage);
   return { answered: load.answered, beganMs, endedMs };
 }
 
+/** Until the server decides again and what was owed to it is charged. */
+async function sharedAgain({ limiter }: Stage): Promise<void> {
+  const sinceMs = performance.now();
+  do {
+    while (limiter.mode !== 'shared' && performance.now() - sinceMs < 20_000) await sleep(5);
+    await sleep(100);
+  } while (limiter.mode !== 'shared' && performance.now() - sinceMs < 20_000);
+}
+
 /** How many tokens the server says were taken. */
-async function takenOf({ limiter }: Stage, keys: readonly string[] = KEYS): Promise<number> {
+async function takenOf({ server, prefix }: Stage, keys: readonly string[] = KEYS): Promise<number> {
+  const limiter = createRedisLimiter({ send: (command) => server.client.call(...command), prefix, deadlineMs: 20_000 });
   const states = await Promise.all(keys.map((key) => limiter.inspect(key)));
   return states.reduce((sum, state) => sum + (state?.buckets[0]?.taken ?? 0), 0);
 }
@@ -134,7 +153,7 @@ describe('while the server is', { skip, concurrency: !IS_FULL }, () => {
     for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
       test(`${what}, ${onBackendError}: every request is answered, and counted once`, { skip }, async (t) => {
         // Where nothing is to be noticed, a busy machine is not to be noticed either.
-        const stage = await setUp(t, onBackendError, fault.isHarmless && !IS_FULL ? 10_000 : undefined);
+        const stage = await setUp(t, onBackendError, fault.isHarmless ? 10_000 : DEADLINE_MS);
         const stalls = monitorEventLoopDelay({ resolution: 5 });
         stalls.enable();
         const { answered, beganMs, endedMs } = await endure(stage, fault);
@@ -148,18 +167,25 @@ describe('while the server is', { skip, concurrency: !IS_FULL }, () => {
         // What this process itself was stopped for by a busy machine is nobody's waiting for the server.
         const stallMs = stalls.max / 1e6;
         if (!fault.isHarmless) {
-          assert.ok(Math.max(...latenciesMs) <= 100 + 2 * stallMs, `${spread(latenciesMs)}, stalled for ${stallMs} ms`);
+          assert.ok(
+            Math.max(...latenciesMs) <= DEADLINE_MS + 2 * stallMs,
+            `${spread(latenciesMs)}, stalled for ${stallMs} ms`,
+          );
         }
 
         const modes = stage.changes.map(({ mode }) => mode);
         if (fault.isHarmless) assert.deepEqual(modes, []);
         else assert.deepEqual([modes[0], modes.at(-1)], [onBackendError, 'shared']);
+        const early = stage.changes.filter(
+          ({ mode, atMs }) => mode === 'shared' && atMs > beganMs && atMs < endedMs - 200,
+        );
+        assert.deepEqual(early, [], 'no probe takes a failing server for a sound one');
         assert.ok(backMs <= 2_000 + 2 * stallMs, `shared again after ${backMs} ms`);
 
         const taken = await takenOf(stage);
         const admitted = fault.forgets ? answered.filter((answer) => answer.endedMs > beganMs).length : answered.length;
         // What was under way when the server lost its memory may be on either side.
-        const unsure = fault.forgets ? (PER_SECOND * (50 + 2 * stallMs)) / 1_000 : 0;
+        const unsure = fault.forgets ? (PER_SECOND * (100 + 2 * stallMs)) / 1_000 : 0;
         assert.ok(Math.abs(taken - admitted) <= unsure, `${admitted} were admitted, ${taken} are charged`);
       });
     }
@@ -173,7 +199,9 @@ describe('while the server is', { skip, concurrency: !IS_FULL }, () => {
     const refused = answered.filter(({ status }) => status !== 200);
     assert.ok(refused.length >= (PER_SECOND * FAULT_MS) / 1_000 / 2);
     for (const { status, retryAfter } of refused) assert.deepEqual([status, retryAfter], [503, '1']);
-    assert.equal(await takenOf(stage), answered.length - refused.length);
+    // Of what it counted in its last moment the server cannot tell in time.
+    const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
+    assert.ok(unsaid >= 0 && unsaid <= 5, `${unsaid} are charged that were answered 503`);
   });
 
   test('stopped, local: an outage is no free quota', { skip }, async (t) => {

@@ -189,6 +189,27 @@ test('a call that was kept on the way until nobody waited for it changes nothing
   assert.equal(await patient().inspect('customer'), undefined);
 });
 
+test('a call whose answer came too late was counted, and is not charged again', { skip }, async () => {
+  const kept: (() => void)[] = [];
+  let isKeeping = false;
+  const keeping: SendCommand = async (command) => {
+    const answer = await client.call(...command);
+    if (isKeeping) await new Promise<void>((resolve) => kept.push(resolve));
+    return answer;
+  };
+  const limiter = createRedisLimiter({ send: keeping, deadlineMs: 200 });
+  await limiter.peek('warm', daily);
+  while (limiter.mode !== 'shared') await sleep(50);
+  isKeeping = true;
+  assert.equal((await limiter.take('customer', daily)).verdict, 'within_quota');
+  assert.equal(limiter.mode, 'local');
+  isKeeping = false;
+  for (const release of kept) release();
+  while (limiter.mode !== 'shared') await sleep(50);
+  await sleep(50);
+  assert.equal((await limiter.inspect('customer'))?.buckets[0]?.taken, 1);
+});
+
 test('a cost that could never pass, and an option that cannot be used, throw an error that names it', () => {
   const none: SendCommand = () => Promise.reject(new Error('unused'));
   const limiter = createRedisLimiter({ send: none });

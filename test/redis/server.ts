@@ -66,6 +66,8 @@ export async function startCluster(): Promise<Server[]> {
     const [from, to] = [Math.ceil((16_384 * index) / 3), Math.ceil((16_384 * (index + 1)) / 3) - 1];
     await client.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
     await client.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
+  }
+  for (const { client } of servers) {
     for (const [other, { port }] of servers.entries()) {
       await client.call('CLUSTER', 'MEET', '127.0.0.1', port, ports[other] ?? 0);
     }
