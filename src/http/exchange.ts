@@ -13,6 +13,7 @@ export type ClientAddress = string | undefined | (() => string | undefined);
 export interface Exchange {
   readonly route: Route;
   readonly method: string | undefined;
+  readonly rawHeaders: readonly string[];
   readonly head: ReadHead;
   readonly clientAddress: ClientAddress;
   readonly startedMs: number;

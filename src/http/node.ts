@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pipeline, Readable } from 'node:stream';
 import { socketAddress } from './client-address.js';
 import type { Reply } from './reply.js';
 import type { RequestHead } from './request-head.js';
 import type { OrderService } from './service.js';
+import { dropIfSilent, writePieces } from './write-pieces.js';
 
 export interface NodeMountOptions {
   /** The client's address, by which requests without a valid key are limited. Default: the connection's peer. */
@@ -47,15 +47,26 @@ function originalHead(request: IncomingMessage): RequestHead {
 }
 
 function send(response: ServerResponse, { status, headers, body }: Reply): void {
-  const stream = typeof body === 'object' && Symbol.asyncIterator in body ? Readable.from(body) : undefined;
+  const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
   if (response.destroyed || response.headersSent) {
     // The client has hung up, or the host has answered in the meantime. The store's work ends.
-    stream?.destroy();
+    pieces?.[Symbol.asyncIterator]()
+      .return?.()
+      .then(undefined, () => {});
     return;
   }
-  response.writeHead(status, headers);
-  // A store that fails midway ends the connection, so that nobody takes the torso for the whole.
-  if (stream !== undefined) pipeline(stream, response, () => {});
-  else if (typeof body === 'string') response.end(body, 'latin1');
-  else response.end(body);
+  response.writeHead(status, response.hasHeader('Vary') ? withVary(headers, response.getHeader('Vary')) : headers);
+  if (pieces !== undefined) writePieces(response, pieces);
+  else {
+    if (typeof body === 'string') response.end(body, 'latin1');
+    else response.end(body);
+    if (response.writableLength > 0) dropIfSilent(response);
+  }
+}
+
+/** A host's answers may vary by more than the service knows (RFC 9110 §12.5.5). */
+function withVary(headers: readonly string[], vary: string | number | readonly string[] | undefined): string[] {
+  return headers.map((value, index) =>
+    index % 2 === 1 && headers[index - 1] === 'Vary' ? `${vary}, ${value}` : value,
+  );
 }

@@ -5,10 +5,12 @@ import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { type ClientAddress, type Exchange, isPromise, passOn, publish, startedMs } from './exchange.js';
 import { limitFields, retryAfter, unavailableFields } from './limit-fields.js';
-import { createListPrinter, type ListBody, type ListFailure } from './list-body.js';
+import type { ListAnswer } from './list-answers.js';
+import { createListPrinter } from './list-body.js';
 import { errorReply, type Reply } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
 import { checkBasePath, FOREIGN, matchRoute } from './route.js';
+import type { PrintFailure } from './shared-print.js';
 
 /** Who an API key belongs to: the key of its buckets, and the plan it has bought. */
 export interface Principal {
@@ -118,14 +120,12 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   function printed(exchange: Exchange, orders: ListedOrders): Reply | Promise<Reply> {
-    return passOn(exchange, print(orders), listReply);
+    return passOn(exchange, print(orders, exchange), listReply);
   }
 
-  function listReply(exchange: Exchange, { body, length, ended }: ListBody): Reply {
+  function listReply(exchange: Exchange, { status, fields, body, ended }: ListAnswer): Reply {
     if (ended !== undefined) hold(ended.then((failure) => publishFailure(exchange, failure)));
-    const headers = ['Content-Type', 'application/json', ...fieldsOf(exchange)];
-    if (length !== undefined) headers.push('Content-Length', `${length}`);
-    return { status: 200, headers, body };
+    return { status, headers: [...fields, ...fieldsOf(exchange)], body };
   }
 
   function cancel(exchange: Exchange, idText: string): Reply | Promise<Reply> {
@@ -210,7 +210,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     return finished;
   }
 
-  function publishFailure(exchange: Exchange, failure: ListFailure | undefined): void {
+  function publishFailure(exchange: Exchange, failure: PrintFailure | undefined): void {
     if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200);
   }
 
@@ -229,6 +229,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
         {
           route: matchRoute(url, basePath),
           method,
+          rawHeaders,
           head: readHead(rawHeaders, httpVersion),
           clientAddress,
           startedMs: startedMs(),
@@ -242,6 +243,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
         {
           route: FOREIGN,
           method: undefined,
+          rawHeaders: [],
           head: UNREADABLE,
           clientAddress,
           startedMs: startedMs(),

@@ -117,7 +117,10 @@ export const operationClauses: readonly Clause[] = [
     check: async (ask, { store }) => {
       const meant = [9007199254740993n, INT64_MAX, INT64_MIN, -5n, 0n];
       for (const id of meant) assert.equal((await ask('DELETE', order(id), [KEY])).status, 204, `${id}`);
-      const cancelled = store.list().filter(({ id }) => store.get(id)?.status === 'cancelled');
+      const cancelled = store
+        .list()
+        .flat()
+        .filter(({ id }) => store.get(id)?.status === 'cancelled');
       assert.deepEqual(
         new Set(cancelled.map(({ id }) => id)),
         new Set([...meant, 3n]),
@@ -129,7 +132,11 @@ export const operationClauses: readonly Clause[] = [
     id: '4.2-no-id',
     says: 'what is no canonical int64 answers 404 invalid_order_id and cancels nothing',
     check: async (ask, { store }) => {
-      const statuses = () => store.list().map(({ id }) => store.get(id)?.status);
+      const statuses = () =>
+        store
+          .list()
+          .flat()
+          .map(({ id }) => store.get(id)?.status);
       const before = statuses();
       for (const text of NO_IDS) {
         assertError(await ask('DELETE', order(text), [KEY]), 'invalid_order_id');
