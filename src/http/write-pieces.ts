@@ -1,8 +1,10 @@
 import type { ServerResponse } from 'node:http';
 
-/** How much is handed over at a time of pieces that all readers share, and of those that this one alone reads. */
-const SHARED_BYTES = 4 * 1_048_576;
-const OWN_BYTES = 1_048_576;
+/**
+ * How much of a list is handed over to the system at a time: of many small pieces together, and not so much that fifty
+ * readers who come at once hold up the event loop, which has its turn in between.
+ */
+const WINDOW_BYTES = 1_048_576;
 
 /** A client that takes nothing for this long while something waits for it is gone. */
 const SILENT_MS = 30_000;
@@ -32,9 +34,11 @@ async function writeShared(response: ServerResponse, pieces: Iterable<Uint8Array
   response.cork();
   for (const piece of pieces) {
     response.write(piece);
-    if (response.writableLength < SHARED_BYTES) continue;
+    if (response.writableLength < WINDOW_BYTES) continue;
     response.uncork();
     await taken(response);
+    // What the system takes at once is taken within this turn.
+    await new Promise((resolve) => setImmediate(resolve));
     if (response.destroyed) return;
     response.cork();
   }
@@ -47,7 +51,7 @@ async function writeOwn(response: ServerResponse, iterator: AsyncIterator<Uint8A
   response.once('close', end);
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
     if (response.destroyed) return;
-    if (response.write(next.value) || response.writableLength < OWN_BYTES) continue;
+    if (response.write(next.value) || response.writableLength < WINDOW_BYTES) continue;
     await taken(response);
   }
   response.off('close', end);
