@@ -87,7 +87,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   };
 }
 
-function checkCost(cost: number, plan: Plan): void {
+export function checkCost(cost: number, plan: Plan): void {
   if (!Number.isInteger(cost) || cost < 0) throw new RangeError('cost: expected a whole number from 0 up');
   for (const { name, quota } of plan.policies) {
     if (cost > quota)

@@ -143,7 +143,7 @@ function find(state: KeyState | undefined, policy: QuotaPolicy): NamedBucket | u
 
 type Identity = Pick<QuotaPolicy, 'name' | 'windowMs' | 'refill'>;
 
-function isSame(a: Identity, b: Identity): boolean {
+export function isSame(a: Identity, b: Identity): boolean {
   return a.name === b.name && a.windowMs === b.windowMs && a.refill === b.refill;
 }
 

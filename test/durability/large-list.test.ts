@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../server/program.js';
+import { createListScan } from './list-scan.js';
+import { MIB, mebibytes, peakBytes } from './memory.js';
 
 const MANY = 1_000_000;
-const MIB = 2 ** 20;
 const SLOW_READERS = 50;
 
 test('a million orders are listed from one snapshot, in bounded memory, while one more is imported and others do not read', async (t) => {
@@ -23,7 +23,7 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
 
   const listed = await ask('GET');
   let imported: Promise<unknown> | undefined;
-  const first = createScan();
+  const first = createListScan();
   for await (const chunk of listed.body ?? []) {
     first.add(chunk);
     imported ??= run(['orders', 'import', '-', '--db', 'many.db'], { cwd, input: '{"id":1}\n' });
@@ -37,7 +37,7 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
   );
   assert.ok(baseBytes === 0 || beyondBytes <= 64 * MIB, `${beyondBytes} bytes beyond base and list`);
 
-  const second = createScan();
+  const second = createListScan();
   const after = await ask('GET');
   for await (const chunk of after.body ?? []) second.add(chunk);
   assert.deepEqual([second.orders(), second.isAscending()], [MANY + 1, true]);
@@ -46,7 +46,7 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
 
   // Whoever does not read costs a connection, and keeps nobody waiting.
   const slow = Array.from({ length: SLOW_READERS }, () => openSlowReader(server.url, key));
-  const third = createScan();
+  const third = createListScan();
   const meanwhile: number[] = [];
   for await (const chunk of (await ask('GET')).body ?? []) {
     third.add(chunk);
@@ -72,10 +72,6 @@ function openSlowReader(url: string, key: unknown): Socket {
   return socket;
 }
 
-function mebibytes(bytes: number): string {
-  return `${(bytes / MIB).toFixed(1)} MiB`;
-}
-
 /** Puts the orders with even ids, of which one more can be imported in between. By SQL: it is not the import that is tested. */
 function fill(file: string): void {
   const database = openSqliteDatabase(file);
@@ -84,36 +80,4 @@ function fill(file: string): void {
     INSERT INTO orders SELECT 2 * i, i % 90, i % 30 + 1, '2026-07-16T00:00:00Z', i % 2, 'pending' FROM n;
     UPDATE orders_revision SET revision = revision + 1`);
   database.close();
-}
-
-/** Reads a list as it comes, without keeping it. */
-function createScan() {
-  let rest = '';
-  let orders = 0;
-  let bytes = 0;
-  let last = -1;
-  let isAscending = true;
-  return {
-    add(chunk: Uint8Array) {
-      bytes += chunk.length;
-      rest += Buffer.from(chunk).toString('latin1');
-      const end = rest.lastIndexOf('}') + 1;
-      for (const [, id] of rest.slice(0, end).matchAll(/"id":(\d+)/g)) {
-        orders++;
-        isAscending &&= Number(id) > last;
-        last = Number(id);
-      }
-      rest = rest.slice(end);
-    },
-    orders: () => orders,
-    bytes: () => bytes,
-    isAscending: () => isAscending,
-  };
-}
-
-/** The most memory that the process has had; 0 where the system does not say. */
-function peakBytes(pid: number | undefined): number {
-  const file = `/proc/${pid}/status`;
-  const kibibytes = existsSync(file) ? /VmHWM:\s+(\d+)/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
-  return Number(kibibytes ?? 0) * 1024;
 }
