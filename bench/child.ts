@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 /** A server of `servers/`, in a process of its own. */
 export interface Child {
   readonly url: string;
+  /** Sends it a message, and resolves to its answer. */
+  ask(): Promise<unknown>;
   stop(): void;
 }
 
@@ -14,5 +16,13 @@ export async function startServer(name: string, ...parameters: readonly string[]
   const child = fork(file, parameters, { execArgv: ['--import', 'tsx'] });
   const [address] = await once(child, 'message');
   spawnSync('taskset', ['-a', '-p', '-c', '0', String(child.pid)]);
-  return { url: `http://127.0.0.1:${address.port}`, stop: () => void child.kill() };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    async ask() {
+      child.send('');
+      const [answer] = await once(child, 'message');
+      return answer;
+    },
+    stop: () => void child.kill(),
+  };
 }

@@ -12,6 +12,7 @@ export type ClientAddress = string | undefined | (() => string | undefined);
 export interface Exchange {
   readonly route: Route;
   readonly method: string | undefined;
+  readonly rawHeaders: readonly string[];
   readonly head: ReadHead;
   readonly clientAddress: ClientAddress;
   readonly startedMs: number;
@@ -32,6 +33,7 @@ export interface Exchange {
 export function createExchange(
   route: Route,
   method: string | undefined,
+  rawHeaders: readonly string[],
   head: ReadHead,
   clientAddress: ClientAddress,
   plan: Plan,
@@ -39,6 +41,7 @@ export function createExchange(
   return {
     route,
     method,
+    rawHeaders,
     head,
     clientAddress,
     startedMs: replies.hasSubscribers ? performance.now() : 0,

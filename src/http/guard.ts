@@ -41,7 +41,14 @@ export function createGuard(options: AdmissionOptions): Guard {
   }));
   return {
     admit({ method, rawHeaders, httpVersion }, clientAddress) {
-      const exchange = createExchange(FOREIGN, method, readHead(rawHeaders, httpVersion), clientAddress, addressPlan);
+      const exchange = createExchange(
+        FOREIGN,
+        method,
+        rawHeaders,
+        readHead(rawHeaders, httpVersion),
+        clientAddress,
+        addressPlan,
+      );
       const outcomeOf = (settled: GuardOutcome | Reply): GuardOutcome =>
         'admitted' in settled ? settled : { admitted: false, reply: finish(exchange, settled) };
       const result = attempt(exchange, identify);

@@ -1,10 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { pipeline, Readable } from 'node:stream';
 import { socketAddress } from './client-address.js';
 import type { Reply } from './reply.js';
 import type { RequestHead } from './request-head.js';
 import type { OrderService } from './service.js';
+import { dropIfSilent, writePieces } from './write-pieces.js';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
@@ -30,6 +31,9 @@ export type NodeHandler = (
 interface NodeResponse extends NodeJS.WritableStream {
   readonly destroyed: boolean;
   readonly headersSent: boolean;
+  readonly writableLength: number;
+  hasHeader(name: string): boolean;
+  getHeader(name: string): unknown;
   setHeader(name: string, value: string): unknown;
   writeHead(status: number, headers?: string[]): unknown;
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
@@ -74,17 +78,35 @@ export function frameworkAddress(request: NodeRequest): string | undefined {
 }
 
 export function send(response: NodeResponse, { status, headers, body }: Reply): void {
-  const stream = typeof body === 'object' && Symbol.asyncIterator in body ? Readable.from(body) : undefined;
+  const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
   if (response.destroyed || response.headersSent) {
     // The client has hung up, or the host has answered in the meantime. The store's work ends.
-    stream?.destroy();
+    pieces?.[Symbol.asyncIterator]()
+      .return?.()
+      .then(undefined, () => {});
     return;
   }
-  writeHead(response, status, headers);
-  // A store that fails midway ends the connection, so that nobody takes the torso for the whole.
-  if (stream !== undefined) pipeline(stream, response, () => {});
-  else if (typeof body === 'string') response.end(body, 'latin1');
+  writeHead(response, status, response.hasHeader('Vary') ? withVary(headers, response.getHeader('Vary')) : headers);
+  if (pieces !== undefined) {
+    if (isPlain(response)) writePieces(response, pieces);
+    else pipeline(Readable.from(pieces), response, () => {});
+    return;
+  }
+  if (typeof body === 'string') response.end(body, 'latin1');
   else response.end(body);
+  if (response.writableLength > 0 && isPlain(response)) dropIfSilent(response);
+}
+
+/** Of HTTP/1, and written to as it is: middleware that compresses puts a `write` of its own here. */
+function isPlain(response: NodeResponse): response is ServerResponse {
+  return response instanceof ServerResponse && !Object.hasOwn(response, 'write');
+}
+
+/** A host's answers may vary by more than the service knows (RFC 9110 §12.5.5). */
+function withVary(headers: readonly string[], vary: unknown): string[] {
+  return headers.map((value, index) =>
+    index % 2 === 1 && headers[index - 1] === 'Vary' ? `${vary}, ${value}` : value,
+  );
 }
 
 /**

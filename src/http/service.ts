@@ -9,10 +9,12 @@ import {
 import { createDrain } from './drain.js';
 import type { ErrorCode } from './errors.js';
 import { type ClientAddress, createExchange, type Exchange, isPromise, publish } from './exchange.js';
-import { createListPrinter, type ListBody, type ListFailure } from './list-body.js';
+import type { ListAnswer } from './list-answers.js';
+import { createListPrinter } from './list-body.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
 import { checkBasePath, createRouter, FOREIGN } from './route.js';
+import type { PrintFailure } from './shared-print.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
@@ -80,15 +82,13 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   function printed(exchange: Exchange, orders: ListedOrders): Reply | Promise<Reply> {
-    const body = print(orders);
-    return isPromise(body) ? body.then((started) => listReply(exchange, started)) : listReply(exchange, body);
+    const answer = print(orders, exchange);
+    return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
   }
 
-  function listReply(exchange: Exchange, { body, length, ended }: ListBody): Reply {
+  function listReply(exchange: Exchange, { status, fields, body, ended }: ListAnswer): Reply {
     if (ended !== undefined) drain.hold(ended.then((failure) => publishFailure(exchange, failure)));
-    const headers = ['Content-Type', 'application/json', ...limitFieldsOf(exchange)];
-    if (length !== undefined) headers.push('Content-Length', `${length}`);
-    return { status: 200, headers, body };
+    return { status, headers: [...fields, ...limitFieldsOf(exchange)], body };
   }
 
   function cancel(exchange: Exchange, idText: string): Reply | Promise<Reply> {
@@ -118,7 +118,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     return finished;
   }
 
-  function publishFailure(exchange: Exchange, failure: ListFailure | undefined): void {
+  function publishFailure(exchange: Exchange, failure: PrintFailure | undefined): void {
     if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200);
   }
 
@@ -127,12 +127,12 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
     respond: ({ method, url = '', rawHeaders, httpVersion }, clientAddress) =>
       run(
-        createExchange(routeOf(url), method, readHead(rawHeaders, httpVersion), clientAddress, addressPlan),
+        createExchange(routeOf(url), method, rawHeaders, readHead(rawHeaders, httpVersion), clientAddress, addressPlan),
         drain.isClosed ? unavailable : identify,
       ),
 
     refuse: (code, clientAddress) =>
-      run(createExchange(FOREIGN, undefined, UNREADABLE, clientAddress, addressPlan), (exchange) =>
+      run(createExchange(FOREIGN, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
         chargeAddress(exchange, code),
       ),
 

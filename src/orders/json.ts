@@ -19,7 +19,8 @@ export function printOrders(orders: readonly Order[]): string {
 
 /** A batch as it stands in the array: without brackets, empty for no order. */
 export function printBatch(batch: OrderBatch): string {
-  return typeof batch === 'string' ? batch : batch.map(printOrder).join(',');
+  if (typeof batch === 'string') return batch;
+  return 'version' in batch ? batch.text() : batch.map(printOrder).join(',');
 }
 
 function printString(text: string): string {

@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { type Order, type OrderId, type OrderInput, type OrderStore, parseJson } from '../orders/index.js';
+import {
+  type ListedOrders,
+  type Order,
+  type OrderBatch,
+  type OrderId,
+  type OrderInput,
+  type OrderStore,
+  parseJson,
+} from '../orders/index.js';
 import { INT64_MAX, INT64_MIN } from '../orders/order.js';
 import { type OrderRecord, parseOrderRecord, toOrder, toOrderRecord } from '../orders/record.js';
 import type { TestCase } from './test-case.js';
@@ -163,11 +171,20 @@ async function listed(store: OrderStore): Promise<Order[]> {
 }
 
 /** The listed orders, whether they came at once or in batches, as objects or as JSON. */
-async function read(list: Awaited<ReturnType<OrderStore['list']>>): Promise<Order[]> {
-  if (!(Symbol.asyncIterator in list)) return list.map(present);
+async function read(list: ListedOrders): Promise<Order[]> {
   const orders: Order[] = [];
-  for await (const batch of list) orders.push(...(typeof batch === 'string' ? parseBatch(batch) : batch.map(present)));
+  if (Symbol.asyncIterator in list) for await (const batch of list) orders.push(...ordersOf(batch));
+  else for (const item of list) orders.push(...(isOrder(item) ? [present(item)] : ordersOf(item)));
   return orders;
+}
+
+function isOrder(item: Order | OrderBatch): item is Order {
+  return typeof item === 'object' && 'id' in item;
+}
+
+function ordersOf(batch: OrderBatch): Order[] {
+  if (typeof batch === 'string') return parseBatch(batch);
+  return 'version' in batch ? parseBatch(batch.text()) : batch.map(present);
 }
 
 function parseBatch(text: string): Order[] {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import type { Order, OrderId, OrderInput, OwnedOrderStore } from 'store-orders';
+import type { ListedOrders, Order, OrderId, OrderInput, OwnedOrderStore } from 'store-orders';
 import { orderStoreSuite } from 'store-orders/testing';
 import { orderRecord } from './order-arbitrary.js';
 import { temporaryFile } from './temporary-file.js';
@@ -146,8 +146,12 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
 
 async function listed(store: OwnedOrderStore): Promise<readonly Order[]> {
   const orders = await store.list();
-  assert.ok(!(Symbol.asyncIterator in orders), 'a bundled store lists an array');
+  assert.ok(isOrders(orders), 'a bundled store lists a few orders as an array');
   return orders;
+}
+
+function isOrders(listed: ListedOrders): listed is readonly Order[] {
+  return Array.isArray(listed) && listed.every((order) => 'id' in order);
 }
 
 async function listedIds(store: OwnedOrderStore): Promise<OrderId[]> {

@@ -28,16 +28,34 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
   ],
   'sorts ids as texts': [
     /^lists all orders ascending/,
-    (store) => ({ list: () => store.list().toSorted((a, b) => (`${a.id}` < `${b.id}` ? -1 : 1)) }),
+    (store) => ({
+      list: () =>
+        store
+          .list()
+          .flat()
+          .toSorted((a, b) => (`${a.id}` < `${b.id}` ? -1 : 1)),
+    }),
   ],
   'lists pending orders only': [
     /^changes no list/,
-    (store) => ({ list: () => store.list().filter(({ id }) => store.get(id)?.status === 'pending') }),
+    (store) => ({
+      list: () =>
+        store
+          .list()
+          .flat()
+          .filter(({ id }) => store.get(id)?.status === 'pending'),
+    }),
   ],
-  'lists a page': [/^lists 5,000 orders/, (store) => ({ list: () => store.list().slice(0, 1_000) })],
+  'lists a page': [/^lists 5,000 orders/, (store) => ({ list: () => store.list().flat().slice(0, 1_000) })],
   'loses a field': [
     /^lists all orders ascending/,
-    (store) => ({ list: () => store.list().map(({ shipDate: _, ...order }) => order) }),
+    (store) => ({
+      list: () =>
+        store
+          .list()
+          .flat()
+          .map(({ shipDate: _, ...order }) => order),
+    }),
   ],
   'gives its own rows away': [
     /^changes no list/,
@@ -83,7 +101,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return {
         async *list() {
           isReading = true;
-          for (const order of store.list()) yield [order];
+          for (const order of store.list().flat()) yield [order];
           isReading = false;
         },
         cancel(id) {
@@ -113,20 +131,24 @@ for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
 }
 
 const WHOLE: Readonly<Record<string, Break>> = {
-  'a plain array': (store) => ({ list: () => [...store.list()] }),
+  'a plain array': (store) => ({ list: () => [...store.list().flat()] }),
   'batches of objects': (store) => ({
     async *list() {
-      const orders = store.list();
+      const orders = store.list().flat();
       for (let i = 0; i < orders.length; i += 300) yield orders.slice(i, i + 300);
     },
   }),
   'batches of JSON': (store) => ({
     async *list() {
-      for (const order of store.list()) yield printOrders([order]).slice(1, -1);
+      for (const order of store.list().flat()) yield printOrders([order]).slice(1, -1);
     },
   }),
   'rows of a database, with null for what is absent and columns of their own': (store) => ({
-    list: () => store.list().map((order) => Object.assign({ petId: null, shipDate: null, status: 'x' }, order)),
+    list: () =>
+      store
+        .list()
+        .flat()
+        .map((order) => Object.assign({ petId: null, shipDate: null, status: 'x' }, order)),
   }),
 };
 
