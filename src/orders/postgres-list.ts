@@ -45,7 +45,7 @@ interface Page {
 
 function pageReader({ table, id, json }: OrderTable, limit: number | 'ALL') {
   // Nothing but the aggregation is above the sorted rows, so it meets them in their order.
-  const statement = `SELECT count(*)::text AS count, max(id)::text AS last, string_agg(json, ',') AS text FROM (
+  const statement = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
 

@@ -50,12 +50,16 @@ const OWN_TABLE: PostgresOrderTable = {
 /**
  * The store over a table of its own, `store_orders`, in the schema that is first in the connections' `search_path`. Any
  * number of processes may share it. The pool stays the caller's: it closes it, and listens for its `error` events, by
- * which `pg` tells of idle connections that end.
+ * which `pg` tells of idle connections that end. Throws a TypeError if it is no pool.
  *
- * Every method is one statement and one round trip, but for `list` when there are 2,000 orders or more: those are
- * read from one snapshot, on a connection that is held until the client has read them or hung up. A statement whose
- * answer is lost is never sent again, because it may have been carried out: the call rejects. A server that does not
- * answer at all is for the pool to give up on: `connectionTimeoutMillis`, `statement_timeout` and `query_timeout` of `pg`.
+ * Every method is one statement and one round trip, but for `list` when there are 2,000 orders or more: those are read
+ * from one snapshot, on a connection that is held until the client has read them or hung up. Where slow readers could
+ * take all connections, give them a pool of their own: `{ query: (text, values) => pool.query(text, values), connect: ()
+ * => lists.connect() }`.
+ *
+ * A statement whose answer is lost is never sent again, because it may have been carried out: the call rejects. A server
+ * that does not answer at all is for the pool to give up on: `connectionTimeoutMillis`, `statement_timeout` and
+ * `query_timeout` of `pg`. `synchronous_commit=off` is overruled for every write; the server's `fsync` cannot be.
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkPool(pool);

@@ -1,5 +1,6 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
@@ -7,6 +8,8 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 
 const DEBIAN = '/usr/lib/postgresql';
+
+const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
 
 /** Where the newest server on this machine has its programs, `undefined` where there is none. */
 const programs = [process.env['PATH']?.split(':') ?? [], debianPrograms()].flat().find(hasServer);
@@ -47,10 +50,18 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
     control('--log', join(directory, 'log'), '--options', options.map((o) => `-c '${o}'`).join(' '), 'start');
   const crash = () => control('--mode', 'immediate', 'stop');
 
+  // Ends the engine when this process has ended, killed or not: then there is nothing more to read.
+  const guard = spawn('sh', ['-c', GUARD, join(programs ?? '', 'pg_ctl'), data, directory], {
+    ...account,
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  const ended = once(guard, 'exit');
   after(async () => {
     await Promise.all(pools.map((pool) => pool.end()));
-    await crash().catch(() => {});
-    rmSync(directory, { recursive: true, force: true });
+    guard.stdin.end();
+    await ended;
   });
   await run(
     'initdb',

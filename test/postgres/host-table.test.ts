@@ -107,7 +107,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
   ] as const) {
     test(`streams the ${type} ${value} as ${shipDate}`, async () => {
       await pool.query(
-        `DROP TABLE IF EXISTS dated; CREATE TABLE dated (id int PRIMARY KEY, status text, date ${type})`,
+        `DROP TABLE IF EXISTS dated; CREATE TABLE dated (id numeric(20, 1) PRIMARY KEY, status text, date ${type})`,
       );
       await pool.query(`INSERT INTO dated SELECT i, 'x', $1::text::${type} FROM generate_series(1, 2000) AS i`, [
         value,
