@@ -101,13 +101,18 @@ const ERRORS: readonly (ErrorObject & { readonly origin: Origin })[] = ERROR_COD
 
 const LISTED: OpenApiResponse = {
   description: 'All orders, ascending by id, cancelled ones too.',
-  headers: headersOf([...LIMIT_HEADERS, 'Content-Length']),
+  headers: headersOf([...LIMIT_HEADERS, 'ETag', 'Vary', 'Content-Encoding', 'Content-Length']),
   content: {
     'application/json': {
       schema: refer('schemas', 'OrderList'),
       examples: { orders: { summary: 'Three orders, one of them with an id beyond 2^53.', value: EXAMPLE_ORDERS } },
     },
   },
+};
+
+const NOT_MODIFIED: OpenApiResponse = {
+  description: 'The list is still the one whose entity tag `If-None-Match` named.',
+  headers: headersOf([...LIMIT_HEADERS, 'ETag', 'Vary']),
 };
 
 const CANCELLED: OpenApiResponse = {
@@ -120,6 +125,7 @@ export function responses(): Readonly<Record<string, OpenApiResponse>> {
   const errors = ERRORS.filter(({ origin }) => origin !== 'elsewhere').map(textOf);
   return {
     Orders: LISTED,
+    NotModified: NOT_MODIFIED,
     Cancelled: CANCELLED,
     ...Object.fromEntries(errors.map((text) => [text.name, errorResponse(text)])),
   };
@@ -129,7 +135,9 @@ export function responses(): Readonly<Record<string, OpenApiResponse>> {
 export function responsesOf(operation: 'listOrders' | 'cancelOrder'): OpenApiResponses {
   const isCancel = operation === 'cancelOrder';
   return {
-    ...(isCancel ? { 204: refer('responses', 'Cancelled') } : { 200: refer('responses', 'Orders') }),
+    ...(isCancel
+      ? { 204: refer('responses', 'Cancelled') }
+      : { 200: refer('responses', 'Orders'), 304: refer('responses', 'NotModified') }),
     ...referToErrors('operations'),
     ...(isCancel && referToErrors('cancelOrder')),
   };

@@ -151,6 +151,22 @@ const HEADERS = {
     schema: { type: 'string', const: 'no-store' },
     example: 'no-store',
   },
+  ETag: {
+    description:
+      'The entity tag of the list, another for each coding. Absent when the list is streamed, or may change.',
+    schema: { type: 'string', pattern: '^"[\\w-]{22}(?:-(?:gzip|br))?"$', maxLength: 32 },
+    example: '"C3Hqqa2Jnq8tqHYacGG9Ht"',
+  },
+  Vary: {
+    description: 'On what the answer depends: absent when it is too small to be compressed.',
+    schema: { type: 'string', pattern: '^(?:[\\w-]+, )*Accept-Encoding$', maxLength: MAX_FIELD_LENGTH },
+    example: 'Accept-Encoding',
+  },
+  'Content-Encoding': {
+    description: 'The coding of the body, as `Accept-Encoding` asked for it.',
+    schema: { type: 'string', enum: ['gzip', 'br'] },
+    example: 'gzip',
+  },
   'Content-Length': {
     description: 'In bytes. Absent when a long list is streamed.',
     schema: integer(0),

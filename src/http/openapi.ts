@@ -66,7 +66,7 @@ const LIST: OpenApiOperation = {
   tags: ['orders'],
   summary: 'List all orders',
   description:
-    'Returns the full set of orders, ascending by id. It has no parameters: filtering and pagination are planned for v2. `HEAD` is answered likewise, without the body.',
+    'Returns the full set of orders, ascending by id. It has no parameters: filtering and pagination are planned for v2. `HEAD` is answered likewise, without the body. Send the `ETag` of the last answer in `If-None-Match`, and the list comes again only if it has changed; `Accept-Encoding` may ask for gzip or br.',
   deprecated: false,
   'x-stability': 'stable',
   responses: responsesOf('listOrders'),

@@ -36,6 +36,7 @@ interface Row {
 const ROWS: Readonly<Record<number, Row>> = {
   200: {},
   204: { id: 1 },
+  304: { header: ['If-None-Match', '*'] },
   400: { header: ['X-Relay', 'no host'] },
   401: { apiKey: 'unknown' },
   404: { id: 999 },

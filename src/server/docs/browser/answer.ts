@@ -17,14 +17,16 @@ everyHalfSecond(() => {
 export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
   const { status, statusText, headers, text, durationMs } = answer;
   const kind = status < 400 ? 'good' : 'bad';
-  const bytes = Number(headers.get('Content-Length') ?? text.length).toLocaleString('en');
+  const length = Number(headers.get('Content-Length') ?? text.length).toLocaleString('en');
+  const coding = headers.get('Content-Encoding');
+  const size = `${length} bytes${coding === null ? '' : ` of ${coding}`}`;
   announce(`Answer ${status} ${statusText}`);
   return [
     make(
       'p',
       'line',
       make('span', `status ${kind}`, `${status} ${statusText}`),
-      make('span', 'hint', `${Math.round(durationMs)} ms, ${status === 204 ? 'no content' : `${bytes} bytes`}`),
+      make('span', 'hint', `${Math.round(durationMs)} ms, ${status === 204 ? 'no content' : size}`),
     ),
     ...(status < 400 ? [] : [explain(answer)]),
     ...content,
