@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { cancelsInProcess, cancelsOverHttp } from './cancels.js';
-import { limiter } from './limiter.js';
+import { limiter, limiterMemory } from './limiter.js';
 import { loopback } from './loopback.js';
 import { respond } from './respond.js';
 import { printTable } from './table.js';
@@ -12,7 +12,7 @@ const END = '<!-- end of figures -->';
 
 const machine = `Node ${process.version}, ${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB.`;
 const sections = [machine];
-for (const measure of [limiter, respond, loopback, cancelsInProcess, cancelsOverHttp]) {
+for (const measure of [limiter, limiterMemory, respond, loopback, cancelsInProcess, cancelsOverHttp]) {
   const text = printTable(await measure());
   console.log(`${text}\n`);
   sections.push(text);
