@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { cancelsDuringBackups } from './backup.js';
 import { cancelsInProcess, cancelsOverHttp } from './cancels.js';
-import { limiter } from './limiter.js';
+import { limiter, limiterMemory } from './limiter.js';
 import { loopback } from './loopback.js';
 import { respond } from './respond.js';
 import { printTable } from './table.js';
