@@ -3,6 +3,7 @@ import { cpus, totalmem } from 'node:os';
 import { cancelsDuringBackups } from './backup.js';
 import { cancelsInProcess, cancelsOverHttp } from './cancels.js';
 import { limiter } from './limiter.js';
+import { afterAChange, besideLists, listsOf1M, listsOf100k } from './lists.js';
 import { loopback } from './loopback.js';
 import { respond } from './respond.js';
 import { printTable } from './table.js';
@@ -13,7 +14,18 @@ const END = '<!-- end of figures -->';
 
 const machine = `Node ${process.version}, ${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB.`;
 const sections = [machine];
-for (const measure of [limiter, respond, loopback, cancelsInProcess, cancelsOverHttp, cancelsDuringBackups]) {
+for (const measure of [
+  limiter,
+  respond,
+  loopback,
+  listsOf100k,
+  listsOf1M,
+  besideLists,
+  afterAChange,
+  cancelsInProcess,
+  cancelsOverHttp,
+  cancelsDuringBackups,
+]) {
   const text = printTable(await measure());
   console.log(`${text}\n`);
   sections.push(text);
