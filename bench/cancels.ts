@@ -130,7 +130,7 @@ async function measure(servers: readonly Child[], idOf: (index: number) => numbe
       const subject = measured[index];
       if (subject === undefined) continue;
       const idle = await listFor(ROUND_MS / 2, url);
-      const [rate, busy] = await Promise.all([
+      const [{ rate }, busy] = await Promise.all([
         cancelFor(ROUND_MS, url, CONNECTIONS, subject.nextId),
         listFor(ROUND_MS, url),
       ]);
@@ -147,11 +147,11 @@ function p99(ascending: readonly number[]): number {
   return ascending[Math.floor(ascending.length * 0.99)] ?? Number.NaN;
 }
 
-function whole(rate: number): string {
+export function whole(rate: number): string {
   return Math.round(rate).toLocaleString('en');
 }
 
-async function fill(file: string): Promise<void> {
+export async function fill(file: string): Promise<void> {
   const store = openSqliteOrderStore(file);
   await store.put(Array.from({ length: ORDERS }, (_, id) => ({ id, petId: id % 97, quantity: 1 })));
   await store.close();

@@ -2,28 +2,51 @@ import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
 import { API_KEY } from './servers/orders.js';
 
+/** How many cancels a second were answered, and the one that took longest. */
+export interface CancelFigures {
+  readonly rate: number;
+  readonly slowestMs: number;
+}
+
 /**
- * Cancels order after order over `connections` keep-alive connections for a while, and answers with the cancels a second.
+ * Cancels order after order over `connections` keep-alive connections, for a while or until something has happened.
  * It reads no more of an answer than it must: a client that reads HTTP as it should takes more of the machine than the
  * server that is measured.
  */
-export async function cancelFor(ms: number, url: string, connections: number, nextId: () => number): Promise<number> {
+export async function cancelFor(
+  period: number | Promise<unknown>,
+  url: string,
+  connections: number,
+  nextId: () => number,
+): Promise<CancelFigures> {
   const { hostname, port } = new URL(url);
   const startMs = performance.now();
   let cancelled = 0;
+  let slowestMs = 0;
+  let tookMs: number | undefined;
+  const over = typeof period === 'number' ? new Promise((resolve) => setTimeout(resolve, period)) : period;
+  const timed = over.then(() => {
+    tookMs = performance.now() - startMs;
+  });
   const work = () =>
     new Promise<void>((resolve, reject) => {
       const socket = connect(Number(port), hostname);
-      const send = () =>
+      let sentMs = 0;
+      const send = () => {
+        sentMs = performance.now();
         socket.write(
           `DELETE /v1/store/orders/${nextId()} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${API_KEY}\r\n\r\n`,
           'latin1',
         );
+      };
       socket.setNoDelay(true).setEncoding('latin1').once('connect', send).once('error', reject);
       socket.on('data', (answer) => {
         if (!`${answer}`.startsWith('HTTP/1.1 204 ') || !`${answer}`.endsWith('\r\n\r\n')) {
           socket.destroy(new Error(`not cancelled: ${answer}`));
-        } else if (performance.now() - startMs < ms) {
+          return;
+        }
+        slowestMs = Math.max(slowestMs, performance.now() - sentMs);
+        if (tookMs === undefined) {
           cancelled++;
           send();
         } else {
@@ -32,8 +55,8 @@ export async function cancelFor(ms: number, url: string, connections: number, ne
         }
       });
     });
-  await Promise.all(Array.from({ length: connections }, work));
-  return cancelled / (ms / 1_000);
+  await Promise.all([timed, ...Array.from({ length: connections }, work)]);
+  return { rate: cancelled / ((tookMs ?? 0) / 1_000), slowestMs };
 }
 
 /** Lists once a millisecond for a while, and answers with how long each took, in milliseconds, ascending. */

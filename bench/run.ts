@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
+import { cancelsDuringBackups } from './backup.js';
 import { cancelsInProcess, cancelsOverHttp } from './cancels.js';
 import { limiter, limiterMemory } from './limiter.js';
 import { loopback } from './loopback.js';
@@ -12,7 +13,15 @@ const END = '<!-- end of figures -->';
 
 const machine = `Node ${process.version}, ${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB.`;
 const sections = [machine];
-for (const measure of [limiter, limiterMemory, respond, loopback, cancelsInProcess, cancelsOverHttp]) {
+for (const measure of [
+  limiter,
+  limiterMemory,
+  respond,
+  loopback,
+  cancelsInProcess,
+  cancelsOverHttp,
+  cancelsDuringBackups,
+]) {
   const text = printTable(await measure());
   console.log(`${text}\n`);
   sections.push(text);

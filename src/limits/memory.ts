@@ -118,7 +118,7 @@ function isFrozen(plan: Plan): boolean {
   return [plan, plan.policies, ...plan.policies].every(Object.isFrozen);
 }
 
-function checkCost(cost: number, plan: Plan): void {
+export function checkCost(cost: number, plan: Plan): void {
   if (!Number.isInteger(cost) || cost < 0) throw new RangeError('cost: expected a whole number from 0 up');
   for (const { name, quota } of plan.policies) {
     if (cost > quota)

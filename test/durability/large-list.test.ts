@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../server/program.js';
+import { createListScan } from './list-scan.js';
+import { MIB, mebibytes, peakBytes } from './memory.js';
 
 const MANY = 1_000_000;
-const MIB = 2 ** 20;
 
 test('a million orders are listed from one snapshot, in bounded memory, while one more is imported', async (t) => {
   const cwd = temporaryDirectory(t);
@@ -21,7 +21,7 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
 
   const listed = await ask('GET');
   let imported: Promise<unknown> | undefined;
-  const first = createScan();
+  const first = createListScan();
   for await (const chunk of listed.body ?? []) {
     first.add(chunk);
     imported ??= run(['orders', 'import', '-', '--db', 'many.db'], { cwd, input: '{"id":1}\n' });
@@ -35,7 +35,7 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
   );
   assert.ok(baseBytes === 0 || beyondBytes <= 64 * MIB, `${beyondBytes} bytes beyond base and list`);
 
-  const second = createScan();
+  const second = createListScan();
   const after = await ask('GET');
   for await (const chunk of after.body ?? []) second.add(chunk);
   assert.deepEqual([second.orders(), second.isAscending()], [MANY + 1, true]);
@@ -46,10 +46,6 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
   assert.equal(orders.total, MANY + 1);
 });
 
-function mebibytes(bytes: number): string {
-  return `${(bytes / MIB).toFixed(1)} MiB`;
-}
-
 /** Puts the orders with even ids, of which one more can be imported in between. By SQL: it is not the import that is tested. */
 function fill(file: string): void {
   const database = openSqliteDatabase(file);
@@ -58,36 +54,4 @@ function fill(file: string): void {
     INSERT INTO orders SELECT 2 * i, i % 90, i % 30 + 1, '2026-07-16T00:00:00Z', i % 2, 'pending' FROM n;
     UPDATE orders_revision SET revision = revision + 1`);
   database.close();
-}
-
-/** Reads a list as it comes, without keeping it. */
-function createScan() {
-  let rest = '';
-  let orders = 0;
-  let bytes = 0;
-  let last = -1;
-  let isAscending = true;
-  return {
-    add(chunk: Uint8Array) {
-      bytes += chunk.length;
-      rest += Buffer.from(chunk).toString('latin1');
-      const end = rest.lastIndexOf('}') + 1;
-      for (const [, id] of rest.slice(0, end).matchAll(/"id":(\d+)/g)) {
-        orders++;
-        isAscending &&= Number(id) > last;
-        last = Number(id);
-      }
-      rest = rest.slice(end);
-    },
-    orders: () => orders,
-    bytes: () => bytes,
-    isAscending: () => isAscending,
-  };
-}
-
-/** The most memory that the process has had; 0 where the system does not say. */
-function peakBytes(pid: number | undefined): number {
-  const file = `/proc/${pid}/status`;
-  const kibibytes = existsSync(file) ? /VmHWM:\s+(\d+)/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
-  return Number(kibibytes ?? 0) * 1024;
 }
