@@ -1,4 +1,4 @@
-import type { Decision, WindowState } from './limiter.js';
+import { type Decision, plainDecision, type WindowState } from './limiter.js';
 import type { PackedPlan } from './packed-plan.js';
 import type { Plan } from './plan.js';
 import { leastRemaining } from './rule.js';
@@ -79,7 +79,6 @@ export class PackedDecision implements Decision {
 
   /** All of a decision, for who prints it. */
   toJSON(): Decision {
-    const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = this;
-    return { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };
+    return plainDecision(this);
   }
 }
