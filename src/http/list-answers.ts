@@ -51,7 +51,7 @@ export function createListAnswers(print: SharedPrint): ListAnswers {
       // Taken before anything is waited for: what has a reader is produced to its end.
       const body = bytes.read();
       if (mustBeWhole) return wholeOf(bytes).then(() => representation(coding, false));
-      return bytes.started.then(() => ({ status: 200, fields: fieldsOf(coding, bytes), body, ended: bytes.ended }));
+      return bytes.started().then(() => ({ status: 200, fields: fieldsOf(coding, bytes), body, ended: bytes.ended }));
     }
     const answered = { status: 200, fields: fieldsOf(coding, bytes), body: whole.body } as const;
     finished.set(coding, answered);

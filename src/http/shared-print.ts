@@ -1,7 +1,7 @@
 /** Bytes that are produced once and read by many, each at its own pace and from the beginning. */
 export interface SharedPrint {
   /** Resolves when the first piece is there; rejects if producing failed before. */
-  readonly started: Promise<void>;
+  started(): Promise<void>;
   /** Resolves at its end, to why it is not whole if producing failed. Never rejects. */
   readonly ended: Promise<PrintFailure | undefined>;
   /** Once it is whole: before, `undefined`. */
@@ -112,7 +112,7 @@ export function sharePrint(produce: Produce): SharedPrint {
   const ended = start();
   return {
     ended,
-    started: has(0).then(() => {}),
+    started: () => has(0).then(() => {}),
     whole: () => whole,
     read() {
       if (whole !== undefined) return pieces;
@@ -131,7 +131,7 @@ export function wholeText(text: string, digest: string): SharedPrint {
   const whole = { body: text, length: text.length, digest };
   const done = Promise.resolve(undefined);
   return {
-    started: done,
+    started: () => done,
     ended: done,
     whole: () => whole,
     read: () => piecesOf([Buffer.from(text, 'latin1')]),

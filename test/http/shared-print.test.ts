@@ -73,6 +73,25 @@ for (const way of WAYS) {
   });
 }
 
+test('a frozen iterable that fails at once is a 503 to whoever waits for its end, and nobody else hears of it', async (t) => {
+  const unheard = t.mock.fn();
+  process.on('unhandledRejection', unheard);
+  t.after(() => process.off('unhandledRejection', unheard));
+  const { store, open } = createGatedStore([new Error('the file is gone')]);
+  const { service } = createShop({ store });
+  open();
+  for (const [method, ...fields] of [
+    ['HEAD'],
+    ['GET', 'If-None-Match', '"x"'],
+    ['GET', 'Accept-Encoding', 'gzip'],
+    ['GET', 'Accept-Encoding', 'br'],
+  ]) {
+    assert.equal((await service.respond({ method, url: ORDERS, rawHeaders: [...KEY, ...fields] })).status, 503);
+    await new Promise(setImmediate);
+  }
+  assert.equal(unheard.mock.callCount(), 0);
+});
+
 test('closing the service waits for a list that is being printed, whoever reads it', async () => {
   const { store, open } = createGatedStore(BATCHES);
   const { service } = createShop({ store });
