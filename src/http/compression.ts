@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import type { Coding } from './accept-encoding.js';
-import type { Produce } from './shared-print.js';
+import { ABANDONED, type Produce } from './shared-print.js';
 
 /** In bytes. What is compressed may be some hundred bytes smaller than this, and then fits into one packet anyway. */
 export const LEAST_COMPRESSED = 1_024;
@@ -29,7 +29,7 @@ export function compress(pieces: AsyncIterable<Uint8Array>, coding: Exclude<Codi
       add(Buffer.concat(parts));
       parts = [];
       length = 0;
-      if (!isWanted()) return '';
+      if (!isWanted()) throw ABANDONED;
     }
     add(Buffer.concat(parts));
     return '';

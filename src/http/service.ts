@@ -14,7 +14,7 @@ import { createListPrinter } from './list-body.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
 import { checkBasePath, createRouter, FOREIGN } from './route.js';
-import type { PrintFailure } from './shared-print.js';
+import { ABANDONED, type PrintFailure } from './shared-print.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
@@ -119,7 +119,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   function publishFailure(exchange: Exchange, failure: PrintFailure | undefined): void {
-    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200);
+    if (failure !== undefined && failure.error !== ABANDONED) publish({ ...exchange, error: failure.error }, 200);
   }
 
   return {

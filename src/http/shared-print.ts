@@ -24,6 +24,9 @@ export interface PrintFailure {
   readonly error: unknown;
 }
 
+/** What a producer throws that stops because nobody wants the rest. */
+export const ABANDONED = new Error('nobody wants the rest');
+
 interface Printing {
   add(piece: Uint8Array): void;
   /** Whether anybody can still want the rest. */
