@@ -101,15 +101,29 @@ export function sharePrint(produce: Produce): SharedPrint {
     return false;
   }
 
-  async function* follow(): AsyncGenerator<Uint8Array> {
-    try {
-      for (let index = 0; await has(index); index++) {
-        const piece = printed[index];
-        if (piece !== undefined) yield piece;
-      }
-    } finally {
-      readers--;
+  /** Not a generator: whoever hangs up before the first piece is asked for is no reader any more either. */
+  function follow(): AsyncIterableIterator<Uint8Array> {
+    let index = 0;
+    let isReading = true;
+    // From now on, and not from the first piece that is asked for: by then it may have been abandoned.
+    readers++;
+
+    function leave(): IteratorResult<Uint8Array> {
+      if (isReading) readers--;
+      isReading = false;
+      return { done: true, value: undefined };
     }
+
+    return {
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      async next() {
+        const piece = isReading && (await has(index)) ? printed[index++] : undefined;
+        return piece === undefined ? leave() : { done: false, value: piece };
+      },
+      return: async () => leave(),
+    };
   }
 
   const ended = start();
@@ -117,12 +131,7 @@ export function sharePrint(produce: Produce): SharedPrint {
     ended,
     started: () => has(0).then(() => {}),
     whole: () => whole,
-    read() {
-      if (whole !== undefined) return pieces;
-      // From now on, and not from the first piece that is asked for: by then it may have been abandoned.
-      readers++;
-      return follow();
-    },
+    read: () => (whole === undefined ? follow() : pieces),
     abandon() {
       isAbandoned = true;
     },

@@ -82,3 +82,17 @@ test('a list that was not compressed to its end is sent to nobody, and is no fai
   await service.close();
   assert.deepEqual(errors, []);
 });
+
+for (const pieces of [0, 1]) {
+  test(`a list that changed is compressed no further when its reader hangs up after ${pieces} pieces`, async (t) => {
+    const compressor = Object.getPrototypeOf(createBrotliCompress());
+    const { mock } = t.mock.method(compressor, '_transform');
+    const { service, ask, open, change } = createGatedService();
+    await hangUpAfter(pieces, ask);
+    change();
+    await ask();
+    open();
+    await service.close();
+    assert.ok(mock.callCount() > 0 && mock.callCount() < BATCHES, `${mock.callCount()} batches`);
+  });
+}
