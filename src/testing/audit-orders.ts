@@ -84,9 +84,10 @@ export const orderClauses: readonly Clause[] = [
       const whole = await subject.asked('GET', ORDERS);
       const head = await subject.asked('HEAD', ORDERS);
       assert.deepEqual([head.status, head.text], [whole.status, '']);
-      for (const name of ['content-type', 'content-length']) {
-        assert.equal(head.headers.get(name), whole.headers.get(name), name);
-      }
+      assert.equal(head.headers.get('content-type'), whole.headers.get('content-type'));
+      const length = whole.headers.get('content-length');
+      // A list that is streamed the first time has none, and may have one by now.
+      if (length !== null) assert.equal(head.headers.get('content-length'), length);
     },
   },
   {

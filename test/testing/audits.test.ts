@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { createMemoryLimiter, createOrderService, PLANS } from 'store-orders';
+import { fetchHandler } from 'store-orders/fetch';
 import { type Audit, type AuditTarget, createTestService, serviceAudits, type TestService } from 'store-orders/testing';
 
 type Fetch = (request: Request) => Response | Promise<Response>;
@@ -184,6 +186,23 @@ suite('the audits', () => {
 
   test('pass over the service, in any order', async () => {
     assert.deepEqual(await failures(serviceAudits(target()).reverse()), []);
+  });
+
+  test('do not want of HEAD a length that GET does not have', async () => {
+    async function* list() {
+      yield [{ id: 1n }];
+    }
+    const shared = Object.freeze({ [Symbol.asyncIterator]: list });
+    for (const createList of [list, () => shared]) {
+      const { url, apiKey } = createTestService();
+      const service = createOrderService({
+        store: { list: createList, cancel: () => 'not_found' },
+        limiter: createMemoryLimiter(),
+        authenticate: (key) => (key === apiKey ? { id: 'auditor', plan: PLANS.business } : undefined),
+      });
+      const audits = serviceAudits({ url, apiKey, fetch: fetchHandler(service) });
+      assert.deepEqual(await failures(audits.filter(({ id }) => id === '4.1-head')), []);
+    }
   });
 
   test('say what they need of a target, and pass over one that has no more than an address', async () => {
