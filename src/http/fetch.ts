@@ -29,9 +29,13 @@ export function ipOf(request: Request): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
 }
 
+/** Without `Connection`, which is the runtime's: HTTP/2 forbids it, and a Request does not say by which it came. */
 export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();
-  for (let i = 0; i < headers.length; i += 2) fields.append(headers[i] ?? '', headers[i + 1] ?? '');
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i] ?? '';
+    if (name !== 'Connection') fields.append(name, headers[i + 1] ?? '');
+  }
   return new Response(bodyOf(body), { status, headers: fields });
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fetchHandler } from 'store-orders/fetch';
-import { createShop, ORDERS } from './shop.js';
+import { createShop, KEY, ORDERS } from './shop.js';
 
 const remainingOf = (response: Response) => Number(response.headers.get('X-RateLimit-Remaining'));
 
@@ -21,5 +21,21 @@ test('without a client address all requests without a valid key share one limit'
   const handle = fetchHandler(createShop().service);
   for (const remaining of [599, 598]) {
     assert.equal(remainingOf(await handle(new Request(`https://other.test${ORDERS}`))), remaining);
+  }
+});
+
+test('what becomes of the connection is left to the runtime', async () => {
+  const { service } = createShop();
+  const handle = fetchHandler(service);
+  const url = `http://orders.test${ORDERS}/1`;
+  const headers = [KEY, ['Content-Length', '2']] satisfies [string, string][];
+  const content = await handle(new Request(url, { method: 'DELETE', headers, body: '{}' }));
+  await service.close();
+  const closed = await handle(new Request(url, { method: 'DELETE', headers: [KEY] }));
+  for (const [{ status, headers }, expected] of [
+    [content, 204],
+    [closed, 503],
+  ] as const) {
+    assert.deepEqual([status, headers.has('connection')], [expected, false]);
   }
 });
