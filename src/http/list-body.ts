@@ -45,7 +45,9 @@ export function createListPrinter(): (listed: ListedOrders, request: ListRequest
     if (remembered !== undefined && remembered.listed === listed) return remembered.answers.answer(request);
     if (Object.isFrozen(listed)) return remember(listed, printOnce(listed)).answer(request);
     if (fieldOf(request, 'if-none-match')?.trim() === '*') return { status: 304, fields: [], body: undefined };
-    if (Symbol.asyncIterator in listed) return startStream(listed);
+    if (Symbol.asyncIterator in listed) {
+      return request.method === 'HEAD' ? { status: 200, fields: JSON_TYPE, body: undefined } : startStream(listed);
+    }
     return ofText(
       isOrders(listed) ? printOrders(listed) : `[${[...listed].map(printBatch).filter(Boolean).join(',')}]`,
     );
