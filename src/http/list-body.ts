@@ -78,6 +78,7 @@ async function startStream(batches: AsyncIterable<OrderBatch>): Promise<ListAnsw
   const pieces = printBatches(batches, onEnd);
   return { status: 200, fields: JSON_TYPE, body: resume(await pieces.next(), pieces), ended };
 }
+
 async function* printBatches(
   batches: AsyncIterable<OrderBatch>,
   onEnd: (failure?: PrintFailure) => void,

@@ -59,6 +59,7 @@ function createStreams(open: () => SqliteDatabase): () => AsyncIterable<Versione
       },
     });
 }
+
 /** Every record, ascending by id, from one read transaction, which ends with the reading. */
 export function* readRecords(database: SqliteDatabase): Generator<readonly OrderRecord[]> {
   const select = prepare(database, 'SELECT * FROM orders WHERE id >= ? ORDER BY id LIMIT ?');
