@@ -32,7 +32,11 @@ export interface OrderService {
   refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /** Whether a request target is a path of this service; any other belongs to the host. */
   owns(target: string): boolean;
-  /** From now on every request is answered 503. Resolves when the ones before are answered, streamed lists to their end. */
+  /**
+   * From now on every request is answered 503. Resolves when the ones before are answered and the store is asked nothing
+   * more: a list that is streamed to one reader is read to its end, one that all readers share is printed to its end. What
+   * of that is still to be sent is the server's to wait for.
+   */
   close(): Promise<void>;
 }
 

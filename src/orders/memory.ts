@@ -11,7 +11,7 @@ const MANY = 1_000;
 
 /** {@link OwnedOrderStore} in memory: every method answers at once, so the service's replies are synchronous. */
 export interface MemoryOrderStore extends OwnedOrderStore {
-  /** Frozen: the orders, or when there are thousands frozen batches of them; `list().flat()` is every order in both cases. */
+  /** Frozen: the orders, or when there are more than 512 frozen batches of them; `list().flat()` is every order in both cases. */
   list(): readonly Order[] | readonly (readonly Order[])[];
   cancel(id: OrderId): CancelOutcome;
   put(orders: Iterable<OrderInput>, options?: PutOptions): PutOutcome;

@@ -10,7 +10,7 @@ import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from './st
 
 /** {@link OwnedOrderStore} in a SQLite file: what was answered is on disk. */
 export interface SqliteOrderStore extends OwnedOrderStore {
-  /** Frozen: an array, or batches when there are thousands and the store can open its file again. */
+  /** Frozen: an array, or batches when there are more than 500 and the store can open its file again. */
   list(): ListedOrders;
   cancel(id: OrderId): Promise<CancelOutcome>;
   put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
