@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { Reply } from './reply.js';
 import type { RequestHead } from './request-head.js';
 import type { OrderService } from './service.js';
+import { withVary } from './vary.js';
 
 /** What the mount uses of a Fastify instance. */
 export interface FastifyInstance {
@@ -22,6 +23,7 @@ export interface FastifyRequest {
 export interface FastifyReply {
   readonly raw: { readonly headersSent: boolean; destroy(error: Error): unknown };
   code(status: number): unknown;
+  getHeader(name: string): unknown;
   header(name: string, value: string): unknown;
   serializer(print: (payload: unknown) => string): unknown;
   send(payload?: unknown): unknown;
@@ -64,7 +66,8 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstance) => 
 
 function send(reply: FastifyReply, { status, headers, body }: Reply, isMultiplexed: boolean): unknown {
   reply.code(status);
-  for (let i = 0; i + 1 < headers.length; i += 2) reply.header(headers[i] ?? '', headers[i + 1] ?? '');
+  const fields = withVary(headers, reply.getHeader('Vary'));
+  for (let i = 0; i + 1 < fields.length; i += 2) reply.header(fields[i] ?? '', fields[i + 1] ?? '');
   // Without a serializer Fastify adds a charset to the type of a text.
   if (typeof body === 'string') reply.serializer(() => body);
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);

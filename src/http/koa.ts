@@ -2,12 +2,14 @@ import { Readable } from 'node:stream';
 import type { Reply } from './reply.js';
 import type { RequestHead } from './request-head.js';
 import type { OrderService } from './service.js';
+import { withVary } from './vary.js';
 
 /** What the mount uses of Koa's context. */
 export interface KoaContext {
   readonly req: RequestHead;
   readonly originalUrl: string;
   readonly ip: string;
+  readonly response: { get(name: string): unknown };
   status: number;
   body: unknown;
   set(name: string, value: string): void;
@@ -34,7 +36,8 @@ function send(ctx: KoaContext, { status, headers, body }: Reply): void {
   ctx.status = status;
   // Before the headers, because Koa derives some from it; and an absent one is not set, because Koa makes it a 204.
   if (body !== undefined) ctx.body = bodyOf(body);
-  for (let i = 0; i + 1 < headers.length; i += 2) ctx.set(headers[i] ?? '', headers[i + 1] ?? '');
+  const fields = withVary(headers, ctx.response.get('Vary'));
+  for (let i = 0; i + 1 < fields.length; i += 2) ctx.set(fields[i] ?? '', fields[i + 1] ?? '');
 }
 
 function bodyOf(body: Exclude<Reply['body'], undefined>): string | Buffer | Readable {

@@ -5,6 +5,7 @@ import { socketAddress } from './client-address.js';
 import type { Reply } from './reply.js';
 import type { RequestHead } from './request-head.js';
 import type { OrderService } from './service.js';
+import { withVary } from './vary.js';
 import { dropIfSilent, writePieces } from './write-pieces.js';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -32,7 +33,6 @@ interface NodeResponse extends NodeJS.WritableStream {
   readonly destroyed: boolean;
   readonly headersSent: boolean;
   readonly writableLength: number;
-  hasHeader(name: string): boolean;
   getHeader(name: string): unknown;
   setHeader(name: string, value: string): unknown;
   writeHead(status: number, headers?: string[]): unknown;
@@ -86,7 +86,7 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
       .then(undefined, () => {});
     return;
   }
-  writeHead(response, status, response.hasHeader('Vary') ? withVary(headers, response.getHeader('Vary')) : headers);
+  writeHead(response, status, withVary(headers, response.getHeader('Vary')));
   if (pieces !== undefined) {
     if (isPlain(response)) writePieces(response, pieces);
     else pipeline(Readable.from(pieces), response, () => {});
@@ -100,13 +100,6 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
 /** Of HTTP/1, and written to as it is: middleware that compresses puts a `write` of its own here. */
 function isPlain(response: NodeResponse): response is ServerResponse {
   return response instanceof ServerResponse && !Object.hasOwn(response, 'write');
-}
-
-/** A host's answers may vary by more than the service knows (RFC 9110 §12.5.5). */
-function withVary(headers: readonly string[], vary: unknown): string[] {
-  return headers.map((value, index) =>
-    index % 2 === 1 && headers[index - 1] === 'Vary' ? `${vary}, ${value}` : value,
-  );
 }
 
 /**

@@ -13,7 +13,12 @@ export const fetchMounts: readonly Mount[] = [
     trustsProxy: true,
     async open(service) {
       const orders = fetchHandler(service);
-      const app = new H3({ onResponse: (response) => void response.headers.set('X-Host-After', 'after') });
+      const app = new H3({
+        onResponse: ({ headers }) => {
+          headers.set('X-Host-After', 'after');
+          headers.append('Vary', 'Origin');
+        },
+      });
       app.use((event) => {
         event.res.headers.set('X-Host', 'before');
         event.res.errHeaders.set('X-Host', 'before');
@@ -40,6 +45,7 @@ export const fetchMounts: readonly Mount[] = [
           if (service.owns(request.url)) {
             const response = await orders(request);
             response.headers.set('X-Host', 'after');
+            response.headers.append('Vary', 'Origin');
             return response;
           }
           const isHost = new URL(request.url).pathname === '/host';
@@ -61,6 +67,7 @@ export const fetchMounts: readonly Mount[] = [
         c.header('X-Host', 'before');
         await next();
         c.header('X-Host-After', 'after');
+        c.header('Vary', 'Origin', { append: true });
       });
       app.use(async (c, next) => {
         if (!service.owns(c.req.url)) return next();

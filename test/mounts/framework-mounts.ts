@@ -13,6 +13,8 @@ import { koaMiddleware } from 'store-orders/koa';
 import { listening, type Mount } from './mount.js';
 import { overHttp2 } from './tls-fetch.js';
 
+const BEFORE = { 'X-Host': 'before', Vary: 'Origin' };
+
 class HostController {
   host(): string {
     return 'of the host';
@@ -30,6 +32,7 @@ function koa(service: OrderService, proxy: boolean): Koa {
   app.silent = true;
   app.use(async (ctx, next) => {
     ctx.set('X-Host', 'before');
+    ctx.vary('Origin');
     await next();
     ctx.set('X-Host-After', 'after');
   });
@@ -47,7 +50,7 @@ export const frameworkMounts: readonly Mount[] = [
     trustsProxy: true,
     async open(service, prefix = '') {
       const app = fastify({ trustProxy: '127.0.0.1', forceCloseConnections: true });
-      app.addHook('onRequest', async (_request, reply) => void reply.header('X-Host', 'before'));
+      app.addHook('onRequest', async (_request, reply) => void reply.headers(BEFORE));
       app.addHook('onSend', async (_request, reply) => void reply.header('X-Host-After', 'after'));
       app.get('/host', () => 'of the host');
       app.post('/host', (request) => request.body);
@@ -68,7 +71,7 @@ export const frameworkMounts: readonly Mount[] = [
     trustsProxy: true,
     async open(service, prefix = '') {
       const app = fastify({ http2: true, trustProxy: '127.0.0.1' });
-      app.addHook('onRequest', async (_request, reply) => void reply.header('X-Host', 'before'));
+      app.addHook('onRequest', async (_request, reply) => void reply.headers(BEFORE));
       app.get('/host', () => 'of the host');
       app.post('/host', (request) => request.body);
       app.register(fastifyPlugin(service), { prefix });
@@ -92,8 +95,8 @@ export const frameworkMounts: readonly Mount[] = [
       });
       app.disable('x-powered-by');
       app.set('trust proxy', 1);
-      app.use((_request: unknown, response: { set(name: string, value: string): void }, next: () => void) => {
-        response.set('X-Host', 'before');
+      app.use((_request: unknown, response: { set(fields: object): void }, next: () => void) => {
+        response.set(BEFORE);
         next();
       });
       app.use(prefix, nodeHandler(service));
@@ -111,7 +114,7 @@ export const frameworkMounts: readonly Mount[] = [
       app
         .getHttpAdapter()
         .getInstance()
-        .addHook('onRequest', async (_request, reply) => void reply.header('X-Host', 'before'));
+        .addHook('onRequest', async (_request, reply) => void reply.headers(BEFORE));
       app
         .getHttpAdapter()
         .getInstance()

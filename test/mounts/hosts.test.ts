@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
-import { createOrderService, type Order, type OrderService } from 'store-orders';
+import { createMemoryOrderStore, createOrderService, type Order, type OrderService } from 'store-orders';
 import { createTestService } from 'store-orders/testing';
 import { authenticate, createShop, KEY, ORDERS, order } from '../http/shop.js';
 import { MOUNTS } from './mounts.js';
@@ -77,6 +77,19 @@ for (const { name, hooks, trustsProxy, open } of MOUNTS) {
       assert.equal(await remaining('198.51.100.1'), 599);
       assert.equal(await remaining('198.51.100.1'), 598);
       assert.equal(await remaining('198.51.100.2'), trustsProxy ? 599 : 597);
+    });
+
+    test('goes on varying its answers by what it knows, and by what the service knows', async (t) => {
+      const store = createMemoryOrderStore(await batch(500));
+      const ask = await opened(t, createShop({ store }).service);
+      let tag = '"none"';
+      for (const expected of [200, 304]) {
+        const asked = { ...HEADERS, 'Accept-Encoding': 'identity', 'If-None-Match': tag };
+        const { status, headers } = await ask(ORDERS, { headers: asked });
+        tag = headers.get('etag') ?? '';
+        const vary = (headers.get('vary') ?? '').toLowerCase().split(/, */).sort();
+        assert.deepEqual([status, vary], [expected, ['accept-encoding', 'origin']]);
+      }
     });
 
     test('tears the connection when the store fails midway in a list', async (t) => {

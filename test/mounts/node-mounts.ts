@@ -14,6 +14,7 @@ function host(service: OrderService): NodeHandler {
   const handle = nodeHandler(service);
   return (request, response) => {
     response.setHeader('X-Host', 'before');
+    response.setHeader('Vary', 'Origin');
     handle(request, response, () => {
       response.statusCode = request.url === '/host' ? 200 : 404;
       Readable.from(['of the host']).pipe(response);
@@ -59,7 +60,7 @@ export const nodeMounts: readonly Mount[] = [
         app.disable('x-powered-by');
         app.set('trust proxy', 1);
         app.use((_request, response, next) => {
-          response.set('X-Host', 'before');
+          response.set({ 'X-Host': 'before', Vary: 'Origin' });
           next();
         });
         if (place === 'before') app.use(prefix, nodeHandler(service));
@@ -78,6 +79,7 @@ export const nodeMounts: readonly Mount[] = [
       const app = connect();
       app.use((_request: IncomingMessage, response: ServerResponse, next: () => void) => {
         response.setHeader('X-Host', 'before');
+    response.setHeader('Vary', 'Origin');
         next();
       });
       app.use(express.json());
