@@ -3,7 +3,7 @@ import { Bench } from 'tinybench';
 import { PLENTY } from './servers/plenty.js';
 import type { Table } from './table.js';
 
-const KEY_COUNTS = [1, 1_000, 100_000, 1_000_000];
+export const KEY_COUNTS = [1, 1_000, 100_000, 1_000_000];
 /** Takes per timed call: one take is shorter than what the timer can tell. */
 const BATCH = 1_000;
 
@@ -48,7 +48,7 @@ function batches(keys: readonly string[], take: (key: string) => boolean): () =>
 }
 
 /** Hand-written for exactly this plan: no ban, no decision, no headers. */
-function floor(): (key: string) => boolean {
+export function floor(): (key: string) => boolean {
   const slots = new Map<string, number>();
   let state = new Float64Array(4 * 1_024);
   return (key) => {
@@ -77,7 +77,7 @@ function floor(): (key: string) => boolean {
 }
 
 /** The same order at every run. */
-function shuffled(keys: string[]): string[] {
+export function shuffled(keys: string[]): string[] {
   let seed = 42;
   for (let i = keys.length - 1; i > 0; i--) {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
