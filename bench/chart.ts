@@ -64,10 +64,11 @@ function drawBars({ y, rule, title }: Chart, points: readonly Drawn[]): string {
   const names = [...new Set(points.map(({ series }) => series))];
   return print(title, {
     width: WIDTH,
-    height: 60 + names.length * 24,
-    marginLeft: 190,
+    height: 78 + names.length * 24,
+    marginLeft: 215,
+    marginBottom: 44,
     marginTop: 34,
-    x: { label: y, domain: [0, most * 1.18], grid: true, ticks: 4 },
+    x: { label: y, domain: [0, most * 1.18], grid: true, ticks: 3, labelAnchor: 'center' },
     y: { label: null, domain: names, tickSize: 0 },
     fx: { label: null, domain: [...new Set(points.map(({ x }) => x))], padding: 0.06 },
     marks: [
@@ -95,11 +96,19 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
     marginLeft: 60,
     marginRight: 210,
     marginTop: 30,
-    x: { type: 'log', label: x ?? null, ticks, tickFormat: (value: number) => shortened(value) },
-    y: { type: scale, label: y, grid: true, ...(scale === 'linear' && { zero: true }), tickFormat: shortened, ticks: 6 },
+    marginBottom: 40,
+    x: { type: 'log', label: x ?? null, labelAnchor: 'center', ticks, tickFormat: (value: number) => shortened(value) },
+    y: {
+      type: scale,
+      label: y,
+      grid: true,
+      ...(scale === 'linear' && { zero: true }),
+      tickFormat: shortened,
+      ticks: 6,
+    },
     marks: [
       Plot.ruleX(points, { x: 'x', y1: 'least', y2: 'most', stroke: 'colour', strokeOpacity: 0.5, strokeWidth: 4 }),
-      Plot.line(points, { x: 'x', y: 'y', z: 'series', stroke: 'colour', strokeWidth: 2 }),
+      Plot.line(points, { x: 'x', y: 'y', z: 'series', stroke: 'colour', strokeWidth: 2.5 }),
       Plot.dot(points, { x: 'x', y: 'y', fill: 'colour', r: 3 }),
     ],
   };
@@ -112,7 +121,15 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
     .map((last) => {
       const atPx = Math.max(last.px, belowPx + LINE_HEIGHT);
       belowPx = atPx;
-      return Plot.text([last], { x: 'x', y: 'y', text: 'series', fill: 'colour', dx: 10, dy: atPx - last.px, textAnchor: 'start' });
+      return Plot.text([last], {
+        x: 'x',
+        y: 'y',
+        text: 'series',
+        fill: 'colour',
+        dx: 10,
+        dy: atPx - last.px,
+        textAnchor: 'start',
+      });
     });
   return print(title, { ...options, marks: [...(options.marks ?? []), ...labels] });
 }
@@ -129,5 +146,5 @@ function plot(options: Plot.PlotOptions) {
 function print(title: string, options: Plot.PlotOptions): string {
   const svg = plot({ ...options, ariaLabel: title });
   svg.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
-  return `${svg.outerHTML.replace('<style>', `${STYLE}<style>`)}\n`;
+  return `${svg.outerHTML.replace(/<style>.*?<\/style>/s, STYLE)}\n`;
 }

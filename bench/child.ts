@@ -14,7 +14,7 @@ export interface Child {
 }
 
 export async function startServer(name: string, ...parameters: readonly string[]): Promise<Child> {
-  const child = startProcess(`servers/${name}.ts`, 'server', parameters);
+  const child = startProcess(`servers/${name}.ts`, 'server', parameters, ['--expose-gc']);
   const address = await nextMessage(child);
   return {
     url: textOf(address, 'url') ?? `http://127.0.0.1:${textOf(address, 'port')}`,
@@ -39,7 +39,7 @@ export function startProcess(
   return fork(fileURLToPath(new URL(file, import.meta.url)), parameters, {
     execPath,
     execArgv,
-    env: { ...process.env, ...(isQuick && { STORE_ORDERS_BENCH: 'quick' }) },
+    env: { ...process.env, NODE_ENV: 'production', ...(isQuick && { STORE_ORDERS_BENCH: 'quick' }) },
   });
 }
 

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
 /** Servers run on one core and what asks them on another, where the system lets us say so. */
-export type Core = 'server' | 'load';
-const CORES: Readonly<Record<Core, string>> = { server: '0', load: '1' };
+export type Core = 'server' | 'load' | 'any';
+const CORES: Readonly<Record<Core, string>> = { server: '0', load: '1', any: '0,1' };
 
 export const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-p', `${process.pid}`]).status === 0;
 

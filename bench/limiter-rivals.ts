@@ -21,7 +21,7 @@ export interface Subject {
 
 /** Each with its own store in memory, without the middleware around it. Two calls where it knows one window only. */
 export const SUBJECTS: readonly Subject[] = [
-  { name: 'floor: one Map look-up, four numbers', role: 'floor', isAtomic: true, create: floor },
+  { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: floor },
   { name: 'store-orders', role: 'ours', isAtomic: true, create: createOurs },
   { name: 'hono-rate-limiter, two stores', isAtomic: false, create: createHono },
   { name: '@fastify/rate-limit, two stores', isAtomic: false, create: createFastify },

@@ -2,9 +2,9 @@ import { nextMessage, startProcess } from './child.js';
 import { KEY_COUNTS } from './limiter.js';
 import { SUBJECTS } from './limiter-rivals.js';
 import { isQuick, rounds } from './pace.js';
-import { median, printSpread, ratios, type Table } from './table.js';
+import { median, printSpread, ratios, type Table, whole } from './table.js';
 
-const ROUNDS = 5;
+const ROUNDS = 4;
 
 /** Takes a second of two windows, beside the least that any such limiter does and beside what others do; and what a key costs. */
 export async function limiters(): Promise<readonly Table[]> {
@@ -15,7 +15,7 @@ export async function limiters(): Promise<readonly Table[]> {
   async function measure(count: number): Promise<void> {
     const started = await Promise.all(
       measured.map(async (subject) => {
-        const child = startProcess('limiter-process.ts', 'server', [subject.name, `${count}`], ['--expose-gc']);
+        const child = startProcess('limiter-process.ts', 'any', [subject.name, `${count}`], ['--expose-gc']);
         subject.bytes.push(Number(await nextMessage(child)));
         subject.rates.push([]);
         return { subject, child };
@@ -33,7 +33,11 @@ export async function limiters(): Promise<readonly Table[]> {
   }
 
   const [floor] = measured;
-  const head = ['limiter', 'both or none', ...counts.map((count) => `${count.toLocaleString('en')} key${count > 1 ? 's' : ''}`)];
+  const head = [
+    'limiter',
+    'both or none',
+    ...counts.map((count) => `${count.toLocaleString('en')} key${count > 1 ? 's' : ''}`),
+  ];
   const yesNo = ({ isAtomic }: { isAtomic: boolean }) => (isAtomic ? 'yes' : 'no');
   return [
     {
@@ -59,9 +63,19 @@ export async function limiters(): Promise<readonly Table[]> {
       },
     },
     {
-      title: 'Limiters: bytes a key, both windows',
-      head,
-      rows: measured.map((subject) => [subject.name, yesNo(subject), ...subject.bytes.map((bytes) => bytes.toFixed(0))]),
+      title: 'Limiters: bytes a key, both windows, on the heap and beside it',
+      head: ['limiter', ...counts.slice(1).map((count) => `${count.toLocaleString('en')} keys`)],
+      rows: measured.map(({ name, bytes }) => [name, ...bytes.slice(1).map(whole)]),
+      chart: {
+        name: 'limiter-bytes',
+        title: 'Bytes a key by the number of keys',
+        kind: 'lines',
+        x: 'keys',
+        y: 'bytes a key',
+        points: measured.flatMap(({ name, role, bytes }) =>
+          bytes.slice(1).map((value, index) => ({ series: name, role, x: counts[index + 1] ?? 0, values: [value] })),
+        ),
+      },
     },
   ];
 }

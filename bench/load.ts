@@ -68,7 +68,8 @@ async function loadByAutocannon({ server, request, connections, seconds }: LoadO
 /** With `--quick`: one request, and whether its answer is the right one. */
 async function askOnce({ server, request }: LoadOptions): Promise<number> {
   const answer = await ask(server, request);
-  if (!answer.startsWith(`HTTP/1.1 ${request.status} `)) throw new Error(`${server.url}: not ${request.status}\n${answer}`);
+  if (!answer.startsWith(`HTTP/1.1 ${request.status} `))
+    throw new Error(`${server.url}: not ${request.status}\n${answer}`);
   return 1;
 }
 

@@ -1,5 +1,5 @@
-import { type Child, startServer } from './child.js';
 import type { Point } from './chart.js';
+import { type Child, startServer } from './child.js';
 import { ask, CANCEL, LIST, type LoadRequest, load, MISS } from './load.js';
 import { isQuick, rounds } from './pace.js';
 import { median, printSpread, type Table, whole } from './table.js';
@@ -14,10 +14,10 @@ const BARE: Subject = { name: 'bare node:http', server: ['bare'], role: 'floor' 
 const SUBJECTS: readonly Subject[] = [
   { name: 'raw socket', server: ['raw'], role: 'floor' },
   { name: 'store-orders, nodeHandler', server: ['handler'], role: 'ours' },
-  { name: 'Fastify 5', server: ['fastify'] },
   { name: 'store-orders serve --log events', server: ['bundled', 'events'], role: 'ours' },
   { name: 'store-orders serve', server: ['bundled', 'requests'], role: 'ours' },
   { name: 'node:http, rate-limiter-flexible', server: ['flexible'] },
+  { name: 'Fastify 5', server: ['fastify'] },
   { name: 'Hono on node-server', server: ['hono'] },
   { name: 'h3', server: ['h3'] },
   { name: 'Koa', server: ['koa'] },
@@ -41,10 +41,16 @@ export async function loopback(): Promise<readonly Table[]> {
   try {
     const tables: Table[] = [];
     const points: Point[] = [];
-    for (const [request, count] of [[LIST, 5], [MISS, 3], [CANCEL, 3]] as const) {
+    for (const [request, count] of [
+      [LIST, 5],
+      [MISS, 3],
+      [CANCEL, 3],
+    ] as const) {
       const measured = await measure(children, request, rounds(count));
       tables.push(await toTable(measured, request));
-      points.push(...measured.map(({ name, role, ratios: values }) => ({ series: name, role, x: request.name, values })));
+      points.push(
+        ...measured.map(({ name, role, ratios: values }) => ({ series: name, role, x: request.name, values })),
+      );
     }
     const chart = {
       name: 'loopback',

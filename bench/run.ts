@@ -23,7 +23,7 @@ const PARTS: readonly Part[] = [
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
   { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
-  { name: 'cancels', measure: async () => [await cancelsInProcess(), await cancelsOverHttp()] },
+  { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
 ];
 
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'));

@@ -1,7 +1,17 @@
 import express from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { announce } from './announce.js';
-import { cancel, DAY_MS, keyIdOf, LIST_BODY, MINUTE_MS, NOT_FOUND_BODY, PER_DAY, PER_MINUTE, refill } from './usual-parts.js';
+import {
+  cancel,
+  DAY_MS,
+  keyIdOf,
+  LIST_BODY,
+  MINUTE_MS,
+  NOT_FOUND_BODY,
+  PER_DAY,
+  PER_MINUTE,
+  refill,
+} from './usual-parts.js';
 
 const app = express();
 // Fields that the others do not send.

@@ -1,7 +1,17 @@
 import rateLimit from '@fastify/rate-limit';
 import fastify, { type FastifyRequest } from 'fastify';
 import { announce } from './announce.js';
-import { cancel, DAY_MS, keyIdOf, LIST_BODY, MINUTE_MS, NOT_FOUND_BODY, PER_DAY, PER_MINUTE, refill } from './usual-parts.js';
+import {
+  cancel,
+  DAY_MS,
+  keyIdOf,
+  LIST_BODY,
+  MINUTE_MS,
+  NOT_FOUND_BODY,
+  PER_DAY,
+  PER_MINUTE,
+  refill,
+} from './usual-parts.js';
 
 const app = fastify();
 app.decorateRequest('keyId', '');

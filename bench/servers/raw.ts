@@ -12,13 +12,15 @@ setInterval(() => {
 
 function print() {
   const date = new Date().toUTCString();
-  const [listed = '', missing = '', cancelled = ''] = [LISTED, MISSING, CANCELLED].map(({ status, headers, body = '' }) => {
-    const reason = { 200: 'OK', 204: 'No Content', 404: 'Not Found' }[status];
-    const fields = [...headers, 'Date', date, 'Connection', 'keep-alive', 'Keep-Alive', 'timeout=5'];
-    const lines = fields.map((text, index) => (index % 2 === 0 ? `\r\n${text}` : text));
-    const head = lines.reduce((all, text, index) => all + (index % 2 === 0 ? text : `: ${text}`), '');
-    return `HTTP/1.1 ${status} ${reason}${head}${END}${body}`;
-  });
+  const [listed = '', missing = '', cancelled = ''] = [LISTED, MISSING, CANCELLED].map(
+    ({ status, headers, body = '' }) => {
+      const reason = { 200: 'OK', 204: 'No Content', 404: 'Not Found' }[status];
+      const fields = [...headers, 'Date', date, 'Connection', 'keep-alive', 'Keep-Alive', 'timeout=5'];
+      const lines = fields.map((text, index) => (index % 2 === 0 ? `\r\n${text}` : text));
+      const head = lines.reduce((all, text, index) => all + (index % 2 === 0 ? text : `: ${text}`), '');
+      return `HTTP/1.1 ${status} ${reason}${head}${END}${body}`;
+    },
+  );
   return { listed, missing, cancelled };
 }
 
@@ -28,7 +30,10 @@ function answerTo(request: string): string {
 }
 
 const server = createServer((socket) => {
-  socket.setNoDelay(true).setEncoding('latin1').on('error', () => {});
+  socket
+    .setNoDelay(true)
+    .setEncoding('latin1')
+    .on('error', () => {});
   socket.on('data', (text) => {
     // The load waits for each answer: requests do not come in pieces, and seldom two at once.
     for (const request of `${text}`.split(END).slice(0, -1)) socket.write(answerTo(request), 'latin1');
