@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Core, onCore } from './cores.js';
 import { isQuick } from './pace.js';
@@ -8,8 +9,10 @@ import { API_KEY } from './servers/orders.js';
 export interface Child {
   readonly url: string;
   readonly apiKey: string;
-  /** Makes the orders that are there to be cancelled pending again. */
-  refill(): Promise<void>;
+  /** What all its threads have used of a core so far, in microseconds; `NaN` where the system does not say. */
+  cpuUs(): number;
+  /** Sends it a message, and resolves to its answer. */
+  ask(): Promise<unknown>;
   stop(): void;
 }
 
@@ -19,12 +22,12 @@ export async function startServer(name: string, ...parameters: readonly string[]
   return {
     url: textOf(address, 'url') ?? `http://127.0.0.1:${textOf(address, 'port')}`,
     apiKey: textOf(address, 'apiKey') ?? API_KEY,
-    async refill() {
-      child.send('refill');
-      await nextMessage(child);
+    cpuUs: () => cpuUsOf(textOf(address, 'pid') ?? `${child.pid}`),
+    ask() {
+      child.send('');
+      return nextMessage(child);
     },
-    // All that runs here ends when its parent lets go of it.
-    stop: () => child.disconnect(),
+    stop: () => void child.kill(),
   };
 }
 
@@ -57,4 +60,13 @@ export function nextMessage(child: ChildProcess): Promise<unknown> {
 function textOf(message: unknown, field: string): string | undefined {
   const value: unknown = Reflect.get(Object(message), field);
   return value === undefined ? undefined : `${value}`;
+}
+
+function cpuUsOf(pid: string): number {
+  const tasks = `/proc/${pid}/task`;
+  if (!existsSync(tasks)) return Number.NaN;
+  const usedNs = readdirSync(tasks).map((task) =>
+    Number.parseInt(readFileSync(`${tasks}/${task}/schedstat`, 'utf8'), 10),
+  );
+  return usedNs.reduce((sum, ns) => sum + ns, 0) / 1_000;
 }

@@ -20,8 +20,8 @@ export async function connections(): Promise<Table> {
     for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
       for (const [at, connections] of COUNTS.entries()) {
         for (const [index, server] of children.entries()) {
-          const rate = await load({ server, request: LIST, connections, seconds: 1 });
-          if (round > 0) rates[at]?.[index]?.push(rate);
+          const { perSecond } = await load({ server, request: LIST, connections, seconds: 1 });
+          if (round > 0) rates[at]?.[index]?.push(perSecond);
         }
       }
     }

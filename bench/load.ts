@@ -24,8 +24,13 @@ const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
 /** autocannon asks more of a core than a bare server does: ratios come out nearer to 1 than they are. */
 export const LOAD_GENERATOR = hasWrk ? 'wrk' : 'autocannon, which is slower than the fastest servers here';
 
-/** Answers a second. Rejects if one of them has another status than `request.status`, or none comes. */
-export function load(options: LoadOptions): Promise<number> {
+export interface Loaded {
+  readonly answers: number;
+  readonly perSecond: number;
+}
+
+/** Rejects if one answer has another status than `request.status`, or none comes. */
+export function load(options: LoadOptions): Promise<Loaded> {
   if (isQuick) return askOnce(options);
   return hasWrk ? loadByWrk(options) : loadByAutocannon(options);
 }
@@ -37,9 +42,9 @@ const SCRIPTS: Readonly<Record<LoadRequest['status'], readonly string[]>> = {
   204: ['-s', script('cancel')],
 };
 
-async function loadByWrk({ server, request, connections, seconds }: LoadOptions): Promise<number> {
+async function loadByWrk({ server, request, connections, seconds }: LoadOptions): Promise<Loaded> {
   const [command, parameters] = onCore('load', 'wrk', [
-    ...['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`],
+    ...['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '10s'],
     ...['--header', `Authorization: Bearer ${server.apiKey}`, ...SCRIPTS[request.status]],
     ...[server.url + request.path, '--', `${FIRST_PENDING_ID}`],
   ]);
@@ -50,27 +55,27 @@ async function loadByWrk({ server, request, connections, seconds }: LoadOptions)
   if (answers === 0 || failures !== (request.status === 404 ? answers : 0) || stdout.includes('Socket errors')) {
     throw new Error(`${server.url}: not ${request.status} only\n${stdout}`);
   }
-  return count(/Requests\/sec: +([\d.]+)/);
+  return { answers, perSecond: count(/Requests\/sec: +([\d.]+)/) };
 }
 
 function script(name: string): string {
   return fileURLToPath(new URL(`wrk/${name}.lua`, import.meta.url));
 }
 
-async function loadByAutocannon({ server, request, connections, seconds }: LoadOptions): Promise<number> {
+async function loadByAutocannon({ server, request, connections, seconds }: LoadOptions): Promise<Loaded> {
   const child = startProcess('autocannon-load.ts', 'load');
   child.send({ ...request, url: server.url, apiKey: server.apiKey, connections, seconds });
-  const rate = await nextMessage(child);
-  if (typeof rate !== 'number') throw new Error(`${server.url}: ${rate}`);
-  return rate;
+  const answers = await nextMessage(child);
+  if (typeof answers !== 'number') throw new Error(`${server.url}: ${answers}`);
+  return { answers, perSecond: answers / seconds };
 }
 
 /** With `--quick`: one request, and whether its answer is the right one. */
-async function askOnce({ server, request }: LoadOptions): Promise<number> {
+async function askOnce({ server, request }: LoadOptions): Promise<Loaded> {
   const answer = await ask(server, request);
   if (!answer.startsWith(`HTTP/1.1 ${request.status} `))
     throw new Error(`${server.url}: not ${request.status}\n${answer}`);
-  return 1;
+  return { answers: 1, perSecond: 1 };
 }
 
 /** The answer as it came over the wire, head and all. */

@@ -31,8 +31,11 @@ const GROUP = 3;
 interface Measured extends Subject {
   readonly child: Child;
   readonly rates: number[];
-  /** To the bare server just before and just after. */
+  /** Of a core, for each answer. */
+  readonly cpuUs: number[];
+  /** To the bare server just before and just after: of what it answers a second, and of what it uses for an answer. */
   readonly ratios: number[];
+  readonly cpuRatios: number[];
 }
 
 /** Requests per second over loopback, the whole job of each server beside a bare one that answers the same bytes. */
@@ -42,7 +45,7 @@ export async function loopback(): Promise<readonly Table[]> {
     const tables: Table[] = [];
     const points: Point[] = [];
     for (const [request, count] of [
-      [LIST, 5],
+      [LIST, 4],
       [MISS, 3],
       [CANCEL, 3],
     ] as const) {
@@ -69,40 +72,61 @@ export async function loopback(): Promise<readonly Table[]> {
 async function measure(children: readonly Child[], request: LoadRequest, count: number): Promise<readonly Measured[]> {
   const [bare, ...others] = children.map((child, index): Measured => {
     const subject = [BARE, ...SUBJECTS][index] ?? BARE;
-    return { ...subject, child, rates: [], ratios: [] };
+    return { ...subject, child, rates: [], cpuUs: [], ratios: [], cpuRatios: [] };
   });
   if (bare === undefined) throw new TypeError('expected servers');
+  const ask = (server: Child, seconds: number) => load({ server, request, connections: CONNECTIONS, seconds });
+  async function slice({ child, rates, cpuUs }: Measured) {
+    const fromUs = child.cpuUs();
+    const { answers, perSecond } = await ask(child, 1);
+    const usedUs = (child.cpuUs() - fromUs) / answers;
+    rates.push(perSecond);
+    cpuUs.push(usedUs);
+    return { perSecond, usedUs };
+  }
+
   await refill(children, request);
-  const slice = (server: Child, seconds = 1) => load({ server, request, connections: CONNECTIONS, seconds });
-  if (!isQuick) await Promise.all(children.map((server) => slice(server, WARM_UP_SECONDS)));
+  if (!isQuick) await Promise.all(children.map((server) => ask(server, WARM_UP_SECONDS)));
   for (let round = 0; round < count; round++) {
     await refill(children, request);
-    let before = await slice(bare.child);
+    let before = await slice(bare);
     for (let from = 0; from < others.length; from += GROUP) {
       const group = others.slice(from, from + GROUP);
-      for (const { child, rates } of group) rates.push(await slice(child));
-      const after = await slice(bare.child);
-      bare.rates.push(before);
-      for (const { rates, ratios } of group) ratios.push((rates.at(-1) ?? 0) / ((before + after) / 2));
+      const slices = [];
+      for (const subject of group) slices.push({ subject, ...(await slice(subject)) });
+      const after = await slice(bare);
+      for (const { subject, perSecond, usedUs } of slices) {
+        subject.ratios.push(perSecond / ((before.perSecond + after.perSecond) / 2));
+        subject.cpuRatios.push((before.usedUs + after.usedUs) / 2 / usedUs);
+      }
       before = after;
     }
     bare.ratios.push(1);
+    bare.cpuRatios.push(1);
   }
   return [bare, ...others];
 }
 
+/** Makes the orders that are there to be cancelled pending again. */
 async function refill(children: readonly Child[], request: LoadRequest): Promise<void> {
-  if (request === CANCEL) await Promise.all(children.map((child) => child.refill()));
+  if (request === CANCEL) await Promise.all(children.map((child) => child.ask()));
 }
 
 async function toTable(measured: readonly Measured[], request: LoadRequest): Promise<Table> {
-  const rows = measured.map(async ({ name, child, rates, ratios }) => {
-    const cells = [name, whole(median(rates)), printSpread(ratios)];
+  const rows = measured.map(async ({ name, child, rates, ratios, cpuUs, cpuRatios }) => {
+    const cells = [name, whole(median(rates)), printSpread(ratios), median(cpuUs).toFixed(1), printSpread(cpuRatios)];
     return request === CANCEL ? cells : [...cells, `${(await ask(child, request)).length}`];
   });
   return {
     title: `${request.name}: requests a second over loopback, ${CONNECTIONS} keep-alive connections`,
-    head: ['server', 'a second', 'to bare (least–most)', ...(request === CANCEL ? [] : ['bytes of an answer'])],
+    head: [
+      'server',
+      'a second',
+      'to bare (least–most)',
+      'µs of a core each',
+      'to bare, by that',
+      ...(request === CANCEL ? [] : ['bytes of an answer']),
+    ],
     rows: await Promise.all(rows),
   };
 }

@@ -1,7 +1,7 @@
 import type { Server } from 'node:net';
 
 /**
- * Tells the parent where the server listens; with each message from it, `refill` makes the orders pending again. Ends with
+ * Tells the parent where the server listens; at each message from it, `refill` makes the orders pending again. Ends with
  * its parent.
  */
 export function announce(server: Server, refill = () => {}): void {

@@ -22,13 +22,15 @@ const apiKey: unknown = JSON.parse(command('keys', 'create', ...plan, '--json'))
 const server = spawn(process.execPath, [program, 'serve', ...db, '--port', '0', '--log', log, '--json'], {
   stdio: ['ignore', openSync(output, 'w'), 'inherit'],
 });
-process.once('disconnect', () => {
-  server.kill();
-  server.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+const stop = () => server.kill();
+process.once('SIGTERM', stop).once('disconnect', stop);
+server.once('exit', () => {
+  rmSync(directory, { recursive: true, force: true });
+  process.exit();
 });
 while (!readFileSync(output, 'utf8').includes('\n')) await wait(20);
 const [listening = ''] = readFileSync(output, 'utf8').split('\n');
-process.send?.({ url: new URL(JSON.parse(listening).url).origin, apiKey });
+process.send?.({ url: new URL(JSON.parse(listening).url).origin, apiKey, pid: server.pid });
 process.on('message', () => {
   importOrders(PENDING_IDS.map((id) => ({ id, petId: 1, quantity: 1 })));
   process.send?.('refilled');

@@ -1,4 +1,5 @@
 import { createMemoryOrderStore, type OrderInput } from 'store-orders/store';
+import { isQuick } from '../pace.js';
 
 /** The ten orders that every server of a comparison lists. */
 export const TEN: readonly OrderInput[] = Array.from({ length: 10 }, (_, index) => ({
@@ -12,7 +13,10 @@ export const TEN: readonly OrderInput[] = Array.from({ length: 10 }, (_, index) 
 
 /** The orders that are there to be cancelled: more than any server cancels in a round. They are not listed. */
 export const FIRST_PENDING_ID = 2_000_000;
-export const PENDING_IDS: readonly number[] = Array.from({ length: 250_000 }, (_, index) => FIRST_PENDING_ID + index);
+export const PENDING_IDS: readonly number[] = Array.from(
+  { length: isQuick ? 10 : 250_000 },
+  (_, index) => FIRST_PENDING_ID + index,
+);
 
 export const API_KEY = 'so_benchmark';
 
