@@ -33,7 +33,11 @@ if (unknown !== undefined) throw new TypeError(`${unknown}: expected ${PARTS.map
 for (const { name, packages = [], measure } of PARTS) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   const tables = await measure();
-  for (const table of tables) console.log(`${printTable(table)}\n`);
-  if (isQuick) for (const { chart } of tables) chart && draw(chart);
-  else publish(name, machine(packages), tables);
+  if (isQuick) {
+    for (const { chart } of tables) if (chart !== undefined) draw(chart);
+    console.log(`${name} runs`);
+  } else {
+    for (const table of tables) console.log(`${printTable(table)}\n`);
+    publish(name, machine(packages), tables);
+  }
 }
