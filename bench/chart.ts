@@ -97,7 +97,7 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
     marginRight: 210,
     marginTop: 30,
     marginBottom: 40,
-    x: { type: 'log', label: x ?? null, labelAnchor: 'center', ticks, tickFormat: (value: number) => shortened(value) },
+    x: { type: 'log', axis: null },
     y: {
       type: scale,
       label: y,
@@ -107,6 +107,8 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
       ticks: 6,
     },
     marks: [
+      // A scale's own axis leaves out ticks that are no powers of ten.
+      Plot.axisX(ticks, { text: shortened, label: x ?? null, labelAnchor: 'center' }),
       Plot.ruleX(points, { x: 'x', y1: 'least', y2: 'most', stroke: 'colour', strokeOpacity: 0.5, strokeWidth: 4 }),
       Plot.line(points, { x: 'x', y: 'y', z: 'series', stroke: 'colour', strokeWidth: 2.5 }),
       Plot.dot(points, { x: 'x', y: 'y', fill: 'colour', r: 3 }),
