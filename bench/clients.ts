@@ -3,6 +3,7 @@ import { nextMessage, startProcess } from './child.js';
 export interface CancelTask {
   readonly what: 'cancel';
   readonly url: string;
+  /** `Infinity`: until told. */
   readonly ms: number;
   readonly connections: number;
   /** One after the other: `offset` + `index` × `stride` modulo `range`. */
@@ -22,17 +23,23 @@ export interface ListTask {
 
 /** A client in a process of its own: what one does must not delay what another measures. */
 export interface Client {
-  /** Resolves with how long each answer took, in milliseconds, ascending. */
-  run(task: CancelTask | ListTask): Promise<readonly number[]>;
+  /**
+   * Resolves with how long each answer took, in milliseconds, ascending: of cancels also the last one of each connection, which
+   * came when the time was over. A cancel task without end ends with `until`.
+   */
+  run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;
   stop(): void;
 }
 
 export function startClient(): Client {
   const child = startProcess('client-process.ts', 'load');
   return {
-    async run(task) {
-      child.send(task);
-      const durationsMs = await nextMessage(child);
+    async run(task, until) {
+      // JSON has no Infinity.
+      child.send({ ...task, ms: Number.isFinite(task.ms) ? task.ms : Number.MAX_VALUE });
+      const answer = nextMessage(child);
+      if (until !== undefined) await until.finally(() => child.send('enough'));
+      const durationsMs = await answer;
       if (!Array.isArray(durationsMs)) throw new Error(`${task.url}: ${durationsMs}`);
       return durationsMs.sort((a, b) => a - b);
     },

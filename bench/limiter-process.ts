@@ -1,10 +1,11 @@
 import { Bench } from 'tinybench';
 import { shuffled } from './limiter.js';
-import { SUBJECTS, type Take } from './limiter-rivals.js';
+import { type AsyncTake, SUBJECTS } from './limiter-rivals.js';
 import { isQuick } from './pace.js';
 
-// One limiter in a process of its own, so that none pays for the garbage or the types of another. Says how many bytes a
-// key has cost once all are there, and then, for each message, how many million takes it did in a second.
+// One limiter in a process of its own, so that none pays for the garbage or the types of another. It says when it is ready.
+// At the first message it takes every key once, and says what that cost; at each other it says how many million takes it
+// did in a second.
 
 /** Takes per timed call: one take is shorter than what the timer can tell. */
 const BATCH = 1_000;
@@ -17,20 +18,35 @@ const take = subject.create(keys.length);
 
 // Code and its feedback are no key's: they are there by then.
 const rehearsal = subject.create(BATCH);
-for (const key of keys.slice(0, BATCH)) await rehearsal(key);
-const bytesBefore = usedBytes();
-for (const key of keys) await take(key);
-process.send?.((usedBytes() - bytesBefore) / keys.length);
+for (let i = 0; i < (isQuick ? 1 : 100) * BATCH; i++) await rehearsal(`rehearsal_${i % BATCH}`);
+const isAsync = typeof rehearsal('rehearsal_0') !== 'boolean';
 
-const batch = (await isAsync(take)) ? awaitedBatches() : batches();
-process.on('message', async () => {
-  const bench = new Bench({ time: isQuick ? 1 : 100, warmup: false }).add('take', batch);
-  const [task] = await bench.run();
-  const result = task?.result;
-  if (result === undefined || !('latency' in result)) throw new Error(`${name}: failed`);
-  process.send?.(BATCH / (result.latency.p50 / 1_000) / 1e6);
+process.once('message', async () => {
+  process.send?.(await grow());
+  const batch = isAsync ? awaitedBatches(take) : batches();
+  process.on('message', async () => {
+    const bench = new Bench({ time: isQuick ? 1 : 100, warmup: false }).add('take', batch);
+    const [task] = await bench.run();
+    const result = task?.result;
+    if (result === undefined || !('latency' in result)) throw new Error(`${name}: failed`);
+    process.send?.(BATCH / (result.latency.p50 / 1_000) / 1e6);
+  });
 });
 process.once('disconnect', () => process.exit());
+process.send?.('ready');
+
+/** What all keys cost when each comes for the first time: bytes for each, and the longest take. */
+async function grow(): Promise<{ readonly bytesPerKey: number; readonly longestMs: number }> {
+  const bytesBefore = usedBytes();
+  let longestMs = 0;
+  for (const key of keys) {
+    const startMs = performance.now();
+    const taken = take(key);
+    if (isAsync) await taken;
+    longestMs = Math.max(longestMs, performance.now() - startMs);
+  }
+  return { bytesPerKey: (usedBytes() - bytesBefore) / keys.length, longestMs };
+}
 
 function batches(): () => void {
   let at = 0;
@@ -42,20 +58,14 @@ function batches(): () => void {
   };
 }
 
-function awaitedBatches(): () => Promise<void> {
+function awaitedBatches(takeLater: typeof take | AsyncTake): () => Promise<void> {
   let at = 0;
   return async () => {
     for (let i = 0; i < BATCH; i++) {
-      if ((await take(keys[at] ?? '')) !== true) throw new Error('refused');
+      if ((await takeLater(keys[at] ?? '')) !== true) throw new Error('refused');
       at = at + 1 === keys.length ? 0 : at + 1;
     }
   };
-}
-
-async function isAsync(of: Take): Promise<boolean> {
-  const taken = of(keys[0] ?? '');
-  await taken;
-  return typeof taken !== 'boolean';
 }
 
 /** On the heap and beside it. */

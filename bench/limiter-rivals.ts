@@ -3,26 +3,24 @@ import { MemoryStore as ExpressStore, rateLimit } from 'express-rate-limit';
 import { MemoryStore as HonoStore, rateLimiter } from 'hono-rate-limiter';
 import { RateLimiter } from 'limiter';
 import { RateLimiterMemory, RateLimiterUnion } from 'rate-limiter-flexible';
-import { createMemoryLimiter } from 'store-orders/limiter';
-import { floor } from './limiter.js';
-import { PLENTY } from './servers/plenty.js';
-import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE } from './servers/usual-parts.js';
+import { bound, ours, type Take } from './limiter.js';
+import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE } from './servers/plenty.js';
 
-/** Takes one of the minute and one of the day, and answers whether both were there. */
-export type Take = (key: string) => boolean | Promise<boolean>;
+export type AsyncTake = (key: string) => Promise<boolean>;
 
 export interface Subject {
   readonly name: string;
   readonly role?: 'ours' | 'floor';
   /** Whether a request that one window refuses leaves the other as it is. */
   readonly isAtomic: boolean;
-  create(keyCount: number): Take;
+  create(keyCount: number): Take | AsyncTake;
 }
 
 /** Each with its own store in memory, without the middleware around it. Two calls where it knows one window only. */
 export const SUBJECTS: readonly Subject[] = [
-  { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: floor },
-  { name: 'store-orders', role: 'ours', isAtomic: true, create: createOurs },
+  { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: bound },
+  { name: 'store-orders', role: 'ours', isAtomic: true, create: () => ours({ isKept: true }) },
+  { name: 'store-orders, `allowed` read only', role: 'ours', isAtomic: true, create: () => ours() },
   { name: 'hono-rate-limiter, two stores', isAtomic: false, create: createHono },
   { name: '@fastify/rate-limit, two stores', isAtomic: false, create: createFastify },
   { name: 'express-rate-limit, two stores', isAtomic: false, create: createExpress },
@@ -30,11 +28,6 @@ export const SUBJECTS: readonly Subject[] = [
   { name: 'rate-limiter-flexible, two', isAtomic: false, create: createFlexible },
   { name: 'rate-limiter-flexible, union', isAtomic: false, create: createUnion },
 ];
-
-function createOurs(): Take {
-  const limiter = createMemoryLimiter();
-  return (key) => limiter.take(key, PLENTY).allowed;
-}
 
 function createHono(): Take {
   const stores = [MINUTE_MS, DAY_MS].map((windowMs) => {
@@ -47,7 +40,7 @@ function createHono(): Take {
   return (key) => minute.increment(key).totalHits <= PER_MINUTE && day.increment(key).totalHits <= PER_DAY;
 }
 
-function createExpress(): Take {
+function createExpress(): AsyncTake {
   const stores = [MINUTE_MS, DAY_MS].map((windowMs) => {
     const store = new ExpressStore();
     rateLimit({ windowMs, limit: PER_MINUTE, store });
@@ -104,7 +97,7 @@ function flexibles() {
   ] as const;
 }
 
-function createFlexible(): Take {
+function createFlexible(): AsyncTake {
   const [minute, day] = flexibles();
   return async (key) => {
     await minute.consume(key);
@@ -113,7 +106,7 @@ function createFlexible(): Take {
   };
 }
 
-function createUnion(): Take {
+function createUnion(): AsyncTake {
   const union = new RateLimiterUnion(...flexibles());
   return async (key) => {
     await union.consume(key);

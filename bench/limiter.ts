@@ -1,30 +1,55 @@
-export const KEY_COUNTS = [1, 1_000, 100_000, 1_000_000];
+import { createMemoryLimiter, type Decision } from 'store-orders/limiter';
+import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from './servers/plenty.js';
 
-/** Hand-written for exactly this plan: no ban, no decision, no headers. */
-export function floor(): (key: string) => boolean {
-  const slots = new Map<string, number>();
-  let state = new Float64Array(4 * 1_024);
+/** Takes one of the minute and one of the day; false if it is refused. */
+export type Take = (key: string) => boolean;
+
+/** A decision that is kept cannot be optimized away. */
+const kept: { decision?: Decision } = {};
+
+export function ours({ isKept = false } = {}): Take {
+  const limiter = createMemoryLimiter();
+  if (!isKept) return (key) => limiter.take(key, PLENTY).allowed;
   return (key) => {
-    const now = Math.floor(performance.timeOrigin + performance.now());
+    kept.decision = limiter.take(key, PLENTY);
+    return kept.decision.allowed;
+  };
+}
+
+/**
+ * The floor, written by hand for exactly this plan: one Map look-up, two windows in 24 bytes, one clock read. No cost, no
+ * ban, no other plan, no sweep, no decision, nothing for headers.
+ */
+export function bound(): Take {
+  const { performance } = globalThis;
+  const { timeOrigin } = performance;
+  const slots = new Map<string, number>();
+  let ends = new Float64Array(3 * 1_024);
+  let taken = new Int32Array(ends.buffer);
+  return (key) => {
+    const now = Math.floor(timeOrigin + performance.now());
     let slot = slots.get(key);
     if (slot === undefined) {
-      slot = slots.size * 4;
+      slot = slots.size;
       slots.set(key, slot);
-      if (slot >= state.length) {
-        const larger = new Float64Array(state.length * 2);
-        larger.set(state);
-        state = larger;
+      if (slot * 3 === ends.length) {
+        const larger = new Float64Array(ends.length * 2);
+        larger.set(ends);
+        ends = larger;
+        taken = new Int32Array(ends.buffer);
       }
     }
-    const minuteOver = (state[slot + 1] ?? 0) <= now;
-    const dayOver = (state[slot + 3] ?? 0) <= now;
-    const minute = minuteOver ? 0 : (state[slot] ?? 0);
-    const day = dayOver ? 0 : (state[slot + 2] ?? 0);
-    if (minute + 1 > 1e12 || day + 1 > 1e13) return false;
-    state[slot] = minute + 1;
-    state[slot + 2] = day + 1;
-    if (minuteOver) state[slot + 1] = now + 60_000;
-    if (dayOver) state[slot + 3] = now + 86_400_000;
+    const end = slot * 3;
+    const count = slot * 6 + 4;
+    const minuteOver = (ends[end] ?? 0) <= now;
+    const dayOver = (ends[end + 1] ?? 0) <= now;
+    const minute = (minuteOver ? 0 : (taken[count] ?? 0)) + 1;
+    const day = (dayOver ? 0 : (taken[count + 1] ?? 0)) + 1;
+    if (minute > PER_MINUTE || day > PER_DAY) return false;
+    taken[count] = minute;
+    taken[count + 1] = day;
+    if (minuteOver) ends[end] = now + MINUTE_MS;
+    if (dayOver) ends[end + 1] = now + DAY_MS;
     return true;
   };
 }

@@ -1,11 +1,15 @@
-import { cancelsInProcess, cancelsOverHttp } from './cancels.js';
+import { cancelsDuringBackups } from './backup.js';
+import { cancelsOverHttp } from './cancels.js';
+import { cancelsInProcess } from './cancels-in-process.js';
 import { draw } from './chart.js';
 import { connections } from './connections.js';
 import { limiters } from './limiters.js';
+import { afterAChange, besideLists, longestLists, longLists } from './lists.js';
 import { loopback } from './loopback.js';
 import { machine } from './machine.js';
 import { isQuick } from './pace.js';
 import { publish } from './readme.js';
+import { redis, redisIsMissing } from './redis.js';
 import { respond } from './respond.js';
 import { printTable, type Table } from './table.js';
 
@@ -13,6 +17,8 @@ interface Part {
   /** Of its section in README.md; `npm run bench -- NAME…` measures it alone. */
   readonly name: string;
   readonly packages?: readonly string[];
+  /** Why it cannot be measured here, if so. */
+  readonly isMissing?: () => string | undefined;
   measure(): Promise<readonly Table[]>;
 }
 
@@ -24,20 +30,45 @@ const PARTS: readonly Part[] = [
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
   { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
+  { name: 'backup', measure: async () => [await cancelsDuringBackups()] },
+  {
+    name: 'lists',
+    measure: async () => [
+      await longLists(),
+      // The same with more of them.
+      ...(isQuick ? [] : [await longestLists()]),
+      await besideLists(),
+      await afterAChange(),
+    ],
+  },
+  {
+    name: 'redis',
+    packages: ['rate-limiter-flexible'],
+    isMissing: redisIsMissing,
+    measure: async () => [await redis()],
+  },
 ];
 
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unknown = wanted.find((word) => !PARTS.some(({ name }) => name === word));
 if (unknown !== undefined) throw new TypeError(`${unknown}: expected ${PARTS.map(({ name }) => name).join(', ')}`);
 
-for (const { name, packages = [], measure } of PARTS) {
+for (const { name, packages = [], isMissing, measure } of PARTS) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const missing = isMissing?.();
+  if (missing !== undefined) {
+    console.log(`${name} skipped: ${missing}`);
+    continue;
+  }
+  const startMs = performance.now();
   const tables = await measure();
+  const took = `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
   if (isQuick) {
     for (const { chart } of tables) if (chart !== undefined) draw(chart);
-    console.log(`${name} runs`);
+    console.log(`${name} runs, ${took}`);
   } else {
     for (const table of tables) console.log(`${printTable(table)}\n`);
+    console.log(`${name}: ${took}\n`);
     publish(name, machine(packages), tables);
   }
 }

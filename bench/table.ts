@@ -23,7 +23,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** Taken within a round, because machines drift by more than what is measured. */
-export function ratios(values: readonly number[], floors: readonly number[]): readonly number[] {
+function ratios(values: readonly number[], floors: readonly number[]): readonly number[] {
   return values.map((value, round) => value / (floors[round] ?? Number.NaN));
 }
 

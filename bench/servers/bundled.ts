@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { PENDING_IDS, TEN } from './orders.js';
+import { PER_MINUTE } from './plenty.js';
 
 // The program itself, as `store-orders serve` runs it: SQLite on disk, the key from its tables. What it logs is
 // `requests` or `events`, into a file.
@@ -16,7 +17,8 @@ const file = join(directory, 'orders.ndjson');
 const output = join(directory, 'log');
 
 importOrders(TEN);
-const plan = ['--plan', 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000'];
+// No quota of the program is larger.
+const plan = ['--plan', 'enterprise', '--per-minute', `${PER_MINUTE}`, '--per-day', `${PER_MINUTE}`];
 const apiKey: unknown = JSON.parse(command('keys', 'create', ...plan, '--json')).key;
 
 const server = spawn(process.execPath, [program, 'serve', ...db, '--port', '0', '--log', log, '--json'], {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { createMemoryLimiter, createOrderService, nodeHandler } from 'store-orders';
-import { announce } from './announce.js';
+import { announce, refilling } from './announce.js';
 import { API_KEY, tenListedAndPending } from './orders.js';
 import { PLENTY } from './plenty.js';
 
@@ -12,4 +12,4 @@ const service = createOrderService({
   limiter: createMemoryLimiter(),
   authenticate: (apiKey) => keys.get(apiKey),
 });
-announce(createServer(nodeHandler(service)).listen(0, '127.0.0.1'), refill);
+announce(createServer(nodeHandler(service)).listen(0, '127.0.0.1'), refilling(refill));

@@ -24,6 +24,23 @@ export function tenOrders() {
   return createMemoryOrderStore(TEN);
 }
 
+/** Orders whose fields vary as real ones do. */
+export function manyOrders(count: number) {
+  return createMemoryOrderStore(
+    Array.from({ length: count }, (_, index) => {
+      const random = Math.imul(index + 1, 0x9e3779b1) >>> 0;
+      const mixed = Math.imul(random ^ (random >>> 15), 0x85ebca6b) >>> 0;
+      return {
+        id: 1_024_801 + index,
+        petId: mixed % 5_000,
+        quantity: 1 + (random % 30),
+        shipDate: new Date(1_780_000_000_000 + (mixed % 20_000_000) * 1_000).toISOString().replace('.000', ''),
+        complete: (mixed & 1) === 0,
+      };
+    }),
+  );
+}
+
 /** Lists the ten and cancels the pending, once `refill` has put them there. */
 export function tenListedAndPending() {
   const { list } = tenOrders();

@@ -1,3 +1,4 @@
+import { refilling } from './announce.js';
 import { PENDING_IDS } from './orders.js';
 import { LISTED, MISSING } from './replies.js';
 
@@ -9,15 +10,11 @@ const keyIds = new Map([['so_benchmark', 'bench']]);
 
 export const LIST_BODY = `${LISTED.body}`;
 export const NOT_FOUND_BODY = `${MISSING.body}`;
-export const MINUTE_MS = 60_000;
-export const DAY_MS = 86_400_000;
-/** So large that no benchmark is refused. */
-export const PER_MINUTE = 1e12;
-export const PER_DAY = 1e13;
+export { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE } from './plenty.js';
 
-export function refill(): void {
+export const refill = refilling(() => {
   for (const id of PENDING_IDS) statuses.set(id, 'pending');
-}
+});
 
 /** The HTTP status that it comes to. */
 export function cancel(idText: string): 204 | 404 | 409 {

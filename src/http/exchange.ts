@@ -2,7 +2,6 @@ import { channel } from 'node:diagnostics_channel';
 import type { Plan } from '../limits/index.js';
 import type { OrderId } from '../orders/index.js';
 import type { ErrorCode } from './errors.js';
-import type { Reply } from './reply.js';
 import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
@@ -13,19 +12,48 @@ export type ClientAddress = string | undefined | (() => string | undefined);
 export interface Exchange {
   readonly route: Route;
   readonly method: string | undefined;
+  readonly rawHeaders: readonly string[];
   readonly head: ReadHead;
   readonly clientAddress: ClientAddress;
   readonly startedMs: number;
   /** Whether a part of the host is being asked: what fails then is a 503, anything else a 500. */
   isAsking: boolean;
-  operation?: 'listOrders' | 'cancelOrder';
-  orderId?: OrderId;
-  keyId?: string;
-  plan?: Plan;
+  operation: 'listOrders' | 'cancelOrder' | undefined;
+  orderId: OrderId | undefined;
+  keyId: string | undefined;
+  /** Whose limits the reply announces: at first those of an address. */
+  plan: Plan;
   /** The printed decision of the limiter. */
-  limitFields?: string[];
-  code?: ErrorCode;
-  error?: unknown;
+  limitFields: readonly string[] | undefined;
+  code: ErrorCode | undefined;
+  error: unknown;
+}
+
+/** With all of its fields from the beginning: one that grows on the way costs every step that reads it. */
+export function createExchange(
+  route: Route,
+  method: string | undefined,
+  rawHeaders: readonly string[],
+  head: ReadHead,
+  clientAddress: ClientAddress,
+  plan: Plan,
+): Exchange {
+  return {
+    route,
+    method,
+    rawHeaders,
+    head,
+    clientAddress,
+    startedMs: replies.hasSubscribers ? performance.now() : 0,
+    isAsking: false,
+    operation: undefined,
+    orderId: undefined,
+    keyId: undefined,
+    plan,
+    limitFields: undefined,
+    code: undefined,
+    error: undefined,
+  };
 }
 
 /**
@@ -50,10 +78,6 @@ export interface ReplyMessage {
 const replies = channel('store-orders:reply');
 
 /** Nothing is measured or published when nobody listens. */
-export function startedMs(): number {
-  return replies.hasSubscribers ? performance.now() : 0;
-}
-
 export function publish(exchange: Exchange, status: number): void {
   if (!replies.hasSubscribers) return;
   const { code, operation, orderId, keyId, error } = exchange;
@@ -70,17 +94,11 @@ export function publish(exchange: Exchange, status: number): void {
 }
 
 /**
- * Goes on with the value at once, or when its promise is fulfilled. Query builders are often thenables that promise
- * less than a promise does: they are made one.
+ * Whether it is still to come. Query builders are often thenables that promise less than a promise does: whoever waits
+ * for one makes it a promise.
  */
-export function passOn<T>(
-  exchange: Exchange,
-  value: T | Promise<T>,
-  next: (exchange: Exchange, value: T) => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  return isPromise(value) ? Promise.resolve(value).then((settled) => next(exchange, settled)) : next(exchange, value);
-}
-
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+  if (typeof value !== 'object' || value === null) return false;
+  const { then }: { readonly then?: unknown } = value;
+  return typeof then === 'function';
 }

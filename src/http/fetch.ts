@@ -1,10 +1,11 @@
 import type { Reply } from './reply.js';
+import type { RequestHead } from './request-head.js';
 import type { OrderService } from './service.js';
 
 export interface FetchMountOptions<Context extends unknown[]> {
   /**
    * The client's address, by which requests without a valid key are limited, from the request and whatever else the
-   * runtime hands over. Default: none, and all such requests share one limit.
+   * runtime hands over. Default: `request.ip`, which srvx and h3 have; where there is none, all such requests share one limit.
    */
   readonly clientAddress?: ((request: Request, ...context: Context) => string | undefined) | undefined;
 }
@@ -14,15 +15,21 @@ export function fetchHandler<Context extends unknown[] = unknown[]>(
   service: OrderService,
   options: FetchMountOptions<Context> = {},
 ): (request: Request, ...context: Context) => Promise<Response> {
-  const { clientAddress } = options;
+  const { clientAddress = ipOf } = options;
   return async (request, ...context) => {
-    const { method, url, headers } = request;
-    const head = { method, url, rawHeaders: [...headers].flat() };
-    return toResponse(await service.respond(head, () => clientAddress?.(request, ...context)));
+    return toResponse(await service.respond(headOf(request), () => clientAddress(request, ...context)));
   };
 }
 
-function toResponse({ status, headers, body }: Reply): Response {
+export function headOf({ method, url, headers }: Request): RequestHead {
+  return { method, url, rawHeaders: [...headers].flat() };
+}
+
+export function ipOf(request: Request): string | undefined {
+  return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
+}
+
+export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();
   for (let i = 0; i < headers.length; i += 2) fields.append(headers[i] ?? '', headers[i + 1] ?? '');
   return new Response(bodyOf(body), { status, headers: fields });

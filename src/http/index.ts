@@ -1,15 +1,14 @@
+export type { AdmissionOptions, Authenticate, Principal } from './admission.js';
 export { type AddressedRequest, forwardedAddress } from './client-address.js';
 export { clientErrorListener } from './client-error.js';
 export type { ErrorCode, ErrorObject } from './errors.js';
 export type { ClientAddress, ReplyMessage } from './exchange.js';
-export { type NodeHandler, type NodeMountOptions, nodeHandler } from './node.js';
+export { type NodeHandler, type NodeMountOptions, type NodeRequest, nodeHandler } from './node.js';
 export type { Reply } from './reply.js';
 export type { RequestHead } from './request-head.js';
 export {
-  type Authenticate,
   createOrderService,
   type OrderService,
   type OrderServiceOptions,
-  type Principal,
   type RefusalCode,
 } from './service.js';

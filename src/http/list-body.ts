@@ -1,85 +1,91 @@
 import type { ListedOrders, Order, OrderBatch } from '../orders/index.js';
 import { printBatch, printOrders } from '../orders/json.js';
-import { type SharedPrint, sharePrint } from './shared-print.js';
+import { createBatchPrinter } from './batch-printer.js';
+import { digestOf } from './entity-tag.js';
+import { createListAnswers, type ListAnswer, type ListAnswers } from './list-answers.js';
+import { fieldOf, type ListRequest } from './list-request.js';
+import { type PrintFailure, type SharedPrint, wholeText } from './shared-print.js';
 
-/** The printed list: whole, with its length in bytes, or in pieces as the store streams it. */
-export interface ListBody {
-  readonly body: string | Uint8Array | AsyncIterable<Uint8Array>;
-  readonly length?: number;
-  /** Of a stream: when the store has no more to do with it, and its failure if it had one. Never rejects. */
-  readonly ended?: Promise<ListFailure | undefined>;
-}
+/** Orders that are printed in one go, in less than half a millisecond, into a text that goes out in one write with the head. */
+const BATCH = 512;
 
-export interface ListFailure {
-  readonly error: unknown;
-}
-
-type Batches = AsyncIterable<OrderBatch>;
-
-/** A text up to this length goes out in one write with the head; above, a Buffer shared by all readers is cheaper. */
+/** A text up to this length goes out in one write with the head; above, a Buffer is cheaper. */
 const LARGEST_TEXT = 65_536;
+
+const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
 
 /**
  * Makes the printer of one service. What is frozen it prints once, and remembers the last; what is not frozen a host may
- * still change, and is printed each time. It answers a promise only for batches: the first piece is awaited, so that a
- * store that fails at once is a 503 and no torso.
+ * still change, and is printed each time, without a tag and as it is. It answers a promise only for what cannot be
+ * printed at once: then the first piece is awaited, so that a store that fails at once is a 503 and no torso.
  */
-export function createListPrinter(): (listed: ListedOrders) => ListBody | Promise<ListBody> {
-  let remembered: { readonly listed: ListedOrders; readonly body: () => ListBody | Promise<ListBody> } | undefined;
+export function createListPrinter(): (listed: ListedOrders, request: ListRequest) => ListAnswer | Promise<ListAnswer> {
+  const printFrozen = createBatchPrinter();
+  let remembered: { readonly listed: ListedOrders; readonly answers: ListAnswers } | undefined;
 
-  function remember(listed: ListedOrders, body: () => ListBody | Promise<ListBody>): void {
-    if (Object.isFrozen(listed)) remembered = { listed, body };
-  }
-
-  function printShared(batches: Batches): Promise<ListBody> {
-    const print = sharePrint(printBatches(batches));
-    const body = () => startShared(print);
-    remember(batches, body);
+  function remember(listed: ListedOrders, print: SharedPrint): ListAnswers {
+    const answers = createListAnswers(print);
+    remembered?.answers.abandon();
+    remembered = { listed, answers };
     // One that failed is forgotten: the next request tries again.
     print.ended.then((failure) => {
-      if (failure !== undefined && remembered?.body === body) remembered = undefined;
+      if (failure !== undefined && remembered?.answers === answers) remembered = undefined;
     });
-    return body();
+    return answers;
   }
 
-  return (listed) => {
-    if (remembered?.listed === listed) return remembered.body();
-    if (Symbol.asyncIterator in listed) return Object.isFrozen(listed) ? printShared(listed) : startStream(listed);
-    const body = printArray(listed);
-    remember(listed, () => body);
-    return body;
+  function printOnce(listed: ListedOrders): SharedPrint {
+    if (!isOrders(listed)) return printFrozen(listed);
+    if (listed.length > BATCH) return printFrozen(slicesOf(listed));
+    const text = printOrders(listed);
+    return wholeText(text, digestOf(text));
+  }
+
+  return (listed, request) => {
+    if (remembered !== undefined && remembered.listed === listed) return remembered.answers.answer(request);
+    if (Object.isFrozen(listed)) return remember(listed, printOnce(listed)).answer(request);
+    if (fieldOf(request, 'if-none-match')?.trim() === '*') return { status: 304, fields: [], body: undefined };
+    if (Symbol.asyncIterator in listed) return startStream(listed);
+    return ofText(
+      isOrders(listed) ? printOrders(listed) : `[${[...listed].map(printBatch).filter(Boolean).join(',')}]`,
+    );
   };
 }
 
-function printArray(orders: readonly Order[]): ListBody {
-  const text = printOrders(orders);
-  return { body: text.length > LARGEST_TEXT ? Buffer.from(text, 'latin1') : text, length: text.length };
+/** An array of orders, not of batches. */
+function isOrders(listed: ListedOrders): listed is readonly Order[] {
+  if (Symbol.asyncIterator in listed) return false;
+  const [first] = listed;
+  return first === undefined || (typeof first === 'object' && 'id' in first);
 }
 
-async function startShared(print: SharedPrint): Promise<ListBody> {
-  await print.started;
-  const length = print.length();
-  return { body: print.read(), ended: print.ended, ...(length !== undefined && { length }) };
+function* slicesOf(orders: readonly Order[]): Generator<readonly Order[]> {
+  for (let start = 0; start < orders.length; start += BATCH) yield orders.slice(start, start + BATCH);
 }
 
-async function startStream(batches: Batches): Promise<ListBody> {
-  let onEnd: (failure?: ListFailure) => void = () => {};
-  const ended = new Promise<ListFailure | undefined>((resolve) => {
+function ofText(text: string): ListAnswer {
+  const body = text.length > LARGEST_TEXT ? Buffer.from(text, 'latin1') : text;
+  return { status: 200, fields: [...JSON_TYPE, 'Content-Length', `${text.length}`], body };
+}
+
+async function startStream(batches: AsyncIterable<OrderBatch>): Promise<ListAnswer> {
+  let onEnd: (failure?: PrintFailure) => void = () => {};
+  const ended = new Promise<PrintFailure | undefined>((resolve) => {
     onEnd = resolve;
   });
   const pieces = printBatches(batches, onEnd);
-  return { body: resume(await pieces.next(), pieces), ended };
+  return { status: 200, fields: JSON_TYPE, body: resume(await pieces.next(), pieces), ended };
 }
-
 async function* printBatches(
-  batches: Batches,
-  onEnd: (failure?: ListFailure) => void = () => {},
+  batches: AsyncIterable<OrderBatch>,
+  onEnd: (failure?: PrintFailure) => void,
 ): AsyncGenerator<Uint8Array, undefined> {
   try {
     let mark = '[';
     for await (const batch of batches) {
-      if (batch.length === 0) continue;
-      yield Buffer.from(mark + printBatch(batch));
+      const text = printBatch(batch);
+      if (text === '') continue;
+      yield Buffer.from(mark + text);
       mark = ',';
     }
     yield Buffer.from(mark === '[' ? '[]' : ']');

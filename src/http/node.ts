@@ -1,17 +1,43 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { pipeline, Readable } from 'node:stream';
 import { socketAddress } from './client-address.js';
 import type { Reply } from './reply.js';
 import type { RequestHead } from './request-head.js';
 import type { OrderService } from './service.js';
+import { dropIfSilent, writePieces } from './write-pieces.js';
+
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
 export interface NodeMountOptions {
-  /** The client's address, by which requests without a valid key are limited. Default: the connection's peer. */
-  readonly clientAddress?: ((request: IncomingMessage) => string | undefined) | undefined;
+  /**
+   * The client's address, by which requests without a valid key are limited. Default: what the framework says in `request.ip`, as Express
+   * does by its `trust proxy`; without a framework the connection's peer.
+   */
+  readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
 }
 
-/** A listener for `node:http`, and, with `next`, a middleware for Express and Connect: foreign paths are passed on. */
-export type NodeHandler = (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
+/**
+ * A listener for `node:http`, `https` and `http2`, and, with `next`, a middleware for Express and Connect: foreign paths are
+ * passed on.
+ */
+export type NodeHandler = (
+  request: NodeRequest,
+  response: ServerResponse | Http2ServerResponse,
+  next?: () => void,
+) => void;
+
+/** What both kinds of response have in common. */
+interface NodeResponse extends NodeJS.WritableStream {
+  readonly destroyed: boolean;
+  readonly headersSent: boolean;
+  readonly writableLength: number;
+  hasHeader(name: string): boolean;
+  getHeader(name: string): unknown;
+  setHeader(name: string, value: string): unknown;
+  writeHead(status: number, headers?: string[]): unknown;
+  end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
+}
 
 /**
  * Mounts the service in any server that speaks node:http. Headers that the host has set stay. Create the server with
@@ -20,11 +46,12 @@ export type NodeHandler = (request: IncomingMessage, response: ServerResponse, n
  * credential may hide there. The limit on their size stays.
  */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
-  const { clientAddress = socketAddress } = options;
+  const { clientAddress = frameworkAddress } = options;
 
-  function answer(head: RequestHead, request: IncomingMessage, response: ServerResponse): void {
-    // What cannot be answered is not done: the answer before may have closed the connection (RFC 9112 §9.6).
-    if (request.socket.writable === false) return;
+  function answer(head: RequestHead, request: NodeRequest, response: NodeResponse): void {
+    // What cannot be answered is not done: the answer before may have closed the connection (RFC 9112 §9.6). In HTTP/2 this
+    // is asked of the stream, which of a HEAD is never writable.
+    if (request.socket.writable === false && request.httpVersionMajor === 1) return;
     const reply = service.respond(head, () => clientAddress(request));
     if (reply instanceof Promise) reply.then((settled) => send(response, settled));
     else send(response, reply);
@@ -40,22 +67,57 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
 }
 
 /** Connect and Express cut their mount path off `url` and keep the whole in `originalUrl`. */
-function originalHead(request: IncomingMessage): RequestHead {
+function originalHead(request: NodeRequest): RequestHead {
   if (!('originalUrl' in request) || typeof request.originalUrl !== 'string') return request;
   const { method, originalUrl: url, rawHeaders, httpVersion } = request;
   return { method, url, rawHeaders, httpVersion };
 }
 
-function send(response: ServerResponse, { status, headers, body }: Reply): void {
-  const stream = typeof body === 'object' && Symbol.asyncIterator in body ? Readable.from(body) : undefined;
+export function frameworkAddress(request: NodeRequest): string | undefined {
+  return 'ip' in request && typeof request.ip === 'string' ? request.ip : socketAddress(request);
+}
+
+export function send(response: NodeResponse, { status, headers, body }: Reply): void {
+  const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
   if (response.destroyed || response.headersSent) {
     // The client has hung up, or the host has answered in the meantime. The store's work ends.
-    stream?.destroy();
+    pieces?.[Symbol.asyncIterator]()
+      .return?.()
+      .then(undefined, () => {});
     return;
   }
-  response.writeHead(status, headers);
-  // A store that fails midway ends the connection, so that nobody takes the torso for the whole.
-  if (stream !== undefined) pipeline(stream, response, () => {});
-  else if (typeof body === 'string') response.end(body, 'latin1');
+  writeHead(response, status, response.hasHeader('Vary') ? withVary(headers, response.getHeader('Vary')) : headers);
+  if (pieces !== undefined) {
+    if (isPlain(response)) writePieces(response, pieces);
+    else pipeline(Readable.from(pieces), response, () => {});
+    return;
+  }
+  if (typeof body === 'string') response.end(body, 'latin1');
   else response.end(body);
+  if (response.writableLength > 0 && isPlain(response)) dropIfSilent(response);
+}
+
+/** Of HTTP/1, and written to as it is: middleware that compresses puts a `write` of its own here. */
+function isPlain(response: NodeResponse): response is ServerResponse {
+  return response instanceof ServerResponse && !Object.hasOwn(response, 'write');
+}
+
+/** A host's answers may vary by more than the service knows (RFC 9110 §12.5.5). */
+function withVary(headers: readonly string[], vary: unknown): string[] {
+  return headers.map((value, index) =>
+    index % 2 === 1 && headers[index - 1] === 'Vary' ? `${vary}, ${value}` : value,
+  );
+}
+
+/**
+ * Middleware that adds headers at the last moment (compression, sessions, response times) puts a `writeHead` of its own here, which
+ * in on-headers before 1.1 takes the names of a flat list apart.
+ */
+function writeHead(response: NodeResponse, status: number, headers: string[]): void {
+  if (!Object.hasOwn(response, 'writeHead')) {
+    response.writeHead(status, headers);
+    return;
+  }
+  for (let i = 0; i + 1 < headers.length; i += 2) response.setHeader(headers[i] ?? '', headers[i + 1] ?? '');
+  response.writeHead(status);
 }

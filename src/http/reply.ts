@@ -1,4 +1,6 @@
 import { type ErrorCode, errorObject } from './errors.js';
+import { type Exchange, isPromise, publish } from './exchange.js';
+import { retryAfter, unavailableFields } from './limit-fields.js';
 
 /** A response that is not written yet: exactly what `writeHead` and `end` take. */
 export interface Reply {
@@ -15,7 +17,12 @@ interface PreparedError {
   readonly body: string;
 }
 
-const CHALLENGE = 'Bearer realm="store-orders"';
+/** RFC 6750 §3: the error attribute only if a token was sent. */
+export const CHALLENGE = 'Bearer realm="store-orders"';
+export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
+
+/** How long a client is asked to wait after a 503. */
+const UNAVAILABLE_MS = 1_000;
 
 const prepared = new Map<ErrorCode, PreparedError>();
 
@@ -24,15 +31,60 @@ function prepare(code: ErrorCode): PreparedError {
   const object = errorObject(code);
   const body = JSON.stringify(object);
   const fields = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store'];
-  // RFC 6750 §3: the error attribute only if a token was sent.
   if (code === 'missing_api_key') fields.push('WWW-Authenticate', CHALLENGE);
-  if (code === 'invalid_api_key') fields.push('WWW-Authenticate', `${CHALLENGE}, error="invalid_token"`);
-  return { status: object.status, fields, body };
+  if (code === 'invalid_api_key') fields.push('WWW-Authenticate', INVALID_TOKEN_CHALLENGE);
+  const error = { status: object.status, fields, body };
+  prepared.set(code, error);
+  return error;
 }
 
-/** A reply with the Error object and these further header fields. */
-export function errorReply(code: ErrorCode, fields: readonly string[]): Reply {
-  const error = prepared.get(code) ?? prepare(code);
-  prepared.set(code, error);
-  return { status: error.status, headers: [...error.fields, ...fields], body: error.body };
+/** A reply with the Error object and this further header field. */
+export function refusal(exchange: Exchange, code: ErrorCode, name?: string, value = ''): Reply {
+  exchange.code = code;
+  const { status, fields, body } = prepared.get(code) ?? prepare(code);
+  const headers = [...fields, ...limitFieldsOf(exchange)];
+  if (name !== undefined) headers.push(name, value);
+  return { status, headers, body };
+}
+
+export function unavailable(exchange: Exchange): Reply {
+  return refusal(exchange, 'service_unavailable', 'Retry-After', retryAfter(UNAVAILABLE_MS));
+}
+
+/** The printed decision, and as long as there is none, that nothing passes. */
+export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[] {
+  return limitFields ?? unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
+}
+
+/** Takes a step. What fails in it becomes a reply: 503 if it was a part of the host, else 500. */
+export function attempt<T>(
+  exchange: Exchange,
+  step: (exchange: Exchange) => T | Promise<T>,
+): T | Reply | Promise<T | Reply> {
+  try {
+    const result = step(exchange);
+    return isPromise(result) ? result.catch((error) => failed(exchange, error)) : result;
+  } catch (error) {
+    return failed(exchange, error);
+  }
+}
+
+function failed(exchange: Exchange, error: unknown): Reply {
+  exchange.error = error;
+  return exchange.isAsking ? unavailable(exchange) : refusal(exchange, 'internal_error');
+}
+
+/** The last step of every reply: it is published, and closes the connection if nothing can follow on it. */
+export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
+  publish(exchange, reply.status);
+  const { hasContent, hasBadHost, isMultiplexed } = exchange.head;
+  if ((hasContent || hasBadHost || isClosing) && !isMultiplexed) reply.headers.push('Connection', 'close');
+  if (exchange.method !== 'HEAD') return reply;
+  if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
+    // Nobody will read it: the store is told so.
+    reply.body[Symbol.asyncIterator]()
+      .return?.()
+      .catch(() => {});
+  }
+  return { ...reply, body: undefined };
 }

@@ -10,27 +10,33 @@ export interface RequestHead {
 }
 
 export interface ReadHead {
-  /** The bearer token, or why there is none. */
-  readonly credential: Credential;
+  /** The bearer token. */
+  readonly apiKey: string | undefined;
+  /** Why there is none. */
+  readonly keyFault: KeyFault;
   /** A GET or DELETE with content (RFC 9110 §9.3.1): it is not read, so the connection cannot be used again. */
   readonly hasContent: boolean;
   /** More than one Host field, an empty one, or in HTTP/1.1 none (RFC 9112 §3.2). */
   readonly hasBadHost: boolean;
+  /** HTTP/2, where a request has a stream of its own and `Connection` must not be sent (RFC 9113 §8.2.2). */
+  readonly isMultiplexed: boolean;
 }
 
-type Credential =
-  | { readonly apiKey: string }
-  | { readonly apiKey?: undefined; readonly code: 'missing_api_key' | 'invalid_api_key' };
-
-const MISSING: Credential = { code: 'missing_api_key' };
-const INVALID: Credential = { code: 'invalid_api_key' };
+type KeyFault = 'missing_api_key' | 'invalid_api_key';
 
 /** The head of what could not be read as a request. */
-export const UNREADABLE: ReadHead = { credential: MISSING, hasContent: true, hasBadHost: true };
+export const UNREADABLE: ReadHead = {
+  apiKey: undefined,
+  keyFault: 'missing_api_key',
+  hasContent: true,
+  hasBadHost: true,
+  isMultiplexed: false,
+};
 
 /** One pass over the header fields. The few that matter are told apart by their length first. */
 export function readHead(rawHeaders: readonly string[], httpVersion?: string): ReadHead {
-  let credential: Credential = MISSING;
+  let apiKey: string | undefined;
+  let keyFault: KeyFault = 'missing_api_key';
   let authorizations = 0;
   let hosts = 0;
   let hasContent = false;
@@ -47,7 +53,8 @@ export function readHead(rawHeaders: readonly string[], httpVersion?: string): R
       case 13:
         if (name.toLowerCase() !== 'authorization') break;
         authorizations++;
-        credential = readAuthorization(value);
+        apiKey = bearerToken(value);
+        if (apiKey === undefined && isMalformedBearer(value)) keyFault = 'invalid_api_key';
         break;
       case 14:
         if (name.toLowerCase() === 'content-length' && value !== '0') hasContent = true;
@@ -57,11 +64,17 @@ export function readHead(rawHeaders: readonly string[], httpVersion?: string): R
         break;
     }
   }
-  return {
+  if (authorizations > 1) {
     // Two credentials are an ambiguous one: whoever reads the first and whoever reads the last would disagree.
-    credential: authorizations > 1 ? INVALID : credential,
+    apiKey = undefined;
+    keyFault = 'invalid_api_key';
+  }
+  return {
+    apiKey,
+    keyFault,
     hasContent,
     hasBadHost: hosts > 1 || hasEmptyHost || (hosts === 0 && httpVersion === '1.1'),
+    isMultiplexed: httpVersion === '2.0',
   };
 }
 
@@ -69,9 +82,11 @@ export function readHead(rawHeaders: readonly string[], httpVersion?: string): R
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 const BEARER_SCHEME = /^bearer(?: |$)/i;
 
-function readAuthorization(value: string): Credential {
-  const apiKey = BEARER.exec(value)?.[1];
-  if (apiKey !== undefined) return { apiKey };
-  // Another scheme, or the bare word, is no key; anything else after the scheme is one that is malformed.
-  return BEARER_SCHEME.test(value) && value.trim().length > 'bearer'.length ? INVALID : MISSING;
+function bearerToken(value: string): string | undefined {
+  return BEARER.exec(value)?.[1];
+}
+
+/** Another scheme, or the bare word, is no key; anything else after the scheme is one that is malformed. */
+function isMalformedBearer(value: string): boolean {
+  return BEARER_SCHEME.test(value) && value.trim().length > 'bearer'.length;
 }

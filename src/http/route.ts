@@ -22,17 +22,20 @@ export function checkBasePath(basePath: string): void {
 }
 
 /**
- * Reads a request target below `basePath` (specification, part 4). The query is ignored (4.1: "Parameters: none");
+ * Reads request targets below `basePath` (specification, part 4). The query is ignored (4.1: "Parameters: none");
  * nothing is percent-decoded, so that exactly one text names each order.
  */
-export function matchRoute(target: string, basePath: string): Route {
-  const path = pathOf(target);
+export function createRouter(basePath: string): (target: string) => Route {
   const collection = `${basePath}/store/orders`;
-  if (!path.startsWith(collection)) return FOREIGN;
-  if (path.length === collection.length) return target.length > MAX_TARGET_LENGTH ? TOO_LONG : ORDERS;
-  const idText = path.slice(collection.length + 1);
-  if (path[collection.length] !== '/' || idText === '' || idText.includes('/')) return FOREIGN;
-  return target.length > MAX_TARGET_LENGTH ? TOO_LONG : { resource: 'order', idText };
+  const member = `${collection}/`;
+  return (target) => {
+    if (target === collection) return ORDERS;
+    const path = pathOf(target);
+    if (path === collection) return target.length > MAX_TARGET_LENGTH ? TOO_LONG : ORDERS;
+    if (!path.startsWith(member) || path.length === member.length) return FOREIGN;
+    if (path.includes('/', member.length)) return FOREIGN;
+    return target.length > MAX_TARGET_LENGTH ? TOO_LONG : { resource: 'order', idText: path.slice(member.length) };
+  };
 }
 
 /** The path of a target in origin form or absolute form (RFC 9112 §3.2.1, §3.2.2). */
@@ -44,5 +47,5 @@ function pathOf(target: string): string {
     start = authority[0].length;
   }
   const query = target.indexOf('?', start);
-  return target.slice(start, query === -1 ? undefined : query);
+  return start === 0 && query === -1 ? target : target.slice(start, query === -1 ? undefined : query);
 }

@@ -13,7 +13,10 @@ export interface RateLimiter {
   take(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
 }
 
-/** The verdict on one request. Instants are whole milliseconds of the limiter's clock, `utcOffsetMs` short of Unix time. */
+/**
+ * The verdict on one request. Instants are whole milliseconds of the limiter's clock, `utcOffsetMs` short of Unix time.
+ * Properties may be computed as they are read, so a copy by spreading may lose some; JSON has them all.
+ */
 export interface Decision {
   readonly key: string;
   readonly plan: Plan;

@@ -1,7 +1,8 @@
 import { banned, GOOD_CONDUCT } from './ban.js';
-import { createBucketPool } from './bucket-pool.js';
+import { BucketPool } from './bucket-pool.js';
 import { type Clock, createSystemClock } from './clock.js';
 import type { Decision, KeyState, RateLimiter } from './limiter.js';
+import { type PackedPlan, packPlan } from './packed-plan.js';
 import { type Plan, wholeNumber } from './plan.js';
 import { decide, giveBack, keyState } from './rule.js';
 import type { Instant } from './token-bucket.js';
@@ -39,35 +40,61 @@ export interface MemoryLimiterOptions {
 export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
   wholeNumber('maxAddresses', maxAddresses, 1);
-  const keys = createBucketPool(Number.POSITIVE_INFINITY);
-  const addresses = createBucketPool(maxAddresses);
-  const poolOf = ({ partition }: Plan) => (partition === 'address' ? addresses : keys);
-  const read = (): Instant => ({ nowMs: clock.nowMs(), utcOffsetMs: clock.utcOffsetMs() });
+  const keys = new BucketPool(Number.POSITIVE_INFINITY);
+  const addresses = new BucketPool(maxAddresses);
+  const packedPlans = new WeakMap<Plan, PackedPlan>();
+  let recent: PackedPlan | undefined;
+  let instant: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
+
+  function pack(plan: Plan): PackedPlan {
+    // One plan after the other is mostly the same, and to compare is quicker than to look up.
+    if (recent?.plan === plan) return recent;
+    let packed = packedPlans.get(plan);
+    if (packed === undefined) {
+      packed = packPlan(plan, plan.partition === 'address' ? addresses : keys);
+      // One that was not made by `createPlan` may still change.
+      if (!isFrozen(plan)) return packed;
+      packedPlans.set(plan, packed);
+    }
+    recent = packed;
+    return packed;
+  }
+
+  function read(): Instant {
+    const nowMs = clock.nowMs();
+    const utcOffsetMs = clock.utcOffsetMs(nowMs);
+    if (instant.nowMs !== nowMs || instant.utcOffsetMs !== utcOffsetMs) instant = { nowMs, utcOffsetMs };
+    return instant;
+  }
+
+  function decideByRule(key: string, { plan, pool, shape }: PackedPlan, cost: number, now: Instant): Decision {
+    checkCost(cost, plan);
+    const place = pool.keyOf(key, now.nowMs);
+    const { decision, next } = decide(place, pool.get(place), plan, cost, now);
+    pool.set(place, next, shape);
+    return decision;
+  }
 
   return {
     take(key, plan, cost = 1) {
-      checkCost(cost, plan);
-      const instant = read();
-      const pool = poolOf(plan);
-      const place = pool.place(key, instant.nowMs);
-      const { decision, next } = decide(place, pool.get(place), plan, cost, instant);
-      pool.set(place, next);
-      return decision;
+      const now = read();
+      const packed = pack(plan);
+      return packed.pool.charge(key, packed, cost, now) ?? decideByRule(key, packed, cost, now);
     },
 
     peek(key, plan, cost = 1) {
       checkCost(cost, plan);
-      const instant = read();
-      const pool = poolOf(plan);
-      const place = pool.place(key, instant.nowMs);
-      return decide(place, pool.get(place), plan, cost, instant).decision;
+      const now = read();
+      const { pool } = pack(plan);
+      const place = pool.keyOf(key, now.nowMs);
+      return decide(place, pool.get(place), plan, cost, now).decision;
     },
 
     refund(decision) {
-      const pool = poolOf(decision.plan);
+      const { pool, shape } = pack(decision.plan);
       const state = pool.get(decision.key);
       if (decision.verdict !== 'within_quota' || state === undefined) return;
-      pool.set(decision.key, giveBack(state, decision, clock.nowMs()));
+      pool.set(decision.key, giveBack(state, decision, clock.nowMs()), shape);
     },
 
     inspect: (key) => keys.get(key),
@@ -87,7 +114,11 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   };
 }
 
-function checkCost(cost: number, plan: Plan): void {
+function isFrozen(plan: Plan): boolean {
+  return [plan, plan.policies, ...plan.policies].every(Object.isFrozen);
+}
+
+export function checkCost(cost: number, plan: Plan): void {
   if (!Number.isInteger(cost) || cost < 0) throw new RangeError('cost: expected a whole number from 0 up');
   for (const { name, quota } of plan.policies) {
     if (cost > quota)

@@ -61,7 +61,7 @@ export function decide(key: string, state: KeyState | undefined, plan: Plan, cos
       utcOffsetMs,
       retryAfterMs: retryAtMs - nowMs,
       windows,
-      inForce: inForce(isOver ? windows.filter((_, index) => before[index]?.refuses) : windows, isOver),
+      inForce: isOver ? lastToReset(windows.filter((_, index) => before[index]?.refuses)) : leastRemaining(windows),
     },
     next: remember(state, after, passes && cost > 0, conduct, nowMs),
   };
@@ -79,12 +79,16 @@ function conductAfter(conduct: Conduct, plan: Plan, cost: number, passes: boolea
   return plan.ban === false || !plan.enforce ? conduct : refused(conduct, plan.ban, nowMs);
 }
 
-/** The least remaining, on a tie the last to reset; of windows that refuse, the last to reset. */
-function inForce(windows: readonly WindowState[], isOver: boolean): WindowState {
+/** The window to announce when none refuses: the least remaining, on a tie the last to reset. */
+export function leastRemaining(windows: readonly WindowState[]): WindowState {
   return windows.reduce((a, b) => {
-    if (!isOver && a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
+    if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
     return b.resetAtMs > a.resetAtMs ? b : a;
   });
+}
+
+function lastToReset(windows: readonly WindowState[]): WindowState {
+  return windows.reduce((a, b) => (b.resetAtMs > a.resetAtMs ? b : a));
 }
 
 /** A bucket that was charged, or pulled back to one window from now, is stored; a refusal changes no window otherwise. */
@@ -141,9 +145,10 @@ function find(state: KeyState | undefined, policy: QuotaPolicy): NamedBucket | u
   return state?.buckets.find((bucket) => isSame(bucket, policy));
 }
 
-type Identity = Pick<QuotaPolicy, 'name' | 'windowMs' | 'refill'>;
+/** What makes a bucket another one. */
+export type Identity = Pick<QuotaPolicy, 'name' | 'windowMs' | 'refill'>;
 
-function isSame(a: Identity, b: Identity): boolean {
+export function isSame(a: Identity, b: Identity): boolean {
   return a.name === b.name && a.windowMs === b.windowMs && a.refill === b.refill;
 }
 

@@ -4,4 +4,12 @@ export { parseJson, printOrder, printOrders } from './json.js';
 export { createMemoryOrderStore, type MemoryOrderStore } from './memory.js';
 export { type Order, type OrderId, parseOrderId } from './order.js';
 export { type OrderInput, type OrderRecord, type ParsedRecord, parseOrderRecord } from './record.js';
-export type { ListedOrders, OrderBatch, OrderStore, OwnedOrderStore, PutOptions, PutOutcome } from './store.js';
+export type {
+  ListedOrders,
+  OrderBatch,
+  OrderStore,
+  OwnedOrderStore,
+  PutOptions,
+  PutOutcome,
+  VersionedText,
+} from './store.js';

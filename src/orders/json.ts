@@ -19,15 +19,17 @@ export function printOrders(orders: readonly Order[]): string {
 
 /** A batch as it stands in the array: without brackets, empty for no order. */
 export function printBatch(batch: OrderBatch): string {
-  return typeof batch === 'string' ? batch : batch.map(printOrder).join(',');
+  if (typeof batch === 'string') return batch;
+  return 'version' in batch ? batch.text() : batch.map(printOrder).join(',');
 }
 
-/** ASCII, because then a text's length in characters is its length in bytes, and node writes it as latin1. */
 function printString(text: string): string {
-  return JSON.stringify(text).replace(
-    /[\u007f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return escapeNonAscii(JSON.stringify(text));
+}
+
+/** JSON as ASCII, because then a text's length in characters is its length in bytes, and node writes it as latin1. */
+export function escapeNonAscii(json: string): string {
+  return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /**

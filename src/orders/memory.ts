@@ -1,11 +1,18 @@
-import { type CancelOutcome, cancel, type ShipOutcome, ship } from './cancellation.js';
+import { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from './cancellation.js';
 import type { Order, OrderId } from './order.js';
 import { type OrderInput, type OrderRecord, toOrder, toOrderRecord } from './record.js';
+import { NO_ORDERS } from './sorted-batches.js';
 import type { OwnedOrderStore, PutOptions, PutOutcome } from './store.js';
+
+const NONE: readonly Order[] = Object.freeze([]);
+
+/** Puts as they come are sorted when there are this many, or when a list is asked for. */
+const MANY = 1_000;
 
 /** {@link OwnedOrderStore} in memory: every method answers at once, so the service's replies are synchronous. */
 export interface MemoryOrderStore extends OwnedOrderStore {
-  list(): readonly Order[];
+  /** Frozen: the orders, or when there are thousands frozen batches of them; `list().flat()` is every order in both cases. */
+  list(): readonly Order[] | readonly (readonly Order[])[];
   cancel(id: OrderId): CancelOutcome;
   put(orders: Iterable<OrderInput>, options?: PutOptions): PutOutcome;
   get(id: OrderId): OrderRecord | undefined;
@@ -13,44 +20,65 @@ export interface MemoryOrderStore extends OwnedOrderStore {
   close(): void;
 }
 
+interface Entry {
+  readonly order: Order;
+  readonly status: OrderStatus;
+}
+
 /** Throws a TypeError that names the field if one of `orders` is no order, a RangeError if an id comes twice. */
 export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): MemoryOrderStore {
-  const records = new Map<OrderId, OrderRecord>();
-  let snapshot: readonly Order[] | undefined;
+  const entries = new Map<OrderId, Entry>();
+  let sorted = NO_ORDERS;
+  let unsorted = new Map<OrderId, Order>();
+
+  function sort(): void {
+    sorted = sorted.with(unsorted.values());
+    unsorted = new Map();
+  }
 
   const store: MemoryOrderStore = {
     list() {
-      snapshot ??= Object.freeze(Array.from(records.values(), toOrder).sort((a, b) => (a.id < b.id ? -1 : 1)));
-      return snapshot;
+      if (unsorted.size > 0) sort();
+      const { batches } = sorted;
+      return batches.length > 1 ? batches : (batches[0] ?? NONE);
     },
 
-    // Neither a cancellation nor a shipment shows in the list (the wire has no status), so the snapshot stays.
+    // Neither a cancellation nor a shipment shows in the list (the wire has no status), so the batches stay.
     cancel(id) {
-      const record = records.get(id);
-      const outcome = cancel(record?.status);
-      if (record !== undefined && outcome === 'cancelled') records.set(id, { ...record, status: 'cancelled' });
+      const entry = entries.get(id);
+      const outcome = cancel(entry?.status);
+      if (entry !== undefined && outcome === 'cancelled') entries.set(id, { ...entry, status: 'cancelled' });
       return outcome;
     },
 
     ship(id) {
-      const record = records.get(id);
-      const outcome = ship(record?.status);
-      if (record !== undefined && outcome === 'shipped') records.set(id, { ...record, status: 'shipped' });
+      const entry = entries.get(id);
+      const outcome = ship(entry?.status);
+      if (entry !== undefined && outcome === 'shipped') entries.set(id, { ...entry, status: 'shipped' });
       return outcome;
     },
 
     put(orders, { replace = false } = {}) {
-      const added = new Map<OrderId, OrderRecord>();
+      const added = new Map<OrderId, Entry>();
       for (const record of Array.from(orders, toOrderRecord)) {
-        if (!replace && (records.has(record.id) || added.has(record.id))) return { outcome: 'exists', id: record.id };
-        added.set(record.id, record);
+        const { id, status } = record;
+        if (!replace && (entries.has(id) || added.has(id))) return { outcome: 'exists', id };
+        added.set(id, { order: Object.freeze(toOrder(record)), status });
       }
-      for (const [id, record] of added) records.set(id, record);
-      snapshot = undefined;
+      for (const [id, entry] of added) {
+        entries.set(id, entry);
+        unsorted.set(id, entry.order);
+      }
+      // So that the next list finds little to do.
+      if (unsorted.size >= MANY) sort();
       return { outcome: 'stored', count: added.size };
     },
 
-    get: (id) => records.get(id),
+    get(id) {
+      const entry = entries.get(id);
+      return entry && { ...entry.order, status: entry.status };
+    },
+
     close() {},
   };
 

@@ -1,14 +1,10 @@
 import { prepare, type SqliteDatabase } from '../sqlite/database.js';
 import { INT64_MAX, INT64_MIN } from './order.js';
 import type { OrderRecord } from './record.js';
+import { changesSince, revisionOf } from './sqlite-changes.js';
+import { ALL, PAGE, type Page, readChangedPages, readPages } from './sqlite-pages.js';
 import { orderOf, recordOf } from './sqlite-rows.js';
-import type { ListedOrders } from './store.js';
-
-/** Rows read in one go: a few milliseconds, after which the event loop has its turn. */
-const PAGE = 500n;
-
-/** No limit, in SQLite's words. */
-const ALL = -1n;
+import type { ListedOrders, VersionedText } from './store.js';
 
 /**
  * Lists the orders of a database that has the tables: a frozen array, or above one page, where `open` can open another
@@ -18,57 +14,51 @@ const ALL = -1n;
 export function createSnapshots(database: SqliteDatabase, open?: () => SqliteDatabase): () => ListedOrders {
   const selectRevision = prepare(database, 'SELECT revision FROM orders_revision');
   const selectAtMost = prepare(database, 'SELECT * FROM orders ORDER BY id LIMIT ?');
+  const stream = open && createStreams(open);
   let remembered: { readonly revision: unknown; readonly orders: ListedOrders } | undefined;
 
   return () => {
     const revision = selectRevision.get()?.['revision'];
     if (remembered !== undefined && remembered.revision === revision) return remembered.orders;
     // Read after its revision, a list may be newer than its label, never older: then it is read once more next time.
-    const rows = selectAtMost.all(open === undefined ? ALL : PAGE + 1n);
-    const orders = open !== undefined && rows.length > PAGE ? streamOf(open) : Object.freeze(rows.map(orderOf));
+    const rows = selectAtMost.all(stream === undefined ? ALL : PAGE + 1n);
+    const orders = stream !== undefined && rows.length > PAGE ? stream() : Object.freeze(rows.map(orderOf));
     remembered = { revision, orders };
     return orders;
   };
 }
 
-function streamOf(open: () => SqliteDatabase): AsyncIterable<string> {
-  return Object.freeze({
-    async *[Symbol.asyncIterator]() {
-      const database = open();
-      try {
-        yield* printedPages(database);
-      } finally {
-        database.close();
-      }
-    },
-  });
-}
+/** Makes lists that know of each other which pages have changed since. */
+function createStreams(open: () => SqliteDatabase): () => AsyncIterable<VersionedText> {
+  let newest: { readonly revision: bigint; readonly pages: readonly Page[] } | undefined;
 
-/** `printBatch` in SQL, a page as one text: its rows as objects would cost three times the time, and garbage of several times the list. */
-const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FROM (
-  SELECT id, '{"id":' || id
-    || iif(pet_id IS NULL, '', ',"petId":' || pet_id)
-    || iif(quantity IS NULL, '', ',"quantity":' || quantity)
-    || iif(ship_date IS NULL, '', ',"shipDate":' || json_quote(ship_date))
-    || iif(complete IS NULL, '', iif(complete, ',"complete":true', ',"complete":false'))
-    || '}' AS json
-  FROM orders WHERE id >= ? ORDER BY id LIMIT ?)`;
-
-async function* printedPages(database: SqliteDatabase): AsyncGenerator<string> {
-  const select = prepare(database, PRINTED_PAGE);
-  database.exec('BEGIN');
-  let first = INT64_MIN;
-  for (;;) {
-    const { last, json } = select.get(first, PAGE) ?? {};
-    if (typeof json !== 'string' || typeof last !== 'bigint') break;
-    yield json;
-    if (last === INT64_MAX) break;
-    first = last + 1n;
-    await new Promise((resolve) => setImmediate(resolve));
+  async function* read(database: SqliteDatabase): AsyncGenerator<VersionedText> {
+    database.exec('BEGIN');
+    const revision = revisionOf(database);
+    const changed = newest && changesSince(database, newest.revision);
+    const printed = newest && changed ? readChangedPages(database, newest.pages, changed) : readPages(database);
+    const pages: Page[] = [];
+    for (const page of printed) {
+      pages.push(page.version);
+      yield page;
+      if (page.isRead) await new Promise((resolve) => setImmediate(resolve));
+    }
+    database.exec('COMMIT');
+    newest = { revision, pages };
   }
-  database.exec('COMMIT');
-}
 
+  return () =>
+    Object.freeze({
+      async *[Symbol.asyncIterator]() {
+        const database = open();
+        try {
+          yield* read(database);
+        } finally {
+          database.close();
+        }
+      },
+    });
+}
 /** Every record, ascending by id, from one read transaction, which ends with the reading. */
 export function* readRecords(database: SqliteDatabase): Generator<readonly OrderRecord[]> {
   const select = prepare(database, 'SELECT * FROM orders WHERE id >= ? ORDER BY id LIMIT ?');

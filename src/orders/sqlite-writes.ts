@@ -2,6 +2,7 @@ import { prepare, type SqliteDatabase } from '../sqlite/database.js';
 import { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from './cancellation.js';
 import type { OrderId } from './order.js';
 import type { OrderRecord } from './record.js';
+import { prepareChanges } from './sqlite-changes.js';
 import { valuesOf } from './sqlite-rows.js';
 import type { PutOutcome } from './store.js';
 
@@ -20,7 +21,7 @@ export function prepareWrites(database: SqliteDatabase): OrderWrites {
   const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
   const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');
   const upsert = prepare(database, 'INSERT OR REPLACE INTO orders VALUES (?, ?, ?, ?, ?, ?)');
-  const bumpRevision = prepare(database, 'UPDATE orders_revision SET revision = revision + 1');
+  const noteChange = prepareChanges(database);
 
   function statusOf(id: OrderId): OrderStatus | undefined {
     const status = selectStatus.get(id)?.['status'];
@@ -47,7 +48,7 @@ export function prepareWrites(database: SqliteDatabase): OrderWrites {
         seen.add(id);
       }
       for (const record of records) upsert.run(...valuesOf(record));
-      bumpRevision.run();
+      noteChange(records);
       return { outcome: 'stored', count: replace ? new Set(records.map(({ id }) => id)).size : seen.size };
     },
   };

@@ -8,10 +8,11 @@ import type { OrderInput, OrderRecord } from './record.js';
  */
 export interface OrderStore {
   /**
-   * Every order, ascending by id, whatever its status: an array, or batches streamed from one consistent snapshot.
-   * Freeze what will never change and answer the same object for as long as nothing has changed: then it is printed
-   * once, for all readers, and remembered; batches then are read once, to their end. What is not frozen is printed for
-   * each request, and its batches are read as quickly as the client reads, and no further once it hangs up.
+   * Every order, ascending by id, whatever its status: an array, or batches, in an array or streamed from one consistent
+   * snapshot. Freeze what will never change and answer the same object for as long as nothing has changed: then it is
+   * printed once, for all readers, and remembered; batches then are read once, to their end. A frozen batch is remembered
+   * too: where it is in the next list again, it is not printed again. What is not frozen is printed for each request,
+   * however long that takes, and its batches are read as quickly as the client reads, and no further once it hangs up.
    */
   list(): ListedOrders | Promise<ListedOrders>;
   /**
@@ -21,10 +22,18 @@ export interface OrderStore {
   cancel(id: OrderId): CancelOutcome | Promise<CancelOutcome>;
 }
 
-export type ListedOrders = readonly Order[] | AsyncIterable<OrderBatch>;
+export type ListedOrders = readonly Order[] | readonly OrderBatch[] | AsyncIterable<OrderBatch>;
 
 /** Some orders of a list, or their JSON texts with commas between, as `printOrder` prints them: for a database that prints faster. */
-export type OrderBatch = readonly Order[] | string;
+export type OrderBatch = readonly Order[] | string | VersionedText;
+
+/** Such a text that may be remembered from a former list, and need not be read then. */
+export interface VersionedText {
+  /** The same object for as long as the text is the same. */
+  readonly version: object;
+  /** Called, if at all, before the next batch is asked for. */
+  text(): string;
+}
 
 /** The bundled stores, with what their owner needs besides; the service never calls these. */
 export interface OwnedOrderStore extends OrderStore {

@@ -3,12 +3,20 @@ import { type Command, done, misused, type Outcome, parseCommand } from './comma
 import { dbCommands } from './db-commands.js';
 import { commandHelp, listHelp } from './help.js';
 import { keyCommands } from './key-commands.js';
+import { openApiCommand } from './openapi-command.js';
 import { orderCommands } from './order-commands.js';
 import { quotaCommands } from './quota-commands.js';
 import { serveCommand } from './serve.js';
 import { writeText } from './write-text.js';
 
-const COMMANDS: readonly Command[] = [serveCommand, ...orderCommands, ...keyCommands, ...quotaCommands, ...dbCommands];
+const COMMANDS: readonly Command[] = [
+  serveCommand,
+  ...orderCommands,
+  ...keyCommands,
+  ...quotaCommands,
+  ...dbCommands,
+  openApiCommand,
+];
 const GROUPS = new Set(COMMANDS.filter(({ name }) => name.includes(' ')).map(({ name }) => name.split(' ')[0]));
 const EXIT_CODES = { done: 0, failed: 1, misused: 2 } as const;
 

@@ -19,6 +19,8 @@ export async function introduce({ orders, file }: ProgramDatabase, ring: KeyRing
     '',
     `  curl -H 'Authorization: Bearer ${issued[0]?.key}' '${localAddress(url)}/store/orders'`,
     '',
+    `In a browser: ${new URL('/docs', localAddress(url)).href}`,
+    '',
   ];
   await writeText(process.stderr, `${lines.join('\n')}\n`);
 }

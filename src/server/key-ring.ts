@@ -6,7 +6,7 @@ import { createApiKey, digestOf, isApiKey, randomBase62 } from './api-key.js';
 import { createDataVersion } from './data-version.js';
 import { type KeyPlan, parseKeyPlan, toPlan } from './key-plan.js';
 
-/** The API keys of the program. The text of a key is in no table: only its digest is. */
+/** The API keys of the program. The text of a key is in no table, only its digest is; in memory those in use are. */
 export interface KeyRing {
   /** Whose key it is, `undefined` for one that is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined;
@@ -47,7 +47,8 @@ export function createKeyRing(database: SqliteDatabase): KeyRing {
   const updatePlan = prepare(database, 'UPDATE keys SET plan = ?, per_minute = ?, per_day = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
 
-  // Issued keys only: what strangers send must not push them out.
+  // By the key's text: checksum and digest would cost each request 0.7 µs instead of 0.05. Issued keys only: what
+  // strangers send must not push them out.
   const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
   const dataVersion = createDataVersion(database, CHANGES_SEEN_AFTER_MS);
   let rememberedVersion = dataVersion();
@@ -70,20 +71,19 @@ export function createKeyRing(database: SqliteDatabase): KeyRing {
 
   return {
     authenticate(apiKey) {
-      if (!isApiKey(apiKey)) return undefined;
       const version = dataVersion();
       if (version !== rememberedVersion) {
         remembered.clear();
         rememberedVersion = version;
       }
-      const digest = digestOf(apiKey);
-      const known = remembered.get(digest);
+      const known = remembered.get(apiKey);
       if (known !== undefined) return known;
-      const row = selectByDigest.get(digest);
+      if (!isApiKey(apiKey)) return undefined;
+      const row = selectByDigest.get(digestOf(apiKey));
       if (row === undefined) return undefined;
       const { id, plan } = recordOf(row);
       const principal = { id, plan: toPlan(plan) };
-      remembered.set(digest, principal);
+      remembered.set(apiKey, principal);
       return principal;
     },
 

@@ -8,6 +8,7 @@ import {
   type OrderServiceOptions,
 } from '../http/index.js';
 import { createConnections } from './connections.js';
+import { createDocs } from './docs/answer.js';
 import { answerHealth } from './health.js';
 
 export interface OrderServerOptions extends OrderServiceOptions {
@@ -47,11 +48,15 @@ const GRACE_MS = 6 * SECOND_MS;
 /** Longer than a request is on its way. */
 const LINGER_MS = 500;
 
-/** The service as a server of its own, with health checks beside it. Throws as `createOrderService` does for a bad option. */
+/**
+ * The service as a server of its own, with health checks, its OpenAPI document and a documentation page beside it. Throws as
+ * `createOrderService` does for a bad option.
+ */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
   const { trustProxy = 0, isReady = () => true, ...serviceOptions } = options;
   const service = createOrderService(serviceOptions);
   const handle = nodeHandler(service, trustProxy === 0 ? {} : { clientAddress: forwardedAddress(trustProxy) });
+  const answerDocs = createDocs(serviceOptions.basePath);
   const connections = createConnections();
   let isDraining = false;
 
@@ -59,6 +64,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     connections.answering(request.socket, response);
     if (isDraining) response.shouldKeepAlive = false;
     if (answerHealth(request, response, () => !isDraining && isReady())) return;
+    if (answerDocs(request, response)) return;
     handle(request, response);
   }
 

@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../server/program.js';
+import { createListScan } from './list-scan.js';
+import { MIB, mebibytes, peakBytes } from './memory.js';
 
 const MANY = 1_000_000;
-const MIB = 2 ** 20;
+const SLOW_READERS = 50;
 
-test('a million orders are listed from one snapshot, in bounded memory, while one more is imported', async (t) => {
+test('a million orders are listed from one snapshot, in bounded memory, while one more is imported and others do not read', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'business', '--db', 'many.db');
   fill(join(cwd, 'many.db'));
   const server = await startServer(t, { cwd }, '--db', 'many.db', '--log', 'events');
-  const headers = { authorization: `Bearer ${key}` };
+  const headers = { authorization: `Bearer ${key}`, 'accept-encoding': 'identity' };
   const ask = (method: string, path = '') => fetch(`${server.url}/store/orders${path}`, { method, headers });
   // The thread that writes is a part of the base.
   assert.equal((await ask('DELETE', '/0')).status, 204);
@@ -21,7 +23,7 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
 
   const listed = await ask('GET');
   let imported: Promise<unknown> | undefined;
-  const first = createScan();
+  const first = createListScan();
   for await (const chunk of listed.body ?? []) {
     first.add(chunk);
     imported ??= run(['orders', 'import', '-', '--db', 'many.db'], { cwd, input: '{"id":1}\n' });
@@ -35,19 +37,39 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
   );
   assert.ok(baseBytes === 0 || beyondBytes <= 64 * MIB, `${beyondBytes} bytes beyond base and list`);
 
-  const second = createScan();
+  const second = createListScan();
   const after = await ask('GET');
   for await (const chunk of after.body ?? []) second.add(chunk);
   assert.deepEqual([second.orders(), second.isAscending()], [MANY + 1, true]);
   assert.equal(second.bytes(), first.bytes() + ',{"id":1}'.length);
   assert.equal(Number((await ask('HEAD')).headers.get('content-length')), second.bytes());
 
+  // Whoever does not read costs a connection, and keeps nobody waiting.
+  const slow = Array.from({ length: SLOW_READERS }, () => openSlowReader(server.url, key));
+  const third = createListScan();
+  const meanwhile: number[] = [];
+  for await (const chunk of (await ask('GET')).body ?? []) {
+    third.add(chunk);
+    if (meanwhile.length < 100) meanwhile.push((await ask('DELETE', '/1000000000')).status);
+  }
+  assert.deepEqual([third.orders(), third.isAscending()], [MANY + 1, true]);
+  assert.deepEqual([meanwhile.length, ...new Set(meanwhile)], [100, 404]);
+  for (const socket of slow) socket.destroy();
+  const withReaders = peakBytes(server.child.pid) - baseBytes - first.bytes();
+  t.diagnostic(`memory beyond base and list with ${SLOW_READERS} slow readers: ${mebibytes(withReaders)}`);
+  assert.ok(baseBytes === 0 || withReaders <= (64 + SLOW_READERS) * MIB, `${withReaders} bytes beyond base and list`);
+
   const { orders } = Object(await answerOf(['db', 'check', '--db', 'many.db'], { cwd }));
   assert.equal(orders.total, MANY + 1);
 });
 
-function mebibytes(bytes: number): string {
-  return `${(bytes / MIB).toFixed(1)} MiB`;
+/** Asks for the list and does not read it. */
+function openSlowReader(url: string, key: unknown): Socket {
+  const { hostname, port, pathname } = new URL(`${url}/store/orders`);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {}).pause();
+  socket.write(`GET ${pathname} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  return socket;
 }
 
 /** Puts the orders with even ids, of which one more can be imported in between. By SQL: it is not the import that is tested. */
@@ -58,36 +80,4 @@ function fill(file: string): void {
     INSERT INTO orders SELECT 2 * i, i % 90, i % 30 + 1, '2026-07-16T00:00:00Z', i % 2, 'pending' FROM n;
     UPDATE orders_revision SET revision = revision + 1`);
   database.close();
-}
-
-/** Reads a list as it comes, without keeping it. */
-function createScan() {
-  let rest = '';
-  let orders = 0;
-  let bytes = 0;
-  let last = -1;
-  let isAscending = true;
-  return {
-    add(chunk: Uint8Array) {
-      bytes += chunk.length;
-      rest += Buffer.from(chunk).toString('latin1');
-      const end = rest.lastIndexOf('}') + 1;
-      for (const [, id] of rest.slice(0, end).matchAll(/"id":(\d+)/g)) {
-        orders++;
-        isAscending &&= Number(id) > last;
-        last = Number(id);
-      }
-      rest = rest.slice(end);
-    },
-    orders: () => orders,
-    bytes: () => bytes,
-    isAscending: () => isAscending,
-  };
-}
-
-/** The most memory that the process has had; 0 where the system does not say. */
-function peakBytes(pid: number | undefined): number {
-  const file = `/proc/${pid}/status`;
-  const kibibytes = existsSync(file) ? /VmHWM:\s+(\d+)/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
-  return Number(kibibytes ?? 0) * 1024;
 }

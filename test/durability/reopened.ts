@@ -52,3 +52,11 @@ export async function lostIn(file: string, answers: readonly Answer[]): Promise<
       (outcome === 'stored' && !stored.has(String(id))) || (outcome === 'cancelled' && !cancelled.has(String(id))),
   );
 }
+
+/** The orders that are stored as cancelled. */
+export function cancelledIn(file: string): ReadonlySet<string> {
+  const database = openSqliteDatabase(file);
+  const rows = database.prepare("SELECT CAST(id AS TEXT) AS id FROM orders WHERE status = 'cancelled'").all();
+  database.close();
+  return new Set(rows.map((row) => String(Object(row).id)));
+}

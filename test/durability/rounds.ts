@@ -17,6 +17,13 @@ export function seededRandom(t: TestContext): () => number {
   };
 }
 
+/** Of the numbers from 1 to `last` some, other ones in each run, at an even distance: all of them in 200 rounds. */
+export function someOf(t: TestContext, last: number): number[] {
+  const distance = Math.max(1, Math.floor(200 / ROUNDS));
+  const first = 1 + Math.floor(seededRandom(t)() * Math.min(distance, last));
+  return Array.from({ length: Math.ceil((last - first + 1) / distance) }, (_, index) => first + index * distance);
+}
+
 function wholeNumberOf(variable: string): number | undefined {
   const text = process.env[variable];
   if (text === undefined) return undefined;

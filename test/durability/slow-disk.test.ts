@@ -7,6 +7,7 @@ import { sleep, startServer, temporaryDirectory } from '../server/program.js';
 import { type Answer, createClient } from './client.js';
 import { median, spread } from './figures.js';
 import { createOrderFile } from './order-file.js';
+import { readStalls } from './stalls.js';
 
 const FSYNC_MS = 40;
 const STALL_MS = 25;
@@ -96,11 +97,4 @@ test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event l
 function threadsOf(log: string): readonly number[] {
   const lines = readFileSync(log, 'latin1').split('\n');
   return lines.filter((line) => / f(data)?sync\(/.test(line)).map((line) => Number.parseInt(line, 10));
-}
-
-function readStalls(stderr: string): readonly number[] {
-  const line = stderr.split('\n').find((text) => text.startsWith('{"longestMs"')) ?? '{}';
-  const { longestMs } = JSON.parse(line);
-  assert.ok(Array.isArray(longestMs), 'the server measured its event loop');
-  return longestMs.map(Number);
 }

@@ -1,48 +1,149 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { test } from 'node:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { overHttp2 } from '../mounts/tls-fetch.js';
 
 const examples = new URL('../../examples/', import.meta.url);
+const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
+const tests = files.filter((name) => name.endsWith('.test.ts'));
+
+/** What is served by a runtime or over a server that may not be here, or is no server. */
+const MODULES = ['bun.ts', 'deno.ts', 'next-route.ts', 'orders.ts', 'postgres.ts', 'redis.ts'];
+const servers = files.filter((name) => !tests.includes(name) && !MODULES.includes(name));
+
+type Fetch = (request: Request) => Response | Promise<Response>;
 
 /** Starts an example as its first lines say. The runner's own variables would make a nested test run report to it. */
-function start(file: string, ...nodeOptions: string[]) {
+function start(file: string, command = process.execPath, ...parameters: string[]) {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  return spawn(process.execPath, ['--import', 'tsx', ...nodeOptions, fileURLToPath(new URL(file, examples))], {
+  return spawn(command, [...parameters, fileURLToPath(new URL(file, examples))], {
     env: { ...env, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
 }
 
-for (const file of readdirSync(examples).filter((name) => name.endsWith('.test.ts'))) {
-  test(`examples/${file} passes its own tests`, async () => {
-    const child = start(file, '--test');
-    child.stdout.resume();
-    const [status] = await once(child, 'exit');
-    assert.equal(status, 0);
+/** The address that a server prints, in as many ways, on as many lines and streams, as there are hosts. */
+async function originOf({ stdout, stderr }: ReturnType<typeof start>): Promise<string> {
+  let printed = '';
+  return new Promise((resolve, reject) => {
+    const read = (piece: Buffer) => {
+      printed += piece;
+      const port = /port: (\d+)|(?:127\.0\.0\.1|localhost):(\d+)/.exec(printed)?.slice(1).find(Boolean);
+      if (port !== undefined) resolve(`http://127.0.0.1:${port}`);
+    };
+    stdout.on('data', read);
+    stderr.on('data', read);
+    stdout.once('end', () => reject(new Error(printed)));
   });
 }
 
-test('examples/node-http.ts serves the orders beside the routes of its host', async (t) => {
-  const child = start('node-http.ts');
-  t.after(() => child.kill());
-  const [line] = await once(createInterface(child.stdout), 'line');
-  const base = /http:\S+/.exec(line)?.[0];
+async function assertServesOrders(origin: string, fetch: Fetch): Promise<void> {
   const headers = { Authorization: 'Bearer open-sesame' };
-
-  assert.equal(await (await fetch(`${base}/`)).text(), 'the host\n');
-  assert.equal((await fetch(`${base}/elsewhere`)).status, 404);
-  const list = await (await fetch(`${base}/v1/store/orders`, { headers })).text();
+  const path = `${origin}/v1/store/orders`;
+  const list = await (await fetch(new Request(path, { headers }))).text();
   assert.match(list, /"id":9007199254740993,/);
   for (const [id, status] of [
     ['9007199254740992', 404],
     ['9007199254740993', 204],
     ['9007199254740993', 409],
   ]) {
-    const response = await fetch(`${base}/v1/store/orders/${id}`, { method: 'DELETE', headers });
+    const response = await fetch(new Request(`${path}/${id}`, { method: 'DELETE', headers }));
     assert.equal(response.status, status, `DELETE ${id}`);
+    assert.equal(response.headers.get('X-RateLimit-Limit'), '60');
   }
+}
+
+async function assertServesBoth(origin: string, fetch: Fetch = globalThis.fetch): Promise<void> {
+  assert.equal(await (await fetch(new Request(`${origin}/`))).text(), 'the host\n');
+  assert.equal((await fetch(new Request(`${origin}/elsewhere`))).status, 404);
+  await assertServesOrders(origin, fetch);
+}
+
+suite('every example does what it says', { concurrency: 2 }, () => {
+  for (const file of tests) {
+    test(`examples/${file} passes its own tests`, async () => {
+      const child = start(file, process.execPath, '--import', 'tsx', '--test');
+      child.stdout.resume();
+      child.stderr.resume();
+      const [status] = await once(child, 'exit');
+      assert.equal(status, 0);
+    });
+  }
+
+  for (const file of servers) {
+    test(`examples/${file} serves the orders beside the routes of its host`, async (t) => {
+      const child = start(file, process.execPath, '--import', 'tsx');
+      t.after(() => child.kill());
+      const mounted = { origin: await originOf(child), close: async () => {} };
+      if (file !== 'http2.ts') return assertServesBoth(mounted.origin);
+      const { origin, fetch, close } = overHttp2(mounted);
+      t.after(close);
+      await assertServesBoth(origin, fetch);
+    });
+  }
+});
+
+test('examples/guarded.ts counts the animals and the orders together, and announces a sunset', async (t) => {
+  const child = start('guarded.ts', process.execPath, '--import', 'tsx');
+  t.after(() => child.kill());
+  const origin = await originOf(child);
+  const headers = { Authorization: 'Bearer open-sesame' };
+  const pet = await fetch(`${origin}/v1/pets/7`, { headers });
+  assert.deepEqual(await pet.json(), { id: 7, name: 'Rex', seenBy: 'customer-1' });
+  assert.equal(pet.headers.get('Deprecation'), '@1780272000');
+  assert.equal(pet.headers.get('Sunset'), 'Tue, 01 Jun 2027 00:00:00 GMT');
+  assert.equal(pet.headers.get('X-RateLimit-Remaining'), '59');
+  const list = await fetch(`${origin}/v1/store/orders`, { headers });
+  assert.equal(list.headers.get('X-RateLimit-Remaining'), '58');
+  assert.equal((await fetch(`${origin}/v1/pets/7`)).status, 401);
+});
+
+test('examples/bun.ts and examples/deno.ts export what their runtimes serve', async () => {
+  const { default: bun } = await import('../../examples/bun.js');
+  const { default: deno } = await import('../../examples/deno.js');
+  const origin = 'http://orders.test';
+  const unauthorized = new Request(`${origin}/v1/store/orders`);
+  const server = { requestIP: () => ({ address: '192.0.2.1' }) };
+  const info = { remoteAddr: { hostname: '192.0.2.2' } };
+  assert.equal(await (await bun.fetch(new Request(`${origin}/`), server)).text(), 'the host\n');
+  assert.equal((await deno.fetch(new Request(`${origin}/elsewhere`), info)).status, 404);
+  for (const response of [await bun.fetch(unauthorized, server), await deno.fetch(unauthorized, info)]) {
+    assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each by its own address');
+  }
+  await assertServesOrders(origin, (request) => bun.fetch(request, server));
+});
+
+for (const [file, runtime, ...parameters] of [
+  ['bun.ts', 'bun'],
+  ['deno.ts', 'deno', 'serve', '--allow-env', '--host', '127.0.0.1', '--port', '0'],
+] as const) {
+  const isMissing = spawnSync(runtime, ['--version']).error !== undefined;
+  test(`examples/${file} serves in ${runtime}`, { skip: isMissing && `needs ${runtime} in the PATH` }, async (t) => {
+    const child = start(file, runtime, ...parameters);
+    t.after(() => child.kill());
+    await assertServesBoth(await originOf(child));
+  });
+}
+
+test('examples/next-route.ts exports the methods as Next calls them', async () => {
+  const route = await import('../../examples/next-route.js');
+  const url = 'http://orders.test/v1/store/orders';
+  const headers = { Authorization: 'Bearer open-sesame' };
+  const context = { params: Promise.resolve({ id: ['1'] }) };
+  for (const [method, path, status] of [
+    ['GET', url, 200],
+    ['DELETE', `${url}/1`, 409],
+    ['POST', url, 405],
+  ] as const) {
+    const handle: (request: Request, context: unknown) => Promise<Response> = route[method];
+    assert.equal((await handle(new Request(path, { method, headers }), context)).status, status);
+  }
+});
+
+test('the guide names every example', () => {
+  const guide = readFileSync(new URL('README.md', examples), 'utf8');
+  for (const file of files) assert.ok(guide.includes(`(${file})`), file);
 });

@@ -61,32 +61,6 @@ export const authenticationClauses: readonly Clause[] = [
     },
   },
   {
-    id: '5-scheme',
-    says: 'the scheme and the field name are case-insensitive, and any number of spaces follows the scheme',
-    check: async (ask) => {
-      for (const name of ['Authorization', 'authorization', 'AUTHORIZATION']) {
-        for (const value of [
-          'Bearer business-key',
-          'bearer business-key',
-          'BEARER   business-key',
-          'bEaReR business-key ',
-        ]) {
-          assert.equal((await ask('GET', ORDERS, [[name, value]])).status, 200, `${name}: ${value}`);
-        }
-      }
-    },
-  },
-  {
-    id: '5-two',
-    says: 'two Authorization fields are an ambiguous credential: 401 invalid_api_key, even if both are the same valid key',
-    check: async (ask) => {
-      for (const second of ['business-key', 'nobody']) {
-        assertError(await ask('GET', ORDERS, [KEY, bearer(second)]), 'invalid_api_key');
-        assertError(await ask('GET', ORDERS, [['authorization', 'Bearer nobody'], KEY]), 'invalid_api_key');
-      }
-    },
-  },
-  {
     id: '5-two-schemes',
     says: 'a second Authorization field of another scheme, or an empty one, makes no difference to that',
     verbatim: true,

@@ -1,29 +1,24 @@
 import assert from 'node:assert/strict';
 import { assertError } from './answer.js';
 import type { Clause } from './contract.js';
-import { KEY, ORDERS, order } from './shop.js';
+import { INT64_MAX, INT64_MIN, KEY, ORDERS, order } from './shop.js';
 
-/** What names an operation of the specification, part 4, and what does not. */
+/** Specification, part 4: what names an operation, and what does not. */
 export const routeClauses: readonly Clause[] = [
   {
-    id: '4-method',
-    says: 'another method on a path of the service answers 405 with Allow',
-    check: async (ask, { store }) => {
-      const rows: [string, string, string][] = [
-        ...['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map((m): [string, string, string] => [m, ORDERS, 'GET, HEAD']),
-        ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'OPTIONS'].map((m): [string, string, string] => [
-          m,
-          order(1),
-          'DELETE',
-        ]),
-      ];
-      for (const [method, path, allow] of rows) {
-        const answer = await ask(method, path, [KEY]);
-        assert.equal(answer.status, 405, `${method} ${path}`);
-        assert.equal(answer.fields.get('allow'), allow);
-        if (method !== 'HEAD') assertError(answer, 'method_not_allowed');
-      }
-      assert.equal(store.get(1n)?.status, 'pending');
+    id: '4.1-list',
+    says: 'GET /store/orders answers 200 with the full set of orders, ascending by id, int64 to the last digit',
+    check: async (ask) => {
+      const { status, fields, text } = await ask('GET', ORDERS, [KEY]);
+      assert.equal(status, 200);
+      assert.equal(fields.get('content-length'), `${text.length}`);
+      assert.equal(
+        text,
+        `[{"id":${INT64_MIN}},{"id":-5},{"id":0},` +
+          '{"id":1,"petId":7,"quantity":2,"shipDate":"2026-02-03T04:05:06Z","complete":false},' +
+          '{"id":2},{"id":3},{"id":4},{"id":9007199254740991},{"id":9007199254740992},{"id":9007199254740993},' +
+          `{"id":${INT64_MAX}}]`,
+      );
     },
   },
   {

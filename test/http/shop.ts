@@ -22,14 +22,10 @@ export const INT64_MIN = -(2n ** 63n);
 /** Two windows small enough to be counted down to the end, one after the other. */
 export const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
-/** Banned for a minute by the first request that follows a refusal by more than a second. */
-export const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
-
 const PRINCIPALS = new Map([
   ['business-key', { id: 'owner', plan: PLANS.business }],
   ['free-key', { id: 'freya', plan: PLANS.free }],
   ['tiny-key', { id: 'tina', plan: TINY }],
-  ['strict-key', { id: 'stan', plan: STRICT }],
 ]);
 
 export const authenticate: Authenticate = (apiKey) => PRINCIPALS.get(apiKey);

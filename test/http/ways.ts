@@ -48,7 +48,7 @@ async function textOf(body: Body): Promise<string> {
   if (body === undefined || typeof body === 'string') return body ?? '';
   if (body instanceof Uint8Array) return Buffer.from(body).toString('latin1');
   let text = '';
-  for await (const piece of body) text += piece;
+  for await (const piece of body) text += Buffer.from(piece).toString('latin1');
   return text;
 }
 
@@ -62,7 +62,11 @@ const fetchMount: Way = {
         const headers = new Headers();
         for (const [name, value] of fields) headers.append(name, value);
         const response = await handle(new Request(`http://orders.test${target}`, { method, headers }));
-        return createAnswer(response.status, [...response.headers].flat(), await response.text());
+        return createAnswer(
+          response.status,
+          [...response.headers].flat(),
+          Buffer.from(await response.arrayBuffer()).toString('latin1'),
+        );
       }),
       close: async () => {},
     };

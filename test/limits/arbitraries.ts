@@ -58,6 +58,20 @@ export const addressPlan: fc.Arbitrary<Plan> = anyPolicies.map((options) =>
   createPlan({ name: 'any', policies: options, partition: 'address' }),
 );
 
+/** Two plans of the same one or two interval windows with different quotas, and a third plan: what a limiter can pack, and what it cannot. */
+export const plansToPack: fc.Arbitrary<[Plan, Plan, Plan]> = fc
+  .record({
+    policies: fc.uniqueArray(intervalPolicy, { selector: (options) => options.name, minLength: 1, maxLength: 2 }),
+    more: fc.integer({ min: 0, max: 30 }),
+    ban: fc.oneof(anyBan, fc.constant(false as const)),
+    other: keyPlan,
+  })
+  .map(({ policies, more, ban, other }) => [
+    createPlan({ name: 'small', policies, ban }),
+    createPlan({ name: 'large', policies: policies.map((one) => ({ ...one, quota: one.quota + more })), ban }),
+    other,
+  ]);
+
 /** Milliseconds to move the clock by: mostly a little, sometimes beyond every window. */
 export const forwardMs = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 3 }) },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Clock, createMemoryLimiter, type Decision, type Plan } from 'store-orders/limiter';
-import { addressPlan, anyMs, forwardMs, keyPlan } from './arbitraries.js';
+import { addressPlan, anyMs, forwardMs, keyPlan, plansToPack } from './arbitraries.js';
 import { type Answer, createModel } from './model.js';
 
 type Command =
@@ -25,11 +25,14 @@ type Share = 'little' | 'most';
 
 const KEYS = ['first', 'second', 'third', 'fourth', 'fifth'];
 
-function commands(keys: number, ms: fc.Arbitrary<number>): fc.Arbitrary<Command[]> {
+const ANY_PLAN = fc.nat({ max: 2 });
+const MOSTLY_ONE_PLAN = fc.oneof({ weight: 8, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: ANY_PLAN });
+
+function commands(keys: number, ms: fc.Arbitrary<number>, plan = ANY_PLAN): fc.Arbitrary<Command[]> {
   const key = fc.nat({ max: keys - 1 });
   const request = {
     key,
-    plan: fc.nat({ max: 2 }),
+    plan,
     cost: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat({ max: 6 }) }),
     of: fc.oneof(
       { weight: 6, arbitrary: fc.constant('little' as const) },
@@ -146,4 +149,16 @@ test('the limiter decides for several keys as the model does: to sweep loses not
     { numRuns: 500 },
   );
   assert.ok(commandsDone > 60_000, `only ${commandsDone} commands`);
+});
+
+test('one or two interval windows are decided as the model does: refunds, other plans, bans, restarts, any clock', () => {
+  let commandsDone = 0;
+  const script = fc.oneof(commands(1, anyMs, MOSTLY_ONE_PLAN), commands(KEYS.length, forwardMs, MOSTLY_ONE_PLAN));
+  fc.assert(
+    fc.property(plansToPack, script, (plans, commands) => {
+      commandsDone += play(plans, commands);
+    }),
+    { numRuns: 1_000 },
+  );
+  assert.ok(commandsDone > 120_000, `only ${commandsDone} commands`);
 });

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
+import { once as onceEmitted } from 'node:events';
 import { test } from 'node:test';
+import { createSqliteOrderStore } from 'store-orders/sqlite';
 import type { Report } from './cancelling-process.js';
 import { sqliteDrivers } from './sqlite-drivers.js';
 import { temporaryFile } from './temporary-file.js';
+import { once, wrapDatabase } from './wrapped-database.js';
 
 for (const { name } of sqliteDrivers) {
   test(`two processes that open, fill and cancel the same new SQLite file at once share it under ${name}`, async (t) => {
@@ -26,13 +28,29 @@ for (const { name } of sqliteDrivers) {
   });
 }
 
+for (const { name, open } of sqliteDrivers) {
+  test(`a process that waits for the lock while another makes the tables makes none itself under ${name}`, async (t) => {
+    const file = temporaryFile();
+    const database = open(file);
+    t.after(() => database.close());
+    const script = `import { openSqliteOrderStore } from 'store-orders/sqlite';
+      await openSqliteOrderStore(process.argv[1]).put([{ id: 1 }]);`;
+    // It has found the file empty by then.
+    const other = once('BEGIN IMMEDIATE', 'before', () =>
+      execFileSync(process.execPath, ['--no-warnings', '--input-type=module', '--eval', script, file]),
+    );
+    const store = createSqliteOrderStore(wrapDatabase(database, other));
+    assert.equal(store.get(1n)?.status, 'pending');
+  });
+}
+
 /** The child's next message; rejects if it exits first. */
 async function message(child: ChildProcess): Promise<Report> {
   const stop = new AbortController();
-  const exited = once(child, 'exit', { signal: stop.signal }).then(([code]) => {
+  const exited = onceEmitted(child, 'exit', { signal: stop.signal }).then(([code]) => {
     throw new Error(`the process ended with ${code}`);
   });
-  const [report] = await Promise.race([once(child, 'message', { signal: stop.signal }), exited]);
+  const [report] = await Promise.race([onceEmitted(child, 'message', { signal: stop.signal }), exited]);
   exited.catch(() => {});
   stop.abort();
   return report;

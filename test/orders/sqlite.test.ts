@@ -74,7 +74,7 @@ for (const { name, open } of sqliteDrivers) {
       createSqliteOrderStore(database);
       database.exec("UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'");
       database.close();
-      assertRefused(file, 'database: its orders schema has version 99, this program knows 1; use a newer store-orders');
+      assertRefused(file, 'database: its orders schema has version 99, this program knows 2; use a newer store-orders');
     });
 
     function assertRefused(file: string, message: string): void {
@@ -178,7 +178,7 @@ for (const { name, open } of sqliteDrivers) {
           there.exec(newer);
         }),
       );
-      assert.throws(() => createSqliteOrderStore(arriving), /has version 99, this program knows 1/);
+      assert.throws(() => createSqliteOrderStore(arriving), /has version 99, this program knows 2/);
       assert.equal(ask(there, 'SELECT version FROM store_orders_schema', 'version'), '99');
       here.close();
       there.close();

@@ -7,7 +7,8 @@ const src = new URL('../../src/', import.meta.url);
 /** Which rooms a room may import from. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   sqlite: [],
-  orders: ['sqlite'],
+  postgres: [],
+  orders: ['sqlite', 'postgres'],
   limits: [],
   http: ['orders', 'limits'],
   server: ['http', 'orders', 'limits', 'sqlite'],

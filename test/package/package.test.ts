@@ -56,6 +56,22 @@ test('every subpath loads with require and with import, and no driver is loaded 
   run(process.execPath, ['--input-type=module', '-e', `${imported.join('\n')}\n${noDriver}`], join(folder, 'module'));
 });
 
+test('the packed service passes the audits, in a server of its own', () => {
+  const script = `
+    import { createServer } from 'node:http';
+    import { nodeHandler } from 'store-orders/handler';
+    import { createTestService, serviceAudits } from 'store-orders/testing';
+    const shop = createTestService();
+    const server = createServer(nodeHandler(shop.service)).listen(0, '127.0.0.1', async () => {
+      const audits = serviceAudits({ ...shop, fetch, url: 'http://127.0.0.1:' + server.address().port + '/v1' });
+      for (const { run } of audits) await run();
+      console.log(audits.length);
+      process.exit();
+    });`;
+  const passed = run(process.execPath, ['--input-type=module', '-e', script], join(folder, 'module'));
+  assert.ok(Number(passed) > 30);
+});
+
 test('every subpath has its types, for CommonJS and for ESM', () => {
   for (const kind of kinds) {
     const project = join(folder, kind);
@@ -91,7 +107,7 @@ test('the tarball holds the program, its types and its papers, and nothing else'
   const files = readdirSync(join(folder, 'module/node_modules/store-orders'), { recursive: true, encoding: 'utf8' });
   const odd = files.filter(
     (file) =>
-      !/^(?:dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.js))?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+      !/^(?:dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.js|\.css|\.svg))?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
         file,
       ),
   );

@@ -142,6 +142,26 @@ test('db backup: a file that exists is not overwritten, whatever it is; what can
   assert.equal(readFileSync(join(cwd, 'taken.db'), 'utf8'), 'mine');
 });
 
+test('db backup: a name that is taken is told before anything is read', async (t) => {
+  const cwd = await withOrders(t, 2_000);
+  damage(join(cwd, 'store-orders.db'));
+  const { stderr } = await run(['db', 'backup', 'store-orders.db'], { cwd });
+  assert.match(stderr, /^store-orders: store-orders\.db exists already; /);
+});
+
+test('db backup: damage that copying does not notice is found in the copy, and no copy is made', async (t) => {
+  const cwd = await withOrders(t, 3);
+  const file = join(cwd, 'store-orders.db');
+  const bytes = readFileSync(file);
+  // The type of the status, a text of 7 bytes, is made the one for 7 bytes of anything (SQLite file format, 2.1).
+  bytes[bytes.lastIndexOf(27, bytes.indexOf('pending'))] = 26;
+  writeFileSync(file, bytes);
+  const { code, stderr } = await run(['db', 'backup', 'copy.db'], { cwd });
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: store-orders\.db: it is damaged: non-TEXT value in orders\.status; /);
+  assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
+});
+
 test('db backup: stopped by a signal it ends by that signal and leaves no half file', async (t) => {
   const cwd = await withOrders(t, 1);
   change(

@@ -110,7 +110,8 @@ export async function startServer(t: TestContext, options: RunOptions, ...args: 
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line));
   await until(() => {
-    if (child.exitCode !== null) throw new Error(`the server did not start: ${stderr}`);
+    const ended = child.exitCode ?? child.signalCode;
+    if (ended !== null) throw new Error(`the server ended with ${ended}: ${stderr}`);
     return stdout.includes('\n');
   });
   const url = String(log()[0]?.url);

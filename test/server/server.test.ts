@@ -6,15 +6,20 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { createMemoryOrderStore } from 'store-orders';
 import { createMemoryLimiter, PLANS } from 'store-orders/limiter';
-import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
+import { createOrderServer, type OrderServer, type OrderServerOptions } from 'store-orders/server';
 
-async function listen(t: TestContext, options: Partial<OrderServerOptions> = {}) {
+async function listen(
+  t: TestContext,
+  options: Partial<OrderServerOptions> = {},
+  prepare: (server: OrderServer) => void = () => {},
+) {
   const server = createOrderServer({
     store: createMemoryOrderStore([{ id: 1 }]),
     limiter: createMemoryLimiter(),
     authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
     ...options,
   });
+  prepare(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.drain(0).catch(() => {}));
@@ -64,6 +69,38 @@ test('what node:http would answer itself is answered by the service, with the Er
     assert.match(answer, /\r\nX-RateLimit-Limit: \d+\r\n/);
     if (status >= 400) assert.match(answer, new RegExp(`"status":${status}}$`));
   }
+});
+
+test('who sends no whole head in 10 s is answered 408, as everybody else is who makes a mistake', async (t) => {
+  const times = ['headersTimeout', 'requestTimeout', 'connectionsCheckingInterval'] as const;
+  const { open } = await listen(t, {}, (server) => {
+    assert.deepEqual(
+      times.map((name) => Reflect.get(server, name)),
+      [10_000, 30_000, 5_000],
+    );
+    // The same twenty times as fast.
+    for (const name of times) Reflect.set(server, name, Reflect.get(server, name) / 20);
+  });
+  const served = await open();
+  served.write(`${HEAD}\r\n`);
+  await once(served, 'data');
+  const slow = await Promise.all(
+    ['', 'GET /v1', HEAD].map(async (sent) => {
+      const socket = await open();
+      socket.write(sent);
+      return text(socket);
+    }),
+  );
+  for (const [index, answer] of slow.entries()) {
+    assert.match(answer, /^HTTP\/1\.1 408 Request Timeout\r\n/);
+    assert.match(answer, new RegExp(`\r\nX-RateLimit-Remaining: ${599 - index}\r\n`));
+    assert.match(answer, /\r\nConnection: close\r\n/);
+    assert.match(answer, /\r\n\r\n\{"code":"request_timeout","message":"[^"]+","status":408\}$/);
+  }
+  // Who was answered may rest for longer.
+  served.write(`${HEAD}\r\n`);
+  assert.match(String((await once(served, 'data'))[0]), /^HTTP\/1\.1 200 /);
+  served.destroy();
 });
 
 test('a second credential, a second Host and content are seen however many fields stand before them', async (t) => {

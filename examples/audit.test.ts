@@ -1,0 +1,25 @@
+/**
+ * The specification clause by clause against a server of one's own, over a socket. With `STORE_ORDERS_URL` and `STORE_ORDERS_KEY` it
+ * asks the server there instead, and skips what needs orders and keys made for it.
+ *
+ *     node --import tsx --test examples/audit.test.ts
+ */
+import { createServer } from 'node:http';
+import { after, test } from 'node:test';
+import { nodeHandler } from 'store-orders';
+import { type AuditTarget, createTestService, serviceAudits } from 'store-orders/testing';
+
+const { STORE_ORDERS_URL: url, STORE_ORDERS_KEY: apiKey } = process.env;
+
+async function ownServer(): Promise<AuditTarget> {
+  const shop = createTestService();
+  const server = createServer(nodeHandler(shop.service));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  after(() => server.close());
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  return { ...shop, url: `http://127.0.0.1:${port}/v1`, fetch: globalThis.fetch };
+}
+
+const target = url !== undefined && apiKey !== undefined ? { url, apiKey } : await ownServer();
+for (const { name, skip, run } of serviceAudits(target)) test(name, { skip: skip ?? false }, run);

@@ -1,0 +1,29 @@
+/**
+ * The host's other routes under the same keys and quotas; one of them is deprecated and has a sunset date.
+ *
+ *     node --import tsx examples/guarded.ts
+ */
+import express from 'express';
+import { nodeHandler } from 'store-orders';
+import { announcementFields, createGuard, nodeGuard, principalOf } from 'store-orders/guard';
+import { authenticate, limiter, port, service } from './orders.ts';
+
+const app = express();
+app.use(nodeHandler(service));
+
+const announced = announcementFields({
+  deprecatedAt: new Date('2026-06-01T00:00:00Z'),
+  sunsetAt: new Date('2027-06-01T00:00:00Z'),
+  documentation: 'https://store.example/docs/pets-v2',
+});
+
+app.use('/v1/pets', nodeGuard(createGuard({ limiter, authenticate })));
+app.get('/v1/pets/:petId', (request, response) => {
+  for (let i = 0; i + 1 < announced.length; i += 2) response.set(announced[i] ?? '', announced[i + 1]);
+  response.json({ id: Number(request.params.petId), name: 'Rex', seenBy: principalOf(request)?.id });
+});
+app.get('/', (_request, response) => {
+  response.type('text').send('the host\n');
+});
+
+const server = app.listen(port, '127.0.0.1', () => console.log('listening on', server.address()));

@@ -1,0 +1,44 @@
+/**
+ * Plans: the fixed three, and others.
+ *
+ *     node --import tsx --test examples/limits.test.ts
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createPlan, perDay, perMinute } from 'store-orders/limiter';
+import { createTestService } from 'store-orders/testing';
+
+const answers = async (plan: ReturnType<typeof createPlan>, requests: number): Promise<number[]> => {
+  const { url, fetch, issueKey } = createTestService();
+  const headers = { Authorization: `Bearer ${issueKey(plan)}` };
+  const responses = Array.from({ length: requests }, () => fetch(`${url}/store/orders`, { headers }));
+  return (await Promise.all(responses)).map(({ status }) => status);
+};
+
+test('Enterprise is what was agreed with one customer', async () => {
+  const plan = createPlan({ name: 'enterprise', policies: [perMinute(2), perDay(500_000)] });
+  assert.deepEqual(await answers(plan, 3), [200, 200, 429]);
+});
+
+test('other windows are named policies; tokens may trickle back instead of coming back all at once', async () => {
+  const burst = { name: 'burst', quota: 2, windowMs: 10_000, refill: 'continuous' } as const;
+  assert.deepEqual(await answers(createPlan({ name: 'smooth', policies: [burst, perDay(1_000)] }), 3), [200, 200, 429]);
+});
+
+test('a plan that is not enforced counts and announces, and refuses nobody', async () => {
+  assert.deepEqual(
+    await answers(createPlan({ name: 'trial', policies: [perMinute(1)], enforce: false }), 3),
+    [200, 200, 200],
+  );
+});
+
+test('bans can be milder, stricter or off', async () => {
+  const plan = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 0, baseMs: 5_000 } });
+  const { url, fetch, issueKey, clock } = createTestService();
+  const headers = { Authorization: `Bearer ${issueKey(plan)}` };
+  const ask = async () => (await fetch(`${url}/store/orders`, { headers })).text();
+  await ask();
+  assert.match(await ask(), /rate_limit_exceeded/);
+  clock.advance(1);
+  assert.match(await ask(), /api_key_banned/);
+});

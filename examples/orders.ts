@@ -1,0 +1,44 @@
+/**
+ * The service over the host's own table and its own keys: what all the servers here mount. Not a server itself.
+ */
+import {
+  type Authenticate,
+  cancel,
+  createMemoryLimiter,
+  createOrderService,
+  type OrderStore,
+  PLANS,
+} from 'store-orders';
+
+// The host's own rows. A real one reads and writes its database here, and does the two lines of `cancel` in a transaction.
+const rows = [
+  { id: 1n, petId: 12n, quantity: 1, shipDate: '2026-07-16T00:00:00Z', complete: true, status: 'shipped' },
+  {
+    id: 9007199254740993n,
+    petId: 7n,
+    quantity: 2,
+    shipDate: '2026-08-01T00:00:00Z',
+    complete: false,
+    status: 'pending',
+  },
+];
+
+const store: OrderStore = {
+  list: () => rows,
+  cancel(id) {
+    const row = rows.find((row) => row.id === id);
+    const outcome = cancel(row?.status);
+    if (row !== undefined && outcome === 'cancelled') row.status = 'cancelled';
+    return outcome;
+  },
+};
+
+export const authenticate: Authenticate = (apiKey) =>
+  apiKey === 'open-sesame' ? { id: 'customer-1', plan: PLANS.free } : undefined;
+
+export const limiter = createMemoryLimiter();
+
+export const service = createOrderService({ store, limiter, authenticate });
+
+/** Where the servers here listen. */
+export const port = Number(process.env['PORT'] ?? 3000);

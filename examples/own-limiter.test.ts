@@ -1,0 +1,34 @@
+/**
+ * A limiter of one's own is an object with `take`; what wraps a limiter is one too. This one counts refusals, and the suite of
+ * limiters shows that it is still exact.
+ *
+ *     node --import tsx --test examples/own-limiter.test.ts
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMemoryLimiter, PLANS, type RateLimiter } from 'store-orders/limiter';
+import { createManualClock, rateLimiterSuite } from 'store-orders/testing';
+
+function withRefusalCount(limiter: RateLimiter): RateLimiter & { readonly refusals: ReadonlyMap<string, number> } {
+  const refusals = new Map<string, number>();
+  return {
+    refusals,
+    async take(key, plan, cost) {
+      const decision = await limiter.take(key, plan, cost);
+      if (!decision.allowed) refusals.set(plan.name, (refusals.get(plan.name) ?? 0) + 1);
+      return decision;
+    },
+  };
+}
+
+const cases = rateLimiterSuite(() => {
+  const clock = createManualClock();
+  return { limiter: withRefusalCount(createMemoryLimiter({ clock })), advance: clock.advance };
+});
+for (const { name, run } of cases) test(name, run);
+
+test('refusals are counted by plan', async () => {
+  const limiter = withRefusalCount(createMemoryLimiter());
+  for (let n = 0; n < 62; n++) await limiter.take('customer-1', PLANS.free);
+  assert.deepEqual([...limiter.refusals], [['free', 2]]);
+});

@@ -1,0 +1,43 @@
+/**
+ * The orders of a shop that keeps them in a PostgreSQL table of its own, with its own words for their statuses.
+ *
+ *     npm install pg
+ *     DATABASE_URL=postgres://… node --import tsx examples/postgres.ts
+ *     curl -X DELETE -H 'Authorization: Bearer open-sesame' http://127.0.0.1:3000/v1/store/orders/1
+ */
+import { createServer } from 'node:http';
+import pg from 'pg';
+import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';
+import { createMappedOrderStore } from 'store-orders/postgres';
+
+// What takes longer than this is answered 503. A long list holds a connection for as long as its client reads.
+const pool = new pg.Pool({
+  connectionString: process.env['DATABASE_URL'],
+  connectionTimeoutMillis: 2_000,
+  statement_timeout: 5_000,
+});
+pool.on('error', (error) => console.error('an idle connection has ended:', error.message));
+
+// The shop has made and filled this long ago.
+await pool.query(`CREATE TABLE IF NOT EXISTS purchases (
+  number bigint PRIMARY KEY, animal bigint, units integer, leaves_on date, state text NOT NULL)`);
+await pool.query(`INSERT INTO purchases VALUES (1, 12, 1, '2026-08-01', 'paid'), (9007199254740993, 7, 2, NULL, 'sent')
+  ON CONFLICT DO NOTHING`);
+
+const store = createMappedOrderStore(pool, {
+  table: 'purchases',
+  columns: { id: 'number', petId: 'animal', quantity: 'units', shipDate: 'leaves_on', status: 'state' },
+  statuses: { pending: ['new', 'paid'], shipped: 'sent', cancelled: 'called off' },
+});
+
+const service = createOrderService({
+  store,
+  limiter: createMemoryLimiter(),
+  authenticate: (apiKey) => (apiKey === 'open-sesame' ? { id: 'customer-1', plan: PLANS.free } : undefined),
+});
+
+const server = createServer(nodeHandler(service));
+server.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () => {
+  const address = server.address();
+  if (typeof address === 'object') console.log(`listening on http://127.0.0.1:${address?.port}`);
+});

@@ -1,0 +1,32 @@
+/**
+ * Quotas that many processes share: the same service, its limits counted in Redis or Valkey. Any client will do.
+ *
+ *     REDIS_URL=redis://127.0.0.1:6379 node --import tsx examples/redis.ts
+ *     curl -i -H 'Authorization: Bearer open-sesame' http://127.0.0.1:3000/v1/store/orders
+ */
+import { subscribe } from 'node:diagnostics_channel';
+import { createServer } from 'node:http';
+import { Redis } from 'ioredis';
+import { createMemoryOrderStore, createOrderService, nodeHandler, PLANS } from 'store-orders';
+import { createRedisLimiter, type LimiterModeMessage } from 'store-orders/redis';
+
+// Let the client come back at least once a second, so that an outage is over soon after the server is back.
+const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', { retryStrategy: () => 500 });
+redis.on('error', () => {});
+
+subscribe('store-orders:limiter', (message) => {
+  const { mode, error } = message as LimiterModeMessage;
+  console.error(`limits are ${mode} now`, error ?? '');
+});
+
+const service = createOrderService({
+  store: createMemoryOrderStore([{ id: 9007199254740993n, petId: 7, quantity: 1 }]),
+  limiter: createRedisLimiter({ send: (command) => redis.call(...command) }),
+  authenticate: (apiKey) => (apiKey === 'open-sesame' ? { id: 'customer-1', plan: PLANS.free } : undefined),
+});
+
+const server = createServer(nodeHandler(service));
+server.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () => {
+  const address = server.address();
+  if (typeof address === 'object') console.log(`listening on http://127.0.0.1:${address?.port}`);
+});

@@ -1,0 +1,36 @@
+/** Counts what is still being done, so that closing can wait for it. */
+export interface Drain {
+  readonly isClosed: boolean;
+  /** Closing waits for this work, and for whoever waits for it already: so for the reply to be written. */
+  hold(work: Promise<unknown>): void;
+  /** Resolves when nothing is held. */
+  close(): Promise<void>;
+}
+
+export function createDrain(): Drain {
+  let isClosed = false;
+  let pending = 0;
+  let onIdle = () => {};
+  const idle = new Promise<void>((resolve) => {
+    onIdle = () => {
+      if (isClosed && pending === 0) resolve();
+    };
+  });
+  return {
+    get isClosed() {
+      return isClosed;
+    },
+    hold(work) {
+      pending++;
+      work.then(() => {
+        pending--;
+        onIdle();
+      });
+    },
+    close() {
+      isClosed = true;
+      onIdle();
+      return idle;
+    },
+  };
+}

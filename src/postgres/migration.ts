@@ -1,0 +1,42 @@
+import type { PostgresClient } from './client.js';
+import { quoteText } from './quote.js';
+
+/** How the tables of each part came to be: `steps[n]` leads from version n to n + 1. */
+export type Schemas = Readonly<Record<string, readonly string[]>>;
+
+/** Any number that no other program is likely to take as its advisory lock. */
+const LOCK = 4_919_131_752_989_213_544n;
+
+/**
+ * Brings the tables of all parts to their newest version, in one statement: all of it or nothing, and one process after
+ * the other. A part's version stands in the table `store_orders_schema`. Where everything is up to date nothing is
+ * written, and no right to write is needed. Rejects if a table of that name is there that is not ours, and if a part
+ * has a newer version.
+ */
+export async function migrate(client: PostgresClient, schemas: Schemas): Promise<void> {
+  await client.query(`DO $migrate$
+DECLARE
+  found integer;
+BEGIN
+  PERFORM pg_advisory_xact_lock(${LOCK});
+  IF to_regclass('store_orders_schema') IS NULL THEN
+    CREATE TABLE store_orders_schema (part text PRIMARY KEY, version integer NOT NULL);
+  END IF;
+  ${Object.entries(schemas)
+    .map(([part, steps]) => migrationOf(part, steps))
+    .join('\n  ')}
+END $migrate$`);
+}
+
+function migrationOf(part: string, steps: readonly string[]): string {
+  const newest = steps.length;
+  return `found := coalesce((SELECT version FROM store_orders_schema WHERE part = ${quoteText(part)}), 0);
+  IF found > ${newest} THEN
+    RAISE 'its ${part} schema has version %, this program knows ${newest}; use a newer store-orders', found;
+  END IF;
+  ${steps.map((step, version) => `IF found <= ${version} THEN ${step}; END IF;`).join('\n  ')}
+  IF found < ${newest} THEN
+    INSERT INTO store_orders_schema VALUES (${quoteText(part)}, ${newest})
+      ON CONFLICT (part) DO UPDATE SET version = excluded.version;
+  END IF;`;
+}

@@ -1,0 +1,23 @@
+/** The server cuts a longer name without an error. */
+const LONGEST_NAME_BYTES = 63;
+
+/** A name as it stands in the catalogue, upper case included, for use in SQL. Throws a TypeError that names the option. */
+export function quoteName(option: string, name: string): string {
+  if (typeof name !== 'string' || name === '' || name.includes('\0') || Buffer.byteLength(name) > LONGEST_NAME_BYTES) {
+    throw new TypeError(`${option}: expected a name of 1 to ${LONGEST_NAME_BYTES} bytes`);
+  }
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** The name of a table, or of schema and table with a dot between. Throws a TypeError that names the option. */
+export function quoteTable(option: string, table: string): string {
+  const names = typeof table === 'string' ? table.split('.') : [''];
+  if (names.length > 2) throw new TypeError(`${option}: expected the name of a table, with a schema and a dot at most`);
+  return names.map((name) => quoteName(option, name)).join('.');
+}
+
+/** A text for use in SQL, whatever the server's `standard_conforming_strings`. */
+export function quoteText(text: string): string {
+  const quoted = `'${text.replaceAll("'", "''")}'`;
+  return quoted.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted;
+}

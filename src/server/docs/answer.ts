@@ -1,0 +1,33 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { readDocsFiles } from './files.js';
+
+/**
+ * Makes what answers `/openapi.json` and `/docs`, without a key and outside the base path. It answers `false` to any other
+ * path, which is not its own.
+ */
+export function createDocs(
+  basePath: string | undefined,
+): (request: IncomingMessage, response: ServerResponse) => boolean {
+  const files = readDocsFiles(basePath);
+  return (request, response) => {
+    const { method, url = '' } = request;
+    const query = url.indexOf('?');
+    const file = files.get(query === -1 ? url : url.slice(0, query));
+    if (file === undefined) return false;
+    if (method !== 'GET' && method !== 'HEAD') {
+      response.writeHead(405, ['Allow', 'GET, HEAD', 'Content-Length', '0', 'Cache-Control', 'no-store']).end();
+    } else if (isKnown(file.etag, request.headers['if-none-match'])) {
+      response.writeHead(304, [...file.headers]).end();
+    } else {
+      response.writeHead(200, [...file.headers, 'Content-Length', `${file.content.length}`]);
+      // Node itself leaves the body out when the method is HEAD.
+      response.end(file.content);
+    }
+    return true;
+  };
+}
+
+/** RFC 9110 §13.1.2: by weak comparison. No tag of ours has a comma in it. */
+function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
+  return ifNoneMatch?.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag) ?? false;
+}

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import type { Answer } from './audit.js';
+
+/** Checks the Error object (specification, part 2): all three fields, the status that of the response. Returns its code. */
+export function assertError({ status, headers, text }: Answer, expected: number, which?: string): string {
+  assert.equal(status, expected, which);
+  assert.match(headers.get('content-type') ?? '', /^application\/json\b/);
+  const error: unknown = JSON.parse(text);
+  assert.ok(typeof error === 'object' && error !== null, 'an Error is an object');
+  const field = (name: string): unknown => Reflect.get(error, name);
+  assert.equal(field('status'), status, 'Error.status is that of the response');
+  for (const name of ['code', 'message']) {
+    assert.ok(typeof field(name) === 'string' && field(name) !== '', `Error.${name} is a text`);
+  }
+  return String(field('code'));
+}

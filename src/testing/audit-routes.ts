@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { type Clause, ORDERS, order } from './audit.js';
+
+/** What names an operation of the specification, part 4, and what does not. */
+export const routeClauses: readonly Clause[] = [
+  {
+    id: '4-method',
+    level: 'MUST',
+    says: 'do nothing on another method and say in Allow which there are (RFC 9110, part 15.5.6)',
+    needs: ['store'],
+    async check(subject) {
+      await subject.put({ id: 1 });
+      for (const [path, allowed, methods] of [
+        [ORDERS, ['GET', 'HEAD'], ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
+        [order(1), ['DELETE'], ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'OPTIONS']],
+      ] as const) {
+        for (const method of methods) {
+          const { status, headers } = await subject.asked(method, path);
+          assert.equal(status, 405, `${method} ${path}`);
+          assert.deepEqual(headers.get('allow')?.split(/, */).sort(), allowed, `Allow of ${method} ${path}`);
+        }
+      }
+      assert.equal((await subject.asked('DELETE', order(1))).status, 204, 'order 1 was pending');
+    },
+  },
+  {
+    id: '4-path',
+    level: 'MUST',
+    says: 'take no other path for one of its own',
+    needs: ['store'],
+    async check(subject) {
+      await subject.put({ id: 1 });
+      for (const path of [
+        ...['', '/', '/store', '/store/order', '/STORE/ORDERS', '//store/orders', '/store%2Forders', '/%73tore/orders'],
+        ...[`${ORDERS}/`, `${ORDERS}//`, `${ORDERS}x`, `${ORDERS};x=1`],
+        ...[`${ORDERS}/1/`, `${ORDERS}/1/2`, `${ORDERS}//1`, '/store//orders/1', `/?${ORDERS}`],
+      ]) {
+        for (const method of ['GET', 'DELETE']) {
+          assert.equal((await subject.asked(method, path)).status, 404, `${method} ${path}`);
+        }
+      }
+      assert.equal((await subject.asked('DELETE', order(1))).status, 204, 'order 1 was pending');
+    },
+  },
+];

@@ -1,0 +1,85 @@
+import { fetchHandler } from '../http/fetch.js';
+import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
+import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
+import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput } from '../orders/index.js';
+import { createManualClock, type ManualClock } from './clock.js';
+
+export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath' | 'addressPlan' | 'draftFields'> {
+  /** What is stored at first. Default: none. */
+  readonly orders?: Iterable<OrderInput> | undefined;
+  /** What `apiKey` has bought. Default: the free plan. */
+  readonly plan?: Plan | undefined;
+}
+
+/** The whole service in this process, for the tests of a client: real quotas, real bans, no socket and no waiting. */
+export interface TestService {
+  /** The base address. Nothing listens there: it is what `fetch` answers for. */
+  readonly url: string;
+  /** Takes what the global one takes; any host will do. */
+  readonly fetch: typeof globalThis.fetch;
+  /** A valid key. */
+  readonly apiKey: string;
+  /** Stands still until it is moved; it is the limiter's. */
+  readonly clock: ManualClock;
+  /** The orders: `put` and `ship` to set them up, `get` to see what has become of them. */
+  readonly store: MemoryOrderStore;
+  /** To be mounted in a server, for a client that needs a socket. */
+  readonly service: OrderService;
+  /** Makes another valid key; of the free plan if none is named. */
+  issueKey(plan?: Plan): string;
+  /** Takes what is left in the window with the least, so that the next request with the key is answered 429. */
+  exhaust(apiKey: string): void;
+  /** Refuses the key for this long; default a minute. */
+  ban(apiKey: string, ms?: number): void;
+  /** What the limiter would tell the key now; nothing is taken. */
+  quota(apiKey: string): Decision;
+}
+
+/** Makes a service of its own for each test. Throws a TypeError or RangeError for a bad option, or an API key it has not issued. */
+export function createTestService(options: TestServiceOptions = {}): TestService {
+  const { orders = [], plan = PLANS.free, ...serviceOptions } = options;
+  const clock = createManualClock();
+  const limiter = createMemoryLimiter({ clock });
+  const store = createMemoryOrderStore(orders);
+  const principals = new Map<string, Principal>();
+  const service = createOrderService({
+    ...serviceOptions,
+    store,
+    limiter,
+    authenticate: (apiKey) => principals.get(apiKey),
+  });
+  const handle = fetchHandler(service);
+
+  function issueKey(bought: Plan = PLANS.free): string {
+    const number = principals.size + 1;
+    principals.set(`test-${number}-key`, { id: `test-${number}`, plan: bought });
+    return `test-${number}-key`;
+  }
+
+  function principal(apiKey: string): Principal {
+    const found = principals.get(apiKey);
+    if (found === undefined) throw new RangeError('apiKey: expected one that this service has issued');
+    return found;
+  }
+
+  function quota(apiKey: string): Decision {
+    const { id, plan } = principal(apiKey);
+    return limiter.peek(id, plan, 0);
+  }
+
+  return {
+    url: `http://orders.test${options.basePath ?? '/v1'}`,
+    fetch: async (input, init) => handle(new Request(input, init)),
+    apiKey: issueKey(plan),
+    clock,
+    store,
+    service,
+    issueKey,
+    quota,
+    exhaust(apiKey) {
+      const { id, plan } = principal(apiKey);
+      limiter.take(id, plan, quota(apiKey).inForce.remaining);
+    },
+    ban: (apiKey, ms = 60_000) => limiter.ban(principal(apiKey).id, ms),
+  };
+}

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { suite, test } from 'node:test';
+import axios from 'axios';
+import axiosRetry from 'axios-retry';
+import got from 'got';
+import ky from 'ky';
+import { createMemoryLimiter, createMemoryOrderStore, createOrderService, createPlan, nodeHandler } from 'store-orders';
+import { Agent, RetryAgent, request } from 'undici';
+import { listening } from '../mounts/mount.js';
+
+/** A minute of two seconds, which real clients with real timers wait for. Bans are as usual. */
+const PLAN = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 6, windowMs: 2_000 }] });
+const HEADERS = { Authorization: 'Bearer any' };
+
+interface Client {
+  readonly get: (url: string) => Promise<number>;
+  readonly delete: (url: string) => Promise<number>;
+  readonly close?: () => Promise<void>;
+}
+
+/** Each as its README has it, with no setting of its own. */
+const CLIENTS: Readonly<Record<string, () => Client>> = {
+  "undici's RetryAgent"() {
+    const dispatcher = new RetryAgent(new Agent());
+    const send = async (method: 'GET' | 'DELETE', url: string) => {
+      const { statusCode, body } = await request(url, { method, headers: HEADERS, dispatcher });
+      await body.dump();
+      return statusCode;
+    };
+    return {
+      get: (url) => send('GET', url),
+      delete: (url) => send('DELETE', url),
+      close: () => dispatcher.destroy(null),
+    };
+  },
+  got: () => ({
+    get: async (url) => (await got.get(url, { headers: HEADERS })).statusCode,
+    delete: async (url) => (await got.delete(url, { headers: HEADERS })).statusCode,
+  }),
+  ky: () => ({
+    get: async (url) => (await ky.get(url, { headers: HEADERS })).status,
+    delete: async (url) => (await ky.delete(url, { headers: HEADERS })).status,
+  }),
+  'axios-retry'() {
+    const client = axios.create({ headers: HEADERS });
+    axiosRetry(client);
+    return {
+      get: async (url) => (await client.get(url)).status,
+      delete: async (url) => (await client.delete(url)).status,
+    };
+  },
+};
+
+async function open() {
+  const store = createMemoryOrderStore(Array.from({ length: 10 }, (_, id) => ({ id })));
+  const limiter = createMemoryLimiter();
+  const statuses: number[] = [];
+  const service = createOrderService({ store, limiter, authenticate: () => ({ id: 'client', plan: PLAN }) });
+  const handle = nodeHandler(service);
+  const { origin, close } = await listening(
+    createServer((incoming, response) => {
+      response.once('finish', () => statuses.push(response.statusCode));
+      handle(incoming, response);
+    }),
+  );
+  const exhaust = () => limiter.take('client', PLAN, limiter.peek('client', PLAN, 0).inForce.remaining);
+  return { url: `${origin}/v1/store/orders`, limiter, statuses, exhaust, close };
+}
+
+suite('with default settings', { concurrency: true }, () => {
+  for (const [name, create] of Object.entries(CLIENTS)) {
+    test(`${name} meets a 429, waits and succeeds`, async (t) => {
+      const { url, statuses, exhaust, limiter, close } = await open();
+      const client = create();
+      t.after(async () => {
+        await client.close?.();
+        await close();
+      });
+      exhaust();
+      assert.equal(await client.get(url), 200);
+      assert.deepEqual(statuses, [429, 200]);
+      exhaust();
+      assert.equal(await client.delete(`${url}/1`), 204);
+      assert.deepEqual(statuses, [429, 200, 429, 204], 'one wait is enough');
+      assert.equal(limiter.inspect('client')?.conduct, undefined, 'and nothing is held against it');
+    });
+
+    test(`ten requests of ${name} at once, beyond the limit, all succeed, and the key is not banned`, async (t) => {
+      const { url, statuses, limiter, close } = await open();
+      const client = create();
+      t.after(async () => {
+        await client.close?.();
+        await close();
+      });
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, id) => (id % 2 === 0 ? client.get(url) : client.delete(`${url}/${id}`))),
+      );
+      assert.deepEqual(
+        answers,
+        Array.from({ length: 10 }, (_, id) => (id % 2 === 0 ? 200 : 204)),
+      );
+      assert.ok(statuses.includes(429), 'the limit was met');
+      assert.equal(limiter.inspect('client')?.conduct, undefined);
+    });
+  }
+});

@@ -1,0 +1,19 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+
+export const MIB = 2 ** 20;
+
+export function mebibytes(bytes: number): string {
+  return `${(bytes / MIB).toFixed(1)} MiB`;
+}
+
+/** The most memory that the process has had, since {@link forgetPeak} if that was called; 0 where the system does not say. */
+export function peakBytes(pid: number | undefined): number {
+  const file = `/proc/${pid}/status`;
+  const kibibytes = existsSync(file) ? /VmHWM:\s+(\d+)/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
+  return Number(kibibytes ?? 0) * 1024;
+}
+
+export function forgetPeak(pid: number | undefined): void {
+  const file = `/proc/${pid}/clear_refs`;
+  if (existsSync(file)) writeFileSync(file, '5');
+}

@@ -1,0 +1,29 @@
+import { suite, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { createMemoryLimiter } from 'store-orders/limiter';
+import { createManualClock, type OpenRateLimiter, rateLimiterSuite } from 'store-orders/testing';
+
+const limiters: Readonly<Record<string, OpenRateLimiter>> = {
+  'the memory limiter on a manual clock'() {
+    const clock = createManualClock();
+    return { limiter: createMemoryLimiter({ clock }), advance: clock.advance };
+  },
+  // What a server of its own is: it answers later, and its time goes on.
+  'a limiter that answers later, on a clock that nobody moves'() {
+    const limiter = createMemoryLimiter();
+    return {
+      limiter: {
+        async take(...request) {
+          await setTimeout(0);
+          return limiter.take(...request);
+        },
+      },
+    };
+  },
+};
+
+for (const [name, open] of Object.entries(limiters)) {
+  suite(name, { concurrency: true }, () => {
+    for (const { name, run } of rateLimiterSuite(open)) test(name, run);
+  });
+}

@@ -1,0 +1,114 @@
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, mkdtempSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { promisify } from 'node:util';
+import pg from 'pg';
+
+const DEBIAN = '/usr/lib/postgresql';
+
+const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
+
+/** Where the newest server on this machine has its programs, `undefined` where there is none. */
+const programs = [process.env['PATH']?.split(':') ?? [], debianPrograms()].flat().find(hasServer);
+
+/** What to do about it, where there is none. */
+export const missingEngine =
+  programs === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
+
+/** A PostgreSQL server of the test file's own, reached through a socket in its directory. */
+export interface Engine {
+  /** For `new pg.Pool()`. */
+  readonly connection: { readonly host: string; readonly user: string };
+  readonly url: string;
+  /** A pool, closed with the engine, whose connections see an empty schema of their own before all else. */
+  pool(options?: pg.PoolConfig): pg.Pool;
+  start(): Promise<void>;
+  /** Ends it with all its connections, without so much as a checkpoint. */
+  crash(): Promise<void>;
+}
+
+/** Starts it. It ends with the test file. */
+export async function startEngine(...settings: readonly string[]): Promise<Engine> {
+  const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
+  const data = join(directory, 'data');
+  const connection = { host: directory, user: 'postgres' };
+  const pools: pg.Pool[] = [];
+  // It refuses to run as root.
+  const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
+
+  async function run(program: string, ...operands: readonly string[]): Promise<void> {
+    // In its own directory, because that of the tests may be one that it cannot read.
+    await promisify(execFile)(join(programs ?? '', program), operands, { ...account, cwd: directory });
+  }
+  const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
+  const options = [`unix_socket_directories=${directory}`, 'listen_addresses=', ...settings];
+  const start = () =>
+    control('--log', join(directory, 'log'), '--options', options.map((o) => `-c '${o}'`).join(' '), 'start');
+  const crash = () => control('--mode', 'immediate', 'stop');
+
+  // Ends the engine when this process has ended, killed or not: then there is nothing more to read.
+  const guard = spawn('sh', ['-c', GUARD, join(programs ?? '', 'pg_ctl'), data, directory], {
+    ...account,
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  const ended = once(guard, 'exit');
+  after(async () => {
+    await Promise.all(pools.map((pool) => pool.end()));
+    guard.stdin.end();
+    await ended;
+  });
+  await run(
+    'initdb',
+    '--pgdata',
+    data,
+    '--username',
+    connection.user,
+    '--auth',
+    'trust',
+    '--no-sync',
+    '--locale=C',
+    '--encoding=UTF8',
+  );
+  await start();
+
+  return {
+    connection,
+    url: `postgres://${connection.user}@/postgres?host=${encodeURIComponent(directory)}`,
+    start,
+    crash,
+
+    pool(options) {
+      const schema = `s${pools.length}`;
+      const pool = new pg.Pool({ ...connection, options: `-c search_path=${schema},public`, ...options });
+      pool.on('error', () => {});
+      // Fails where another connection is just making it.
+      pool.on('connect', (client) => client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`).catch(() => {}));
+      pools.push(pool);
+      return pool;
+    },
+  };
+}
+
+function debianPrograms(): readonly string[] {
+  try {
+    const versions = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a));
+    return versions.map((version) => join(DEBIAN, version, 'bin'));
+  } catch {
+    return [];
+  }
+}
+
+function hasServer(directory: string): boolean {
+  try {
+    execFileSync(join(directory, 'initdb'), ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,15 @@
+// A process of its own, for long-list.test.ts: serves the orders of the database named by its URL, and tells its port. Any text is a key of its own.
+import { createServer } from 'node:http';
+import pg from 'pg';
+import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';
+import { createPostgresOrderStore } from 'store-orders/postgres';
+
+const pool = new pg.Pool({ connectionString: process.argv[2], application_name: 'serving' });
+const service = createOrderService({
+  store: createPostgresOrderStore(pool),
+  limiter: createMemoryLimiter(),
+  authenticate: (id) => ({ id, plan: PLANS.business }),
+});
+const server = createServer(nodeHandler(service));
+server.listen(0, '127.0.0.1', () => process.send?.(Object(server.address()).port));
+process.once('disconnect', () => process.exit());

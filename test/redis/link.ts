@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+export interface Link {
+  readonly port: number;
+  /** How long every byte takes each way. */
+  delayMs: number;
+  /** Nothing arrives any more, either way, until it is lifted: then all of it does, as TCP has it. */
+  blackhole(isOn: boolean): void;
+  stop(): void;
+}
+
+/** Stands between a client and the server at `toPort`. */
+export async function startLink(toPort: number): Promise<Link> {
+  const sockets = new Set<Socket>();
+  const held: (() => void)[] = [];
+  let isHolding = false;
+
+  function pass(from: Socket, to: Socket): void {
+    sockets.add(from);
+    from.setNoDelay(true);
+    from.on('data', (bytes) => {
+      const write = () => {
+        if (isHolding) held.push(write);
+        else to.write(bytes);
+      };
+      if (link.delayMs > 0) setTimeout(write, link.delayMs);
+      else write();
+    });
+    from.on('error', () => {});
+    from.on('close', () => {
+      sockets.delete(from);
+      to.destroy();
+    });
+  }
+
+  const server = createServer((client) => {
+    const upstream = connect(toPort, '127.0.0.1');
+    pass(client, upstream);
+    pass(upstream, client);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  const link: Link = {
+    port: (server.address() as AddressInfo).port,
+    delayMs: 0,
+    blackhole(isOn) {
+      isHolding = isOn;
+      if (!isOn) for (const write of held.splice(0)) write();
+    },
+    stop() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+  return link;
+}

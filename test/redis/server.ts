@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+
+const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
+
+/** For `test`: why it is skipped, if it is. */
+export const skip =
+  binary === undefined && 'no redis-server or valkey-server here (Debian: apt-get install redis-server)';
+
+export interface Server {
+  readonly port: number;
+  readonly child: ChildProcess;
+  /** A connection for the test's own questions. */
+  readonly client: Redis;
+  stop(): Promise<void>;
+}
+
+/** Starts a private server on a free port, with nothing on disk. */
+export async function startServer(options: readonly string[] = [], atPort?: number): Promise<Server> {
+  if (binary === undefined) throw new Error('no server to start');
+  const folder = mkdtempSync(join(tmpdir(), 'store-orders-redis-'));
+  const port = atPort ?? (await freePort());
+  const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'];
+  const child = spawn(binary, [...settings, ...options], { stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  const client = connect(port);
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await client.ping();
+      break;
+    } catch (error) {
+      if (attempt === 100 || child.exitCode !== null) throw error;
+      await sleep(50);
+    }
+  }
+  return {
+    port,
+    child,
+    client,
+    async stop() {
+      client.disconnect();
+      child.kill('SIGCONT');
+      child.kill('SIGKILL');
+      await exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts three masters that share the slots of one cluster. Resolves when they agree on that. */
+export async function startCluster(): Promise<Server[]> {
+  const servers: Server[] = [];
+  const ports: number[] = [];
+  for (let index = 0; index < 3; index++) {
+    const bus = await freePort();
+    ports.push(bus);
+    servers.push(await startServer(['--cluster-enabled', 'yes', '--cluster-port', `${bus}`]));
+  }
+  for (const [index, { client }] of servers.entries()) {
+    const [from, to] = [Math.ceil((16_384 * index) / 3), Math.ceil((16_384 * (index + 1)) / 3) - 1];
+    await client.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
+  }
+  for (const { client } of servers) {
+    for (const [other, { port }] of servers.entries()) {
+      await client.call('CLUSTER', 'MEET', '127.0.0.1', port, ports[other] ?? 0);
+    }
+  }
+  for (const { client } of servers) {
+    while (!/cluster_state:ok[\s\S]*cluster_known_nodes:3/.test(String(await client.call('CLUSTER', 'INFO'))))
+      await sleep(50);
+    while (String(await client.call('CLUSTER', 'SLOTS')).split('127.0.0.1').length < 4) await sleep(50);
+  }
+  return servers;
+}
+
+/** A client that comes back soon after its server does, and otherwise as ioredis makes it. */
+export function connect(port: number): Redis {
+  const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 100 });
+  client.on('error', () => {});
+  return client;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { type Audit, type AuditTarget, createTestService, serviceAudits, type TestService } from 'store-orders/testing';
+
+type Fetch = (request: Request) => Response | Promise<Response>;
+type Break = (fetch: Fetch, service: TestService) => Fetch;
+
+/** The ids of the audits that fail. */
+async function failures(audits: readonly Audit[]): Promise<string[]> {
+  const failed: string[] = [];
+  for (const { id, run } of audits) await run().catch(() => failed.push(id));
+  return failed;
+}
+
+const answering =
+  (change: (response: Response, request: Request) => Promise<Response> | Response): Break =>
+  (fetch) =>
+  async (request) =>
+    change(await fetch(request), request);
+
+function withHeaders({ status, body, headers }: Response, change: (headers: Headers) => void): Response {
+  const changed = new Headers(headers);
+  change(changed);
+  return new Response(body, { status, headers: changed });
+}
+
+function rewritten(request: Request, rewrite: (url: string) => string): Request {
+  return new Request(rewrite(request.url), { method: request.method, headers: request.headers });
+}
+
+const last = (url: string) => url.slice(url.lastIndexOf('/') + 1);
+
+/** How servers go wrong, written the usual way, and which audits must notice. */
+const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
+  'reads ids with Number': [
+    ['4.2-int64', '4.2-no-id'],
+    (fetch) => (request) =>
+      fetch(
+        rewritten(request, (url) =>
+          url.replace(/[^/]+$/, (id) => (Number.isFinite(Number(id)) ? `${BigInt(Number(id))}` : id)),
+        ),
+      ),
+  ],
+  'reads ids with parseInt': [
+    ['4.2-no-id'],
+    (fetch) => (request) => fetch(rewritten(request, (url) => url.replace(/\/(\d+)[^/]*$/, '/$1'))),
+  ],
+  'decodes paths': [['4.2-no-id', '4-path'], (fetch) => (request) => fetch(rewritten(request, decodeURIComponent))],
+  'ignores a slash at the end': [
+    ['4-path'],
+    (fetch) => (request) => fetch(rewritten(request, (url) => url.replace(/\/$/, ''))),
+  ],
+  'prints numbers': [
+    ['4.1-list'],
+    answering(async (response, { method }) =>
+      method === 'GET' && response.status === 200
+        ? new Response(JSON.stringify(await response.json()), response)
+        : response,
+    ),
+  ],
+  'lists a page': [
+    ['4.1-list'],
+    answering(async (response, { method }) =>
+      method === 'GET' && response.status === 200
+        ? new Response((await response.text()).replace(/(?:,[^,]*){100}\]$/, ']'), response)
+        : response,
+    ),
+  ],
+  'refuses JSON without content': [
+    ['4.2-json'],
+    (fetch) => (request) =>
+      request.headers.get('content-type') === 'application/json' ? new Response('', { status: 400 }) : fetch(request),
+  ],
+  'answers 200 with a body to a cancel': [
+    ['4.2-cancel'],
+    answering((response) => (response.status === 204 ? new Response('{}', { headers: response.headers }) : response)),
+  ],
+  'cancels what has shipped': [
+    ['3-shipped', '3-pending-only'],
+    answering((response) =>
+      response.status === 409 ? new Response(null, { status: 204, headers: response.headers }) : response,
+    ),
+  ],
+  'hides cancelled orders': [
+    ['4.2-listed'],
+    (fetch, { store }) =>
+      async (request) => {
+        const response = await fetch(request);
+        if (request.method !== 'GET' || response.status !== 200) return response;
+        const text = await response.text();
+        return new Response(
+          text.replace(/\{"id":(-?\d+)[^}]*\},?/g, (order, id) =>
+            store.get(BigInt(id))?.status === 'cancelled' ? '' : order,
+          ),
+          response,
+        );
+      },
+  ],
+  'answers errors as text': [
+    ['5-missing', '4.2-not-found'],
+    answering((response) =>
+      response.status >= 400
+        ? new Response('no', { status: response.status, headers: { 'Content-Type': 'text/plain' } })
+        : response,
+    ),
+  ],
+  'leaves the limits out of errors': [
+    ['8-headers'],
+    answering((response) =>
+      response.status === 404 ? withHeaders(response, (headers) => headers.delete('X-RateLimit-Reset')) : response,
+    ),
+  ],
+  'sends no challenge': [
+    ['5-challenge'],
+    answering((response) => withHeaders(response, (headers) => headers.delete('WWW-Authenticate'))),
+  ],
+  'says no Allow': [['4-method'], answering((response) => withHeaders(response, (headers) => headers.delete('Allow')))],
+  'wants the scheme spelled in one way': [
+    ['5-scheme'],
+    (fetch) => (request) =>
+      request.headers.get('authorization')?.startsWith('Bearer ') === false
+        ? fetch(new Request(request.url, { method: request.method }))
+        : fetch(request),
+  ],
+  'takes the first of two keys': [
+    ['5-two'],
+    (fetch) => (request) => {
+      const headers = new Headers(request.headers);
+      headers.set('Authorization', headers.get('Authorization')?.split(', ')[0] ?? '');
+      return fetch(new Request(request.url, { method: request.method, headers }));
+    },
+  ],
+  'asks for a wait that is too short': [
+    ['8-retry-after'],
+    answering((response) =>
+      withHeaders(response, (headers) => {
+        const seconds = Number(headers.get('Retry-After'));
+        if (seconds > 1) headers.set('Retry-After', `${seconds - 1}`);
+      }),
+    ),
+  ],
+  'sends Retry-After: 0': [
+    ['8-429'],
+    answering((response) =>
+      withHeaders(response, (headers) => headers.has('Retry-After') && headers.set('Retry-After', '0')),
+    ),
+  ],
+  'lets its reset wobble': [
+    ['8-reset'],
+    (fetch, { clock }) =>
+      async (request) =>
+        withHeaders(await fetch(request), (headers) =>
+          headers.set('X-RateLimit-Reset', `${Math.ceil(clock.nowMs() / 1_000) + 60}`),
+        ),
+  ],
+  'counts lists only': [
+    ['8-every-request-costs'],
+    (fetch, { apiKey }) =>
+      async (request) => {
+        if (request.method !== 'HEAD') return fetch(request);
+        const headers = { Authorization: `Bearer ${apiKey}` };
+        return withHeaders(await fetch(new Request(request.url, { method: 'HEAD', headers })), () => {});
+      },
+  ],
+  'cancels, and then looks at the limit': [
+    ['8-refused-does-nothing'],
+    (fetch, { store }) =>
+      async (request) => {
+        const response = await fetch(request);
+        if (request.method === 'DELETE' && response.status === 429) store.cancel(BigInt(last(request.url)));
+        return response;
+      },
+  ],
+};
+
+const target = (): AuditTarget => createTestService();
+
+suite('the audits', () => {
+  test('have ids of their own, and say how binding they are', () => {
+    const audits = serviceAudits(target());
+    assert.equal(new Set(audits.map(({ id }) => id)).size, audits.length);
+    for (const { id, level, name } of audits) assert.ok(name.startsWith(`${id}: ${level} `));
+  });
+
+  test('pass over the service, in any order', async () => {
+    assert.deepEqual(await failures(serviceAudits(target()).reverse()), []);
+  });
+
+  test('say what they need of a target, and pass over one that has no more than an address', async () => {
+    const { url, apiKey, fetch } = createTestService();
+    const audits = serviceAudits({ url, apiKey, fetch });
+    const bare = audits.filter(({ skip }) => skip === undefined);
+    assert.ok(bare.length >= 7, `${bare.length}`);
+    assert.deepEqual(await failures(bare), []);
+    assert.equal(audits.find(({ id }) => id === '8-refused-does-nothing')?.skip, 'needs issueKey and store and clock');
+  });
+
+  for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
+    test(`notice a server that ${how}`, async () => {
+      const service = createTestService();
+      const failed = await failures(serviceAudits({ ...service, fetch: breaks(service.fetch, service) }));
+      for (const id of expected) assert.ok(failed.includes(id), `${id} of ${failed.join(', ')}`);
+    });
+  }
+});

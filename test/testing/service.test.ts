@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createPlan, PLANS, perMinute } from 'store-orders/limiter';
+import { createTestService } from 'store-orders/testing';
+
+const authorized = (apiKey: string) => ({ headers: { Authorization: `Bearer ${apiKey}` } });
+
+test('a test service is asked as the global fetch is: with a text, a URL or a Request', async () => {
+  const { url, fetch, apiKey } = createTestService({ orders: [{ id: 1 }], basePath: '/shop/v2' });
+  assert.equal(url, 'http://orders.test/shop/v2');
+  const target = `${url}/store/orders`;
+  for (const input of [target, new URL(target), new Request(target)]) {
+    assert.equal(await (await fetch(input, authorized(apiKey))).text(), '[{"id":1}]');
+  }
+  assert.equal((await fetch('https://elsewhere.test/shop/v2/store/orders')).status, 401, 'any host will do');
+});
+
+test('each key has a quota of its own, of the plan that it was issued for', async () => {
+  const { url, fetch, apiKey, issueKey, quota } = createTestService({ plan: PLANS.pro });
+  const keys = [apiKey, issueKey(), issueKey(PLANS.business)];
+  for (const key of keys) await fetch(`${url}/store/orders`, authorized(key));
+  assert.deepEqual(
+    keys.map((key) => quota(key).inForce.remaining),
+    [299, 59, 999],
+  );
+});
+
+test('an exhausted key is answered 429 at its next request, and passes after the wait', async () => {
+  const plan = createPlan({ name: 'both', policies: [perMinute(5), { name: 'hour', quota: 7, windowMs: 3_600_000 }] });
+  const { url, fetch, apiKey, exhaust, clock } = createTestService({ plan });
+  const ask = () => fetch(`${url}/store/orders`, authorized(apiKey));
+  for (const seconds of ['60', '3540']) {
+    exhaust(apiKey);
+    const refused = await ask();
+    assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [429, seconds]);
+    clock.advance(Number(seconds) * 1_000);
+    assert.equal((await ask()).status, 200);
+  }
+});
+
+test('a ban lasts as long as was said, by default a minute', async () => {
+  const { url, fetch, apiKey, issueKey, ban } = createTestService();
+  const other = issueKey();
+  ban(apiKey);
+  ban(other, 5_000);
+  for (const [key, seconds] of [
+    [apiKey, '60'],
+    [other, '5'],
+  ] as const) {
+    const response = await fetch(`${url}/store/orders`, authorized(key));
+    assert.equal(response.headers.get('Retry-After'), seconds);
+    assert.match(await response.text(), /"api_key_banned"/);
+  }
+});
+
+test('a key that it has not issued is a mistake of the test', () => {
+  const { exhaust, ban, quota } = createTestService();
+  for (const ask of [exhaust, ban, quota])
+    assert.throws(() => ask('nobody'), { name: 'RangeError', message: /^apiKey:/ });
+});
