@@ -3,12 +3,14 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 // Runs the tests on the other Node lines, and installs beforehand what `npm ci` leaves out: real Node binaries, which
-// the npm registry has, and the SQLite drivers that do not load on every Node.
+// the npm registry has, the SQLite drivers that do not load on every Node, and the other runtimes of the examples.
 
 const LINES = [22, 24, 26];
-/** It has the rounds of killing and failing that `npm test` has; the others have a few. */
+/** It runs everything, with a few rounds of killing and failing. */
 const NEWEST_LTS = 24;
 const FEW_ROUNDS = '10';
+/** The others leave out what depends on files, engines and browsers more than on Node.js. */
+const QUICK = 'test/{orders,limits,http,mounts,guard,testing,server}/*.test.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = fileURLToPath(new URL('../.cache/nodes/', import.meta.url));
 const platformPackage = `node-${process.platform}-${process.arch}`;
@@ -25,12 +27,16 @@ run('npm', [
   ...LINES.map((line) => `node-${line}@npm:${platformPackage}@${line}`),
   'better-sqlite3@13',
   '@photostructure/sqlite@1',
+  'bun@1',
+  'deno@2',
 ]);
 for (const line of LINES) {
   const node = `${modules}/node_modules/node-${line}/bin/node`;
-  const rounds = line === NEWEST_LTS ? {} : { STORE_ORDERS_ROUNDS: FEW_ROUNDS };
+  const files = line === NEWEST_LTS ? 'test/*/*.test.ts' : QUICK;
   run(node, ['--version']);
-  run(node, ['--import', 'tsx', '--test', '--test-concurrency=3', '--test-reporter=dot', 'test/*/*.test.ts'], rounds);
+  run(node, ['--import', 'tsx', '--test', '--test-concurrency=3', '--test-reporter=dot', files], {
+    STORE_ORDERS_ROUNDS: FEW_ROUNDS,
+  });
 }
 
 function run(command: string, parameters: readonly string[], variables: NodeJS.ProcessEnv = {}): void {

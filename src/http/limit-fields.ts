@@ -10,10 +10,10 @@ function seconds(ms: number): number {
  * (specification, part 8), and with `draft` the fields of the IETF RateLimit draft for every window.
  */
 export function limitFields(decision: Decision, draft: boolean): string[] {
-  const { inForce, utcOffsetMs } = decision;
-  const fields = trio(inForce.policy.quota, inForce.remaining, inForce.resetAtMs + utcOffsetMs);
-  if (draft) fields.push('RateLimit-Policy', policyField(decision.plan), 'RateLimit', rateLimitField(decision));
-  return fields;
+  const { policy, remaining, resetAtMs } = decision.inForce;
+  const fields = trio(policy.quota, remaining, resetAtMs + decision.utcOffsetMs);
+  if (!draft) return fields;
+  return [...fields, 'RateLimit-Policy', policyField(decision.plan), 'RateLimit', rateLimitField(decision)];
 }
 
 /**

@@ -79,11 +79,11 @@ export function readHead(rawHeaders: readonly string[], httpVersion?: string): R
 }
 
 /** RFC 6750 §2.1: `Bearer`, in any case (RFC 9110 §11.1), spaces, and a token of these characters. */
-const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
+const BEARER = /^bearer +[A-Za-z0-9._~+/-]+=* *$/i;
 const BEARER_SCHEME = /^bearer(?: |$)/i;
 
 function bearerToken(value: string): string | undefined {
-  return BEARER.exec(value)?.[1];
+  return BEARER.test(value) ? value.slice('bearer '.length).trim() : undefined;
 }
 
 /** Another scheme, or the bare word, is no key; anything else after the scheme is one that is malformed. */

@@ -12,7 +12,7 @@ export interface SharedPrint {
   abandon(): void;
 }
 
-export interface WholePrint {
+interface WholePrint {
   readonly body: string | Uint8Array | Pieces;
   /** In bytes. */
   readonly length: number;
@@ -24,7 +24,7 @@ export interface PrintFailure {
   readonly error: unknown;
 }
 
-export interface Printing {
+interface Printing {
   add(piece: Uint8Array): void;
   /** Whether anybody can still want the rest. */
   isWanted(): boolean;
@@ -34,7 +34,7 @@ export interface Printing {
 export type Produce = (printing: Printing) => string | Promise<string>;
 
 /** Pieces that are all there, and the same for all readers: to hand over many of them at a time costs no memory. */
-export interface Pieces extends AsyncIterable<Uint8Array>, Iterable<Uint8Array> {}
+interface Pieces extends AsyncIterable<Uint8Array>, Iterable<Uint8Array> {}
 
 /**
  * Produces to the end, whoever reads, unless it is abandoned: the pieces are kept for the next reader, and a slow one or

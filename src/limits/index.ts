@@ -1,5 +1,13 @@
 export { type Clock, createSystemClock } from './clock.js';
-export type { Conduct, Decision, KeyState, NamedBucket, RateLimiter, WindowState } from './limiter.js';
+export {
+  type Conduct,
+  type Decision,
+  type KeyState,
+  type NamedBucket,
+  plainDecision,
+  type RateLimiter,
+  type WindowState,
+} from './limiter.js';
 export { createMemoryLimiter, type MemoryLimiter, type MemoryLimiterOptions } from './memory.js';
 export {
   type BanPolicy,

@@ -15,7 +15,7 @@ export interface RateLimiter {
 
 /**
  * The verdict on one request. Instants are whole milliseconds of the limiter's clock, `utcOffsetMs` short of Unix time.
- * Properties may be computed as they are read, so a copy by spreading may lose some; JSON has them all.
+ * Properties may be computed as they are read: to spread one into another, spread its {@link plainDecision}.
  */
 export interface Decision {
   readonly key: string;
@@ -36,6 +36,12 @@ export interface Decision {
    * on a tie the last to reset. When all cost 1, exactly its `remaining` more requests pass.
    */
   readonly inForce: WindowState;
+}
+
+/** The decision as a plain object, which a spread copies whole. */
+export function plainDecision(decision: Decision): Decision {
+  const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = decision;
+  return { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };
 }
 
 export interface WindowState {

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js';
-import type { Decision } from './limiter.js';
+import { type Decision, plainDecision } from './limiter.js';
 import type { MemoryLimiter } from './memory.js';
 import type { Plan } from './plan.js';
 import { isSame } from './rule.js';
@@ -30,12 +30,12 @@ export function createOutage(local: MemoryLimiter, clock: Clock, isOpen: boolean
     take(key: string, plan: Plan, cost: number): Decision {
       const decision = local.take(key, plan, cost);
       if (decision.verdict === 'within_quota') uncharged.set(key, plan);
-      return isOpen ? { ...decision, allowed: true } : decision;
+      return isOpen ? { ...plainDecision(decision), allowed: true } : decision;
     },
 
     peek(key: string, plan: Plan, cost: number): Decision {
       const decision = local.peek(key, plan, cost);
-      return isOpen ? { ...decision, allowed: true } : decision;
+      return isOpen ? { ...plainDecision(decision), allowed: true } : decision;
     },
 
     isOwed: (key: string) => uncharged.has(key),

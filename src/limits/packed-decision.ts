@@ -1,7 +1,7 @@
-import type { Decision, WindowState } from './limiter.js';
+import { type Decision, plainDecision, type WindowState } from './limiter.js';
 import type { PackedPlan } from './packed-plan.js';
-import type { Plan } from './plan.js';
-import { leastRemaining } from './rule.js';
+import type { Plan, QuotaPolicy } from './plan.js';
+import { lesser } from './rule.js';
 import type { Instant } from './token-bucket.js';
 
 /**
@@ -18,7 +18,7 @@ export class PackedDecision implements Decision {
   readonly #firstLeftMs: number;
   readonly #secondTaken: number;
   readonly #secondLeftMs: number;
-  #windows: readonly WindowState[] | undefined;
+  #windows: readonly [WindowState] | readonly [WindowState, WindowState] | undefined;
 
   constructor(
     key: string,
@@ -64,22 +64,27 @@ export class PackedDecision implements Decision {
     return 0;
   }
 
-  get windows(): readonly WindowState[] {
-    this.#windows ??= this.plan.policies.map((policy, index) => ({
-      policy,
-      remaining: policy.quota - (index === 0 ? this.#firstTaken : this.#secondTaken),
-      resetAtMs: this.nowMs + (index === 0 ? this.#firstLeftMs : this.#secondLeftMs),
-    }));
+  get windows(): readonly [WindowState] | readonly [WindowState, WindowState] {
+    if (this.#windows !== undefined) return this.#windows;
+    const { nowMs } = this.#instant;
+    const { first, second } = this.#packed;
+    const one = windowOf(first, this.#firstTaken, nowMs + this.#firstLeftMs);
+    this.#windows =
+      second === undefined ? [one] : [one, windowOf(second, this.#secondTaken, nowMs + this.#secondLeftMs)];
     return this.#windows;
   }
 
   get inForce(): WindowState {
-    return leastRemaining(this.windows);
+    const [first, second] = this.windows;
+    return second === undefined ? first : lesser(first, second);
   }
 
   /** All of a decision, for who prints it. */
   toJSON(): Decision {
-    const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = this;
-    return { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };
+    return plainDecision(this);
   }
+}
+
+function windowOf(policy: QuotaPolicy, taken: number, resetAtMs: number): WindowState {
+  return { policy, remaining: policy.quota - taken, resetAtMs };
 }

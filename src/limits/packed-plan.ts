@@ -1,5 +1,5 @@
 import type { BucketPool } from './bucket-pool.js';
-import type { Plan } from './plan.js';
+import type { Plan, QuotaPolicy } from './plan.js';
 
 /** What a pool can keep packed counts at most this, so that it fits into 32 bits. */
 export const MAX_PACKED_TAKEN = 2 ** 31 - 1;
@@ -17,6 +17,8 @@ export interface PackedPlan {
   readonly fastShape: number;
   /** Whether a window begins with its first request, and so without a calendar. */
   readonly isFirstAligned: boolean;
+  readonly first: QuotaPolicy;
+  readonly second: QuotaPolicy | undefined;
   readonly firstQuota: number;
   readonly firstWindowMs: number;
   readonly secondQuota: number;
@@ -25,6 +27,7 @@ export interface PackedPlan {
 
 export function packPlan(plan: Plan, pool: BucketPool): PackedPlan {
   const [first, second] = plan.policies;
+  if (first === undefined) throw new TypeError('plan.policies: expected at least one quota policy');
   const shape = pool.shapeOf(plan.policies);
   const isFast = shape > 0 && plan.policies.every(({ windowMs }) => windowMs <= MAX_FAST_WINDOW_MS);
   return {
@@ -33,8 +36,10 @@ export function packPlan(plan: Plan, pool: BucketPool): PackedPlan {
     shape,
     fastShape: isFast ? shape : -1,
     isFirstAligned: plan.policies.every(({ align }) => align === 'first'),
-    firstQuota: Math.min(first?.quota ?? 0, MAX_PACKED_TAKEN),
-    firstWindowMs: first?.windowMs ?? 0,
+    first,
+    second,
+    firstQuota: Math.min(first.quota, MAX_PACKED_TAKEN),
+    firstWindowMs: first.windowMs,
     secondQuota: Math.min(second?.quota ?? MAX_PACKED_TAKEN, MAX_PACKED_TAKEN),
     secondWindowMs: second?.windowMs ?? 0,
   };

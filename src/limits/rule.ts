@@ -61,7 +61,7 @@ export function decide(key: string, state: KeyState | undefined, plan: Plan, cos
       utcOffsetMs,
       retryAfterMs: retryAtMs - nowMs,
       windows,
-      inForce: isOver ? lastToReset(windows.filter((_, index) => before[index]?.refuses)) : leastRemaining(windows),
+      inForce: isOver ? lastToReset(windows.filter((_, index) => before[index]?.refuses)) : windows.reduce(lesser),
     },
     next: remember(state, after, passes && cost > 0, conduct, nowMs),
   };
@@ -79,12 +79,10 @@ function conductAfter(conduct: Conduct, plan: Plan, cost: number, passes: boolea
   return plan.ban === false || !plan.enforce ? conduct : refused(conduct, plan.ban, nowMs);
 }
 
-/** The window to announce when none refuses: the least remaining, on a tie the last to reset. */
-export function leastRemaining(windows: readonly WindowState[]): WindowState {
-  return windows.reduce((a, b) => {
-    if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
-    return b.resetAtMs > a.resetAtMs ? b : a;
-  });
+/** The one to announce when none refuses: that with the least remaining, on a tie the last to reset. */
+export function lesser(a: WindowState, b: WindowState): WindowState {
+  if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
+  return b.resetAtMs > a.resetAtMs ? b : a;
 }
 
 function lastToReset(windows: readonly WindowState[]): WindowState {

@@ -44,7 +44,7 @@ export function* readChangedPages(
   let at = 0;
   for (const [index, version] of pages.entries()) {
     const next = pages[index + 1];
-    const first = index === 0 ? INT64_MIN : version.first;
+    const { first } = version;
     const last = next === undefined ? INT64_MAX : next.first - 1n;
     const before = at;
     while (isUpTo(changed[at], last)) at++;

@@ -73,6 +73,8 @@ for (const [name, list] of Object.entries(streams)) {
   test(`a reader who takes nothing of ${name} is dropped`, async (t) => {
     shorten(t, 100);
     const { server, port, close } = await listenWith(list);
+    // A host that listens for it takes node's own closing upon itself.
+    server.on('timeout', () => {});
     const dropped = nextClosed(server);
     const socket = open(port, HEAD);
     socket.pause();
@@ -82,37 +84,27 @@ for (const [name, list] of Object.entries(streams)) {
   });
 }
 
-test('a reader who takes a little now and then is not dropped, and reads the whole', async (t) => {
-  const asked = shorten(t, 150);
-  const { port, close } = await listenWith(() => LONG.list());
-  const socket = open(port, HEAD);
-  let bytes = 0;
-  socket.on('data', (piece) => {
-    bytes += piece.length;
-    socket.pause();
-    setTimeout(() => socket.resume(), 1);
-  });
-  const expected = printOrders(LONG.list().flat()).length;
-  while (bytes < expected) await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.ok(asked() > 0, 'it was watched');
-  socket.destroy();
-  await close();
-});
-
-test('afterwards the connection has the limits of its host again', async (t) => {
-  shorten(t, 20_000);
+test('a reader who pauses now and then reads the whole, and then has the limits of its host again', async (t) => {
+  const asked = shorten(t, 2_000);
   const { server, port, close, sockets } = await listenWith(() => LONG.list());
   server.timeout = 77_000;
   server.keepAliveTimeout = 0;
-  const agent = new Agent({ keepAlive: true });
-  for (let round = 0; round < 2; round++) {
-    assert.equal((await askNode({ agent, port }, 'GET', ORDERS, [KEY])).status, 200);
-    assert.deepEqual(
-      [...sockets].map(({ timeout }) => timeout),
-      [77_000],
-    );
-  }
-  agent.destroy();
+  const socket = open(port, HEAD);
+  let end = '';
+  socket.on('data', (piece) => {
+    end = (end + piece.toString('latin1')).slice(-20);
+  });
+  // Until the system takes no more.
+  socket.pause();
+  while (asked() === 0) await new Promise(setImmediate);
+  socket.resume();
+  while (!/\](?:\r\n0\r\n\r\n)?$/.test(end)) await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.ok(asked() > 0, 'it was watched');
+  assert.deepEqual(
+    [...sockets].map(({ timeout }) => timeout),
+    [77_000],
+  );
+  socket.destroy();
   await close();
 });
 

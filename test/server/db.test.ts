@@ -39,7 +39,7 @@ test('db check says of a sound file what is in it and how it is kept, and change
     orders: { total: 3, byStatus: { pending: 2, shipped: 1 } },
     keys: { total: 2, revoked: 1 },
     revision: 1,
-    schema: { orders: { file: 1, program: 1 }, program: { file: 1, program: 1 } },
+    schema: { orders: { file: 2, program: 2 }, program: { file: 1, program: 1 } },
     journalMode: 'wal',
     synchronous: 2,
     pages: bytes.length / 4096,
@@ -51,7 +51,7 @@ test('db check says of a sound file what is in it and how it is kept, and change
   const { code, stdout } = await run(['db', 'check'], { cwd });
   assert.equal(code, 0);
   assert.match(stdout, /^store-orders\.db is sound\norders {4}3: 2 pending, 1 shipped\nkeys {6}2, 1 of them revoked\n/);
-  assert.match(stdout, /\nschema {4}orders 1; program 1\njournal {3}wal\nsync {6}full, /);
+  assert.match(stdout, /\nschema {4}orders 2; program 1\njournal {3}wal\nsync {6}full, /);
   assert.deepEqual(readFileSync(join(cwd, 'store-orders.db')), bytes);
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
@@ -100,7 +100,7 @@ test('db check, db backup: tables that the program has not made yet are left to 
   for (const db of ['store-orders.db', 'copy.db']) {
     const { stdout } = await run(['db', 'check', '--db', db], { cwd });
     assert.match(stdout, /\nkeys {6}0, 0 of them revoked\n/);
-    assert.match(stdout, /\nschema {4}orders 1; program 0, this program has 1\n/);
+    assert.match(stdout, /\nschema {4}orders 2; program 0, this program has 1\n/);
   }
 });
 

@@ -160,6 +160,10 @@ test('a request that was on its way when draining began is answered, on an idle 
 test('draining sends a long answer to its end, however slowly it is read', async (t) => {
   const orders = Array.from({ length: 300_000 }, (_, id) => ({ id, petId: 123_456_789, quantity: 1 }));
   const { server, open } = await listen(t, { store: createMemoryOrderStore(orders) });
+  // It waits until the list is printed, so that the length is known.
+  const printing = await open();
+  printing.write(`${HEAD.replace('GET', 'HEAD')}\r\n`);
+  await once(printing, 'data');
   const socket = await open();
   socket.write(`${HEAD}\r\n`);
   const [head] = await once(socket, 'data');

@@ -5,6 +5,7 @@ import {
   createPlan,
   type Decision,
   type MemoryLimiter,
+  plainDecision,
   type RateLimiter,
 } from 'store-orders/limiter';
 import { createManualClock, rateLimiterSuite } from 'store-orders/testing';
@@ -17,7 +18,7 @@ const changed =
   (limiter) =>
   (...request) => {
     const decision = limiter.take(...request);
-    return { ...decision, ...change(decision) };
+    return { ...plainDecision(decision), ...change(decision) };
   };
 
 /** How limiters go wrong, and what of the suite must notice. */
@@ -88,7 +89,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     /^keeps a key and an address/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan.partition === 'key' ? plan : { ...plan, partition: 'key' }, cost);
-      return { ...decision, plan };
+      return { ...plainDecision(decision), plan };
     },
   ],
   'throws when it refuses': [
