@@ -4,62 +4,81 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fill, whole } from './cancels.js';
 import { startServer } from './child.js';
-import { type CancelFigures, cancelFor } from './clients.js';
-import { median, ratio, type Table } from './table.js';
+import { type CancelTask, startClient } from './clients.js';
+import { onCore } from './cores.js';
+import { fillFile, ORDERS } from './orders-file.js';
+import { isQuick, rounds } from './pace.js';
+import { median, ratio, type Table, whole } from './table.js';
 
 const MAIN = fileURLToPath(new URL('../dist/server/main.js', import.meta.url));
 const CONNECTIONS = 64;
 const ROUNDS = 5;
 
-/** Durable cancels while `db backup` copies the file, each backup between two times without one that are as long. */
+interface Figures {
+  readonly rates: number[];
+  readonly slowestMs: number[];
+}
+
+/** Durable cancels while `db backup` copies the file, each backup before a time without one that is as long. */
 export async function cancelsDuringBackups(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const file = join(directory, 'many.db');
-  await fill(file);
-  const { url, stop } = await startServer('cancels', 'together', file);
-  const measured = new Map<string, CancelFigures[]>([
-    ['no backup', []],
-    ['during a backup', []],
-  ]);
+  await fillFile(file);
+  const server = await startServer('cancels', 'together', file);
+  const canceller = startClient();
+  const [alone, beside]: readonly [Figures, Figures] = [
+    { rates: [], slowestMs: [] },
+    { rates: [], slowestMs: [] },
+  ];
   const backupsMs: number[] = [];
-  let next = 0;
-  const cancelDuring = async (name: string, period: number | Promise<unknown>) => {
-    const figures = await cancelFor(period, url, CONNECTIONS, () => next++);
-    measured.get(name)?.push(figures);
-  };
+  let fromIndex = 0;
   try {
-    await cancelFor(1_000, url, CONNECTIONS, () => next++);
-    for (let round = 0; round < ROUNDS; round++) {
-      const startMs = performance.now();
-      await cancelDuring('during a backup', backUp(file, join(directory, `${round}.db`)));
-      const tookMs = performance.now() - startMs;
-      backupsMs.push(tookMs);
-      await cancelDuring('no backup', tookMs);
+    await cancel(isQuick ? 10 : 1_000);
+    for (let round = 0; round < rounds(ROUNDS); round++) {
+      await cancel(Number.POSITIVE_INFINITY, beside, backUp(file, join(directory, `${round}.db`)));
+      await cancel(backupsMs.at(-1) ?? 0, alone);
     }
   } finally {
-    stop();
+    canceller.stop();
+    server.stop();
     rmSync(directory, { recursive: true, force: true });
   }
-  const ratesOf = (figures: readonly CancelFigures[]) => figures.map(({ rate }) => rate);
-  const floors = ratesOf(measured.get('no backup') ?? []);
+
+  async function cancel(ms: number, figures?: Figures, until?: Promise<number>): Promise<void> {
+    const order = { offset: 0, stride: 1, range: ORDERS, fromIndex };
+    const task: CancelTask = { what: 'cancel', url: server.url, ms, connections: CONNECTIONS, ...order, perSecond: 0 };
+    const durationsMs = await canceller.run(task, until);
+    fromIndex += durationsMs.length;
+    const backupMs = await until;
+    if (backupMs !== undefined) backupsMs.push(backupMs);
+    // The last ones of all connections came when the time was over.
+    figures?.rates.push((durationsMs.length - CONNECTIONS) / ((backupMs ?? ms) / 1_000));
+    figures?.slowestMs.push(durationsMs.at(-1) ?? Number.NaN);
+  }
+
+  const rows = [
+    ['no backup', alone],
+    ['during a backup', beside],
+  ] as const;
   return {
-    title: `Durable cancels over loopback while a million orders are backed up, which takes ${(median(backupsMs) / 1_000).toFixed(1)} s`,
-    head: ['meanwhile', 'a second', 'ratio (least–most)', 'slowest answer of all, ms'],
-    rows: [...measured].map(([name, figures]) => [
+    title: `Durable cancels over loopback while ${whole(ORDERS)} orders are backed up, which takes ${(median(backupsMs) / 1_000).toFixed(1)} s`,
+    head: ['meanwhile', 'a second', 'to no backup (least–most)', 'slowest answer of all, ms'],
+    rows: rows.map(([name, { rates, slowestMs }]) => [
       name,
-      whole(median(ratesOf(figures))),
-      ratio(ratesOf(figures), floors),
-      Math.max(...figures.map(({ slowestMs }) => slowestMs)).toFixed(0),
+      whole(median(rates)),
+      ratio(rates, alone.rates),
+      Math.max(...slowestMs).toFixed(0),
     ]),
   };
 }
 
-async function backUp(file: string, copy: string): Promise<void> {
-  const child = spawn(process.execPath, [MAIN, 'db', 'backup', copy, '--db', file], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+/** Resolves with how long it took, in milliseconds. */
+async function backUp(file: string, copy: string): Promise<number> {
+  const startMs = performance.now();
+  const [command, parameters] = onCore('any', process.execPath, [MAIN, 'db', 'backup', copy, '--db', file]);
+  const child = spawn(command, parameters, { stdio: ['ignore', 'ignore', 'inherit'] });
   const [code] = await once(child, 'exit');
   if (code !== 0) throw new Error(`db backup ended with ${code}`);
+  return performance.now() - startMs;
 }

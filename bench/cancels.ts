@@ -1,158 +1,119 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSqliteOrderStore, openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { type Child, startServer } from './child.js';
-import { cancelFor, listFor } from './clients.js';
-import { cancelOneByOne } from './one-by-one.js';
-import { median, ratio, type Table } from './table.js';
+import { startClient } from './clients.js';
+import { fillFile, ORDERS } from './orders-file.js';
+import { isQuick, rounds } from './pace.js';
+import { median, ratio, type Table, whole } from './table.js';
 
-const ORDERS = 1_000_000;
 const HALF = ORDERS / 2;
 /** Coprime to `HALF`: one id after the other is somewhere else in the table, and none comes twice. */
 const STRIDE = 271_829;
 const CONNECTIONS = 64;
-const ROUNDS = 5;
-const ROUND_MS = 2_000;
+const ROUNDS = 4;
+const ROUND_MS = isQuick ? 20 : 1_000;
+const PACE = 1_000;
 
-/** The ids to cancel: of neighbours, as recent orders are, in one half of the table; from anywhere in the other. */
+/** Which orders are cancelled: neighbours, as recent ones are, in one half of the table; from anywhere in the other. */
 const WORKLOADS = {
-  'recent orders': (index: number) => index % HALF,
-  'orders anywhere': (index: number) => HALF + ((index * STRIDE) % HALF),
+  recent: { offset: 2, stride: 1, range: HALF - 2 },
+  anywhere: { offset: HALF, stride: STRIDE, range: HALF },
 };
-const WAYS = ['one by one', 'together'] as const;
 
-/** Durable cancels without HTTP, each way between two rounds of the others, beside what the disk alone does. */
-export async function cancelsInProcess(): Promise<Table> {
+interface Way {
+  readonly name: string;
+  readonly server: 'one by one' | 'together' | 'bare';
+  readonly workload: keyof typeof WORKLOADS;
+  readonly perSecond: number;
+}
+
+/** Of each load the first is what it is compared with: a bare server that answers 204 and stores nothing. */
+const LOADS: readonly (readonly Way[])[] = [
+  [
+    { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: 0 },
+    { name: 'recent orders, one by one', server: 'one by one', workload: 'recent', perSecond: 0 },
+    { name: 'recent orders, together', server: 'together', workload: 'recent', perSecond: 0 },
+    { name: 'orders anywhere, one by one', server: 'one by one', workload: 'anywhere', perSecond: 0 },
+    { name: 'orders anywhere, together', server: 'together', workload: 'anywhere', perSecond: 0 },
+  ],
+  [
+    { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: PACE },
+    { name: 'recent orders, one by one', server: 'one by one', workload: 'recent', perSecond: PACE },
+    { name: 'recent orders, together', server: 'together', workload: 'recent', perSecond: PACE },
+  ],
+];
+
+/** Durable cancels over HTTP, and what a list waits meanwhile; each server between two rounds of the others. */
+export async function cancelsOverHttp(): Promise<readonly Table[]> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
-  const file = join(directory, 'many.db');
-  await fill(file);
-  const database = openSqliteDatabase(file);
-  const own = createSqliteOrderStore(database);
-  const threaded = openSqliteOrderStore(file);
-  const oneByOne = cancelOneByOne(database);
-  const disk = await open(join(directory, 'disk'), 'w');
-  const page = Buffer.alloc(4_096);
-  let next = 0;
-  const rows: [string, (count: number) => Promise<unknown>][] = [
-    [
-      'the disk: 4 KiB appended and fdatasync',
-      (count) =>
-        inTurn(count, async () => {
-          await disk.write(page);
-          await disk.datasync();
-        }),
-    ],
-    ['one transaction per cancel', (count) => inTurn(count, () => oneByOne(BigInt(next++)))],
-    ['the store, one cancel at a time', (count) => inTurn(count, () => own.cancel(BigInt(next++)))],
-    ['the store on a handle, 64 at a time', (count) => atOnce(count, () => own.cancel(BigInt(next++)))],
-    ['the store with its thread, 64 at a time', (count) => atOnce(count, () => threaded.cancel(BigInt(next++)))],
-  ];
-  const rates = rows.map((): number[] => []);
-  for (let round = 0; round <= ROUNDS; round++) {
-    for (const [index, [name, work]] of rows.entries()) {
-      const count = name.includes('64') ? 12_800 : 1_000;
-      const startMs = performance.now();
-      await work(count);
-      if (round > 0) rates[index]?.push(count / ((performance.now() - startMs) / 1_000));
-    }
-  }
-  await threaded.close();
-  await disk.close();
-  database.close();
-  rmSync(directory, { recursive: true, force: true });
-  const [floors = []] = rates;
-  return {
-    title: 'Durable cancels a second in-process',
-    head: ['way', 'a second', 'to the disk (least–most)'],
-    rows: rows.map(([name], index) => [name, whole(median(rates[index] ?? [])), ratio(rates[index] ?? [], floors)]),
-  };
-}
-
-async function inTurn(count: number, cancel: () => unknown): Promise<void> {
-  for (let i = 0; i < count; i++) await cancel();
-}
-
-async function atOnce(count: number, cancel: () => Promise<unknown>): Promise<void> {
-  await Promise.all(Array.from({ length: CONNECTIONS }, () => inTurn(count / CONNECTIONS, cancel)));
-}
-
-/** Durable cancels over HTTP, and how long a list takes meanwhile; each server between two rounds of the other. */
-export async function cancelsOverHttp(): Promise<Table> {
-  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
-  const servers: Child[] = [];
-  const rows: string[][] = [];
+  const [canceller, lister] = [startClient(), startClient()];
+  const servers = new Map<Way['server'], Child & { cancelled: number }>();
   try {
-    const [first, second] = WAYS.map((way) => join(directory, `${way}.db`));
-    await fill(`${first}`);
-    copyFileSync(`${first}`, `${second}`);
-    for (const way of WAYS) servers.push(await startServer('cancels', way, join(directory, `${way}.db`)));
-    for (const [workload, idOf] of Object.entries(WORKLOADS)) {
-      const measured = await measure(servers, idOf);
-      for (const [index, { rates, idleMs, busyMs }] of measured.entries()) {
-        rows.push([
-          `${workload}, ${WAYS[index]}`,
-          whole(median(rates)),
-          ratio(rates, measured[0]?.rates ?? []),
-          median(idleMs).toFixed(2),
-          median(busyMs).toFixed(2),
-          ratio(busyMs, idleMs),
-        ]);
-      }
+    for (const way of ['one by one', 'together'] as const) {
+      const file = join(directory, `${way}.db`);
+      await fillFile(file);
+      servers.set(way, { ...(await startServer('cancels', way, file)), cancelled: 0 });
     }
+    servers.set('bare', { ...(await startServer('bare')), cancelled: 0 });
+    const tables: Table[] = [];
+    for (const ways of LOADS) {
+      const measured = ways.map(() => ({ rates: [] as number[], idleMs: [] as number[], busyMs: [] as number[] }));
+      // The first round warms up and does not count.
+      for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
+        for (const [index, way] of ways.entries()) {
+          const { rate, idleMs, busyMs } = await measure(way);
+          if (round === 0) continue;
+          measured[index]?.rates.push(rate);
+          measured[index]?.idleMs.push(idleMs);
+          measured[index]?.busyMs.push(busyMs);
+        }
+      }
+      tables.push(toTable(ways, measured));
+    }
+    return tables;
   } finally {
-    for (const { stop } of servers) stop();
+    for (const { stop } of [canceller, lister, ...servers.values()]) stop();
     rmSync(directory, { recursive: true, force: true });
   }
-  return {
-    title: `Durable cancels over loopback, ${CONNECTIONS} keep-alive connections, and a list of ten orders meanwhile`,
-    head: [
-      'cancelled',
-      'a second',
-      'ratio (least–most)',
-      'list p99, idle, ms',
-      'list p99, meanwhile, ms',
-      'ratio (least–most)',
-    ],
-    rows,
-  };
+
+  async function measure({ server: name, workload, perSecond }: Way) {
+    const server = servers.get(name);
+    if (server === undefined) throw new TypeError(`${name}: no server`);
+    const { url, cancelled: fromIndex } = server;
+    const idle = await lister.run({ what: 'list', url, ms: ROUND_MS / 2 });
+    const cancel = { what: 'cancel', url, ms: ROUND_MS, connections: CONNECTIONS, fromIndex, perSecond } as const;
+    const [cancels, busy] = await Promise.all([
+      canceller.run({ ...cancel, ...WORKLOADS[workload] }),
+      lister.run({ what: 'list', url, ms: ROUND_MS }),
+    ]);
+    server.cancelled += cancels.length;
+    // The last ones of all connections came when the time was over.
+    return { rate: (cancels.length - CONNECTIONS) / (ROUND_MS / 1_000), idleMs: p99(idle), busyMs: p99(busy) };
+  }
 }
 
-async function measure(servers: readonly Child[], idOf: (index: number) => number) {
-  const measured = servers.map(() => {
-    let index = 0;
-    return { nextId: () => idOf(index++), rates: [] as number[], idleMs: [] as number[], busyMs: [] as number[] };
-  });
-  // The first round warms up and does not count.
-  for (let round = 0; round <= ROUNDS; round++) {
-    for (const [index, { url }] of servers.entries()) {
-      const subject = measured[index];
-      if (subject === undefined) continue;
-      const idle = await listFor(ROUND_MS / 2, url);
-      const [{ rate }, busy] = await Promise.all([
-        cancelFor(ROUND_MS, url, CONNECTIONS, subject.nextId),
-        listFor(ROUND_MS, url),
-      ]);
-      if (round === 0) continue;
-      subject.rates.push(rate);
-      subject.idleMs.push(p99(idle));
-      subject.busyMs.push(p99(busy));
-    }
-  }
-  return measured;
+function toTable(
+  ways: readonly Way[],
+  measured: readonly { rates: readonly number[]; idleMs: readonly number[]; busyMs: readonly number[] }[],
+): Table {
+  const [control, usual] = measured;
+  const load = ways[0]?.perSecond === 0 ? 'each as soon as it has its answer' : `${whole(PACE)} a second`;
+  return {
+    title: `Durable cancels over loopback, ${CONNECTIONS} connections, ${load}; and what a list of ten orders waits, p99 in ms`,
+    head: ['cancelled', 'a second', 'to one by one', 'idle', 'meanwhile', 'to idle', 'meanwhile, to bare'],
+    rows: measured.map(({ rates, idleMs, busyMs }, index) => [
+      ways[index]?.name ?? '',
+      whole(median(rates)),
+      ratio(rates, usual?.rates ?? []),
+      median(idleMs).toFixed(2),
+      median(busyMs).toFixed(2),
+      ratio(busyMs, idleMs),
+      ratio(busyMs, control?.busyMs ?? []),
+    ]),
+  };
 }
 
 function p99(ascending: readonly number[]): number {
   return ascending[Math.floor(ascending.length * 0.99)] ?? Number.NaN;
-}
-
-export function whole(rate: number): string {
-  return Math.round(rate).toLocaleString('en');
-}
-
-export async function fill(file: string): Promise<void> {
-  const store = openSqliteOrderStore(file);
-  await store.put(Array.from({ length: ORDERS }, (_, id) => ({ id, petId: id % 97, quantity: 1 })));
-  await store.close();
 }

@@ -1,28 +1,72 @@
-import { fork, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { type Core, onCore } from './cores.js';
+import { isQuick } from './pace.js';
+import { API_KEY } from './servers/orders.js';
 
 /** A server of `servers/`, in a process of its own. */
 export interface Child {
   readonly url: string;
+  readonly apiKey: string;
+  /** What all its threads have used of a core so far, in microseconds; `NaN` where the system does not say. */
+  cpuUs(): number;
   /** Sends it a message, and resolves to its answer. */
   ask(): Promise<unknown>;
   stop(): void;
 }
 
-/** Starts it on a core of its own where the system lets us say so. What threads it starts later may run anywhere. */
 export async function startServer(name: string, ...parameters: readonly string[]): Promise<Child> {
-  const file = fileURLToPath(new URL(`servers/${name}.ts`, import.meta.url));
-  const child = fork(file, parameters, { execArgv: ['--import', 'tsx'] });
-  const [address] = await once(child, 'message');
-  spawnSync('taskset', ['-a', '-p', '-c', '0', String(child.pid)]);
+  const child = startProcess(`servers/${name}.ts`, 'server', parameters, ['--expose-gc']);
+  const address = await nextMessage(child);
   return {
-    url: `http://127.0.0.1:${address.port}`,
-    async ask() {
+    url: textOf(address, 'url') ?? `http://127.0.0.1:${textOf(address, 'port')}`,
+    apiKey: textOf(address, 'apiKey') ?? API_KEY,
+    cpuUs: () => cpuUsOf(textOf(address, 'pid') ?? `${child.pid}`),
+    ask() {
       child.send('');
-      const [answer] = await once(child, 'message');
-      return answer;
+      return nextMessage(child);
     },
     stop: () => void child.kill(),
   };
+}
+
+/** Runs a file of this folder under the same Node.js. */
+export function startProcess(
+  file: string,
+  core: Core,
+  parameters: readonly string[] = [],
+  flags: readonly string[] = [],
+): ChildProcess {
+  const [execPath, execArgv] = onCore(core, process.execPath, [...flags, '--import', 'tsx']);
+  return fork(fileURLToPath(new URL(file, import.meta.url)), parameters, {
+    execPath,
+    execArgv,
+    env: { ...process.env, NODE_ENV: 'production', ...(isQuick && { STORE_ORDERS_BENCH: 'quick' }) },
+  });
+}
+
+export function nextMessage(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number | null) => reject(new Error(`${child.spawnargs.join(' ')}: ended with ${code}`));
+    child.once('exit', onExit);
+    child.once('message', (message) => {
+      child.off('exit', onExit);
+      resolve(message);
+    });
+  });
+}
+
+function textOf(message: unknown, field: string): string | undefined {
+  const value: unknown = Reflect.get(Object(message), field);
+  return value === undefined ? undefined : `${value}`;
+}
+
+function cpuUsOf(pid: string): number {
+  const tasks = `/proc/${pid}/task`;
+  if (!existsSync(tasks)) return Number.NaN;
+  const usedNs = readdirSync(tasks).map((task) =>
+    Number.parseInt(readFileSync(`${tasks}/${task}/schedstat`, 'utf8'), 10),
+  );
+  return usedNs.reduce((sum, ns) => sum + ns, 0) / 1_000;
 }

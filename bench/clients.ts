@@ -1,83 +1,48 @@
-import { Agent, get } from 'node:http';
-import { connect } from 'node:net';
-import { API_KEY } from './servers/orders.js';
+import { nextMessage, startProcess } from './child.js';
 
-/** How many cancels a second were answered, and the one that took longest. */
-export interface CancelFigures {
-  readonly rate: number;
-  readonly slowestMs: number;
+export interface CancelTask {
+  readonly what: 'cancel';
+  readonly url: string;
+  /** `Infinity`: until told. */
+  readonly ms: number;
+  readonly connections: number;
+  /** One after the other: `offset` + `index` × `stride` modulo `range`. */
+  readonly offset: number;
+  readonly stride: number;
+  readonly range: number;
+  readonly fromIndex: number;
+  /** Of all connections together, evenly; 0: each as soon as it has its answer. */
+  readonly perSecond: number;
 }
 
-/**
- * Cancels order after order over `connections` keep-alive connections, for a while or until something has happened.
- * It reads no more of an answer than it must: a client that reads HTTP as it should takes more of the machine than the
- * server that is measured.
- */
-export async function cancelFor(
-  period: number | Promise<unknown>,
-  url: string,
-  connections: number,
-  nextId: () => number,
-): Promise<CancelFigures> {
-  const { hostname, port } = new URL(url);
-  const startMs = performance.now();
-  let cancelled = 0;
-  let slowestMs = 0;
-  let tookMs: number | undefined;
-  const over = typeof period === 'number' ? new Promise((resolve) => setTimeout(resolve, period)) : period;
-  const timed = over.then(() => {
-    tookMs = performance.now() - startMs;
-  });
-  const work = () =>
-    new Promise<void>((resolve, reject) => {
-      const socket = connect(Number(port), hostname);
-      let sentMs = 0;
-      const send = () => {
-        sentMs = performance.now();
-        socket.write(
-          `DELETE /v1/store/orders/${nextId()} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${API_KEY}\r\n\r\n`,
-          'latin1',
-        );
-      };
-      socket.setNoDelay(true).setEncoding('latin1').once('connect', send).once('error', reject);
-      socket.on('data', (answer) => {
-        if (!`${answer}`.startsWith('HTTP/1.1 204 ') || !`${answer}`.endsWith('\r\n\r\n')) {
-          socket.destroy(new Error(`not cancelled: ${answer}`));
-          return;
-        }
-        slowestMs = Math.max(slowestMs, performance.now() - sentMs);
-        if (tookMs === undefined) {
-          cancelled++;
-          send();
-        } else {
-          socket.end();
-          resolve();
-        }
-      });
-    });
-  await Promise.all([timed, ...Array.from({ length: connections }, work)]);
-  return { rate: cancelled / ((tookMs ?? 0) / 1_000), slowestMs };
+export interface ListTask {
+  readonly what: 'list';
+  readonly url: string;
+  readonly ms: number;
 }
 
-/** Lists once a millisecond for a while, and answers with how long each took, in milliseconds, ascending. */
-export async function listFor(ms: number, url: string): Promise<readonly number[]> {
-  const agent = new Agent({ keepAlive: true });
-  const endMs = performance.now() + ms;
-  const durationsMs: number[] = [];
-  while (performance.now() < endMs) {
-    durationsMs.push(await list(`${url}/v1/store/orders`, agent));
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-  agent.destroy();
-  return durationsMs.sort((a, b) => a - b);
+/** A client in a process of its own: what one does must not delay what another measures. */
+export interface Client {
+  /**
+   * Resolves with how long each answer took, in milliseconds, ascending: of cancels also the last one of each connection, which
+   * came when the time was over. A cancel task without end ends with `until`.
+   */
+  run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;
+  stop(): void;
 }
 
-function list(url: string, agent: Agent): Promise<number> {
-  const startMs = performance.now();
-  return new Promise((resolve, reject) => {
-    get(url, { agent, headers: { authorization: `Bearer ${API_KEY}` } }, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`${url}: ${response.statusCode}`));
-      response.resume().on('end', () => resolve(performance.now() - startMs));
-    }).on('error', reject);
-  });
+export function startClient(): Client {
+  const child = startProcess('client-process.ts', 'load');
+  return {
+    async run(task, until) {
+      // JSON has no Infinity.
+      child.send({ ...task, ms: Number.isFinite(task.ms) ? task.ms : Number.MAX_VALUE });
+      const answer = nextMessage(child);
+      if (until !== undefined) await until.finally(() => child.send('enough'));
+      const durationsMs = await answer;
+      if (!Array.isArray(durationsMs)) throw new Error(`${task.url}: ${durationsMs}`);
+      return durationsMs.sort((a, b) => a - b);
+    },
+    stop: () => child.disconnect(),
+  };
 }

@@ -5,13 +5,17 @@ import { join } from 'node:path';
 import { createMemoryLimiter, createOrderService, type OwnedOrderStore } from 'store-orders';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { type Child, startServer } from './child.js';
+import { isQuick, rounds } from './pace.js';
 import { API_KEY, manyOrders } from './servers/orders.js';
 import { PLENTY } from './servers/plenty.js';
-import { median, ratio, type Table } from './table.js';
+import { median, ratio, type Table, whole } from './table.js';
 
 const READERS = 8;
 const SLOW_READERS = 50;
-const ROUNDS = 5;
+const SMALL_MS = isQuick ? 20 : 3_000;
+const ROUNDS = 4;
+const [LONG, LONGEST] = isQuick ? [1_000, 2_000] : [100_000, 1_000_000];
+const CHANGES = isQuick ? 1 : 15;
 const MIB = 2 ** 20;
 
 const WAYS = [
@@ -24,12 +28,12 @@ const WAYS = [
 ] as const;
 
 /** Lists a second over loopback, each way between two rounds of the others. */
-export function listsOf100k(): Promise<Table> {
-  return listsASecond(100_000, 700);
+export function longLists(): Promise<Table> {
+  return listsASecond(LONG, 500);
 }
 
-export function listsOf1M(): Promise<Table> {
-  return listsASecond(1_000_000, 2_000);
+export function longestLists(): Promise<Table> {
+  return listsASecond(LONGEST, 1_500);
 }
 
 async function listsASecond(orders: number, roundMs: number): Promise<Table> {
@@ -41,15 +45,15 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
       if (!servers.has(server)) servers.set(server, await startServer('lists', server, String(orders)));
     }
     // The first round prints, compresses and warms up.
-    for (let round = 0; round <= ROUNDS; round++) {
+    for (let round = 0; round <= rounds(ROUNDS); round++) {
       for (const [index, { server, coding }] of WAYS.entries()) {
         // Seconds each: enough to see that it is far away from the others.
-        if (server === 'stringify' && orders > 100_000 && round > 1) continue;
+        if (server === 'stringify' && orders > LONG && round > 1) continue;
         const readers = await Promise.all(
           Array.from({ length: READERS }, () => openReader(servers.get(server)?.url ?? '', coding)),
         );
         const startMs = performance.now();
-        const counts = await Promise.all(readers.map((reader) => readFor(reader, roundMs)));
+        const counts = await Promise.all(readers.map((reader) => readFor(reader, isQuick ? 1 : roundMs)));
         const seconds = (performance.now() - startMs) / 1_000;
         bytes[index] = readers[0]?.length() ?? 0;
         for (const { socket } of readers) socket.destroy();
@@ -61,7 +65,7 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
   }
   const [raw = []] = rates;
   return {
-    title: `A list of ${orders.toLocaleString('en')} orders, ${READERS} readers`,
+    title: `A list of ${whole(orders)} orders, ${READERS} readers`,
     head: ['way', 'MB', 'lists a second', 'to the raw socket (least–most)'],
     rows: WAYS.map(({ name }, index) => [
       name,
@@ -74,7 +78,7 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
 
 /** A small request, while a million orders are downloaded again and again and others who want them do not read. */
 export async function besideLists(): Promise<Table> {
-  const server = await startServer('lists', 'service', '1000000');
+  const server = await startServer('lists', 'service', `${LONGEST}`);
   const rows: string[][] = [];
   try {
     const readers = [await openReader(server.url, 'identity')];
@@ -93,8 +97,8 @@ export async function besideLists(): Promise<Table> {
       await figuresOf(server);
       const [reader] = readers;
       const [durationsMs, lists] = await Promise.all([
-        askSmall(server.url, 4_000),
-        downloads && reader ? readFor(reader, 4_000) : 0,
+        askSmall(server.url, SMALL_MS),
+        downloads && reader ? readFor(reader, SMALL_MS) : 0,
       ]);
       const { rssBytes, stalledMs } = await figuresOf(server);
       for (const { socket } of slow) socket.destroy();
@@ -113,7 +117,7 @@ export async function besideLists(): Promise<Table> {
     server.stop();
   }
   return {
-    title: 'A small request beside a list of 1,000,000 orders that is printed already',
+    title: `A small request beside a list of ${whole(LONGEST)} orders that is printed already`,
     head: ['beside', 'lists', 'median, ms', 'p99, ms', 'slowest, ms', 'event loop stalled, ms', 'more memory, MiB'],
     rows,
   };
@@ -123,7 +127,7 @@ export async function besideLists(): Promise<Table> {
 export async function afterAChange(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const rows: string[][] = [];
-  for (const count of [1_000, 10_000, 100_000, 1_000_000]) {
+  for (const count of isQuick ? [LONG] : [1_000, 10_000, LONG, LONGEST]) {
     const memory = manyOrders(count);
     rows.push(await changesOf('memory', memory, count));
     const sqlite = openSqliteOrderStore(join(directory, `${count}.db`));
@@ -157,14 +161,14 @@ async function changesOf(name: string, store: OwnedOrderStore, count: number): P
   const listBytes = process.memoryUsage().external - beforeBytes;
   const afterMs: number[] = [];
   const againMs: number[] = [];
-  for (let round = 0; round < 15; round++) {
+  for (let round = 0; round < CHANGES; round++) {
     await store.put([{ id: 1_024_801 + ((round * 7_919) % count), quantity: round }], { replace: true });
     afterMs.push(await list());
     againMs.push(await list());
   }
   return [
     name,
-    count.toLocaleString('en'),
+    whole(count),
     firstMs.toFixed(1),
     (listBytes / MIB).toFixed(1),
     median(afterMs).toFixed(2),

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -8,13 +8,19 @@ import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterUnion } from 'rate-limiter-flexible';
 import { createPlan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
-import { PLENTY } from './servers/plenty.js';
-import { median, ratio, type Table } from './table.js';
+import { isQuick, rounds } from './pace.js';
+import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from './servers/plenty.js';
+import { median, ratio, type Table, whole } from './table.js';
 
-const ROUNDS = 9;
-const ROUND_MS = 500;
+const ROUNDS = 7;
+const ROUND_MS = isQuick ? 20 : 500;
 const AT_ONCE = 64;
 const KEYS = 1_000;
+
+/** Why it cannot be measured here, if so. */
+export function redisIsMissing(): string | undefined {
+  return spawnSync('redis-server', ['--version']).error && 'redis-server is not installed';
+}
 
 /** Decisions a second over one connection each to the same server, two windows together. */
 export async function redis(): Promise<Table> {
@@ -31,18 +37,21 @@ export async function redis(): Promise<Table> {
     const used = createPlan({ name: 'used', policies: [perDay(1)], ban: false });
     const window = (keyPrefix: string, points: number, duration: number) =>
       new RateLimiterRedis({ storeClient: theirs, keyPrefix, points, duration });
-    const union = new RateLimiterUnion(window('minute', 1e12, 60), window('day', 1e13, 86_400));
+    const union = new RateLimiterUnion(
+      window('minute', PER_MINUTE, MINUTE_MS / 1_000),
+      window('day', PER_DAY, DAY_MS / 1_000),
+    );
     const ways = [
       ['rate-limiter-flexible, RateLimiterUnion', (key: string) => union.consume(key)],
       ['`createRedisLimiter`', (key: string) => limiter.take(key, PLENTY)],
       ['`createRedisLimiter`, keys over quota', (key: string) => limiter.take(`used ${key}`, used)],
     ] as const;
     const rates: number[][] = ways.map(() => []);
-    for (let round = -1; round < ROUNDS; round++) {
+    for (let round = 0; round <= rounds(ROUNDS); round++) {
       for (const [index, [, take]] of ways.entries()) {
         const rate = await rateOf(take);
-        // The first round warms up.
-        if (round >= 0) rates[index]?.push(rate);
+        // The first round warms up and does not count.
+        if (round > 0) rates[index]?.push(rate);
       }
     }
     const [floor = []] = rates;
@@ -51,7 +60,7 @@ export async function redis(): Promise<Table> {
       head: ['limiter', 'a second', 'ratio (least–most)'],
       rows: ways.map(([name], index) => {
         const values = rates[index] ?? [];
-        return [name, Math.round(median(values)).toLocaleString('en'), ratio(values, floor)];
+        return [name, whole(median(values)), ratio(values, floor)];
       }),
     };
   } finally {

@@ -1,25 +1,74 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
 import { cancelsDuringBackups } from './backup.js';
-import { cancelsInProcess, cancelsOverHttp } from './cancels.js';
-import { limiter, limiterMemory } from './limiter.js';
+import { cancelsOverHttp } from './cancels.js';
+import { cancelsInProcess } from './cancels-in-process.js';
+import { draw } from './chart.js';
+import { connections } from './connections.js';
+import { limiters } from './limiters.js';
+import { afterAChange, besideLists, longestLists, longLists } from './lists.js';
 import { loopback } from './loopback.js';
+import { machine } from './machine.js';
+import { isQuick } from './pace.js';
+import { publish } from './readme.js';
+import { redis, redisIsMissing } from './redis.js';
 import { respond } from './respond.js';
-import { printTable } from './table.js';
+import { printTable, type Table } from './table.js';
 
-const README = new URL('README.md', import.meta.url);
-const BEGIN = '<!-- begin of figures, written by npm run bench -->';
-const END = '<!-- end of figures -->';
-
-const machine = `Node ${process.version}, ${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB.`;
-const sections = [machine];
-for (const measure of [limiter, respond, loopback, cancelsInProcess, cancelsOverHttp, cancelsDuringBackups]) {
-  const text = printTable(await measure());
-  console.log(`${text}\n`);
-  sections.push(text);
+interface Part {
+  /** Of its section in README.md; `npm run bench -- NAME…` measures it alone. */
+  readonly name: string;
+  readonly packages?: readonly string[];
+  /** Why it cannot be measured here, if so. */
+  readonly isMissing?: () => string | undefined;
+  measure(): Promise<readonly Table[]>;
 }
 
-const page = readFileSync(README, 'utf8');
-const before = page.slice(0, page.indexOf(BEGIN) + BEGIN.length);
-const after = page.slice(page.indexOf(END));
-writeFileSync(README, `${before}\n\n${sections.join('\n\n')}\n\n${after}`);
+const LIMITERS = ['rate-limiter-flexible', 'express-rate-limit', '@fastify/rate-limit', 'hono-rate-limiter'];
+const FRAMEWORKS = ['express', 'fastify', 'hono', '@hono/node-server', 'koa', '@koa/router', 'h3'];
+const PARTS: readonly Part[] = [
+  { name: 'limiter', packages: [...LIMITERS, 'limiter'], measure: limiters },
+  { name: 'respond', measure: async () => [await respond()] },
+  { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
+  { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
+  { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
+  { name: 'backup', measure: async () => [await cancelsDuringBackups()] },
+  {
+    name: 'lists',
+    measure: async () => [
+      await longLists(),
+      // The same with more of them.
+      ...(isQuick ? [] : [await longestLists()]),
+      await besideLists(),
+      await afterAChange(),
+    ],
+  },
+  {
+    name: 'redis',
+    packages: ['rate-limiter-flexible'],
+    isMissing: redisIsMissing,
+    measure: async () => [await redis()],
+  },
+];
+
+const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const unknown = wanted.find((word) => !PARTS.some(({ name }) => name === word));
+if (unknown !== undefined) throw new TypeError(`${unknown}: expected ${PARTS.map(({ name }) => name).join(', ')}`);
+
+for (const { name, packages = [], isMissing, measure } of PARTS) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const missing = isMissing?.();
+  if (missing !== undefined) {
+    console.log(`${name} skipped: ${missing}`);
+    continue;
+  }
+  const startMs = performance.now();
+  const tables = await measure();
+  const took = `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
+  if (isQuick) {
+    for (const { chart } of tables) if (chart !== undefined) draw(chart);
+    console.log(`${name} runs, ${took}`);
+  } else {
+    for (const table of tables) console.log(`${printTable(table)}\n`);
+    console.log(`${name}: ${took}\n`);
+    publish(name, machine(packages), tables);
+  }
+}

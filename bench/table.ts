@@ -1,7 +1,11 @@
+import type { Chart } from './chart.js';
+
 export interface Table {
   readonly title: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
+  /** Drawn below it. */
+  readonly chart?: Chart | undefined;
 }
 
 export function printTable({ title, head, rows }: Table): string {
@@ -19,11 +23,19 @@ export function median(values: readonly number[]): number {
 }
 
 /** Taken within a round, because machines drift by more than what is measured. */
-export function ratio(values: readonly number[], floors: readonly number[]): string {
-  const ratios = values.map((value, round) => value / (floors[round] ?? Number.NaN));
-  return `${median(ratios).toFixed(2)} (${spread(ratios)})`;
+function ratios(values: readonly number[], floors: readonly number[]): readonly number[] {
+  return values.map((value, round) => value / (floors[round] ?? Number.NaN));
 }
 
-function spread(values: readonly number[]): string {
-  return `${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)}`;
+/** The median with the least and the most. */
+export function printSpread(values: readonly number[]): string {
+  return `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)})`;
+}
+
+export function ratio(values: readonly number[], floors: readonly number[]): string {
+  return printSpread(ratios(values, floors));
+}
+
+export function whole(value: number): string {
+  return Math.round(value).toLocaleString('en');
 }

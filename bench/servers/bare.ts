@@ -1,22 +1,16 @@
-import { createServer } from 'node:http';
-import { createMemoryLimiter, createOrderService } from 'store-orders';
-import { API_KEY, tenOrders } from './orders.js';
-import { PLENTY } from './plenty.js';
+import { createServer, type IncomingMessage } from 'node:http';
+import { announce } from './announce.js';
+import { CANCELLED, LISTED, MISSING } from './replies.js';
 
 // The floor: the very bytes that the service answers, with nothing done for them.
-const service = createOrderService({
-  store: tenOrders(),
-  limiter: createMemoryLimiter(),
-  authenticate: () => ({ id: 'bench', plan: PLENTY }),
+const server = createServer((request, response) => {
+  const { status, headers, body } = replyTo(request);
+  response.writeHead(status, headers);
+  response.end(body, 'latin1');
 });
-const rawHeaders = ['Authorization', `Bearer ${API_KEY}`];
-const list = await service.respond({ method: 'GET', url: '/v1/store/orders', rawHeaders });
-const missing = await service.respond({ method: 'DELETE', url: '/v1/store/orders/1', rawHeaders });
+announce(server.listen(0, '127.0.0.1'));
 
-createServer((request, response) => {
-  const reply = request.method === 'GET' ? list : missing;
-  response.writeHead(reply.status, reply.headers);
-  response.end(reply.body, 'latin1');
-}).listen(0, '127.0.0.1', function (this: import('node:net').Server) {
-  process.send?.(this.address());
-});
+function replyTo({ method, url }: IncomingMessage) {
+  if (method === 'GET') return LISTED;
+  return url === '/v1/store/orders/1' ? MISSING : CANCELLED;
+}

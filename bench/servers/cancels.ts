@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import { createMemoryLimiter, createOrderService, nodeHandler } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { cancelOneByOne } from '../one-by-one.js';
+import { announce } from './announce.js';
 import { API_KEY, tenOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 
@@ -16,7 +17,4 @@ const service = createOrderService({
   authenticate: (apiKey) => (apiKey === API_KEY ? { id: 'bench', plan: PLENTY } : undefined),
 });
 
-createServer(nodeHandler(service)).listen(0, '127.0.0.1', function (this: import('node:net').Server) {
-  process.send?.(this.address());
-});
-process.once('disconnect', () => process.exit());
+announce(createServer(nodeHandler(service)).listen(0, '127.0.0.1'));

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http';
-import { createServer as createRawServer } from 'node:net';
+import { createServer as createRawServer, type Server } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createMemoryLimiter, createOrderService, nodeHandler } from 'store-orders';
+import { announce } from './announce.js';
 import { API_KEY, manyOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 
@@ -9,7 +10,7 @@ import { PLENTY } from './plenty.js';
 const [way = '', count = '0'] = process.argv.slice(2);
 const store = manyOrders(Number(count));
 
-const WAYS: Readonly<Record<string, () => { listen(port: number, host: string, listening: () => void): unknown }>> = {
+const WAYS: Readonly<Record<string, () => Server>> = {
   raw() {
     const list = Buffer.from(stringified());
     const head = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${list.length}\r\n\r\n`;
@@ -49,14 +50,12 @@ function stringified(): string {
   return JSON.stringify(store.list().flat(), (_, value) => (typeof value === 'bigint' ? Number(value) : value));
 }
 
+const server = WAYS[way]?.();
+if (server === undefined) throw new TypeError(`${way}: no such way`);
 const delay = monitorEventLoopDelay({ resolution: 1 });
-process.on('message', () => {
-  process.send?.({ rssBytes: process.memoryUsage.rss(), stalledMs: delay.max / 1e6 });
+announce(server.listen(0, '127.0.0.1'), () => {
+  const figures = { rssBytes: process.memoryUsage.rss(), stalledMs: delay.max / 1e6 };
   delay.reset();
   delay.enable();
+  return figures;
 });
-const server = WAYS[way]?.();
-server?.listen(0, '127.0.0.1', function (this: import('node:net').Server) {
-  process.send?.(this.address());
-});
-process.once('disconnect', () => process.exit());

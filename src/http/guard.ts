@@ -76,6 +76,8 @@ export function nodeGuard(
         send(response, outcome.reply);
         return;
       }
+      // The client has hung up, or the host has answered in the meantime.
+      if (response.headersSent || response.socket === null || response.socket?.destroyed) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);
       for (let i = 0; i < headers.length; i += 2) response.setHeader(headers[i] ?? '', headers[i + 1] ?? '');
@@ -98,10 +100,15 @@ export function fetchGuard<Context extends unknown[] = unknown[]>(
     const outcome = await guard.admit(headOf(request), () => clientAddress(request, ...context));
     if (!outcome.admitted) return toResponse(outcome.reply);
     const answer = await handle(request, outcome.principal, ...context);
-    // A copy, because the headers of a response that was fetched cannot be changed.
-    const response = new Response(answer.body, answer);
-    const { headers } = outcome;
-    for (let i = 0; i < headers.length; i += 2) response.headers.set(headers[i] ?? '', headers[i + 1] ?? '');
-    return response;
+    return withFields(answer, outcome.headers);
   };
+}
+
+function withFields(answer: Response, fields: readonly string[]): Response {
+  // What switches protocols, or is an error of the network, is no answer that could carry fields.
+  if (answer.status < 200) return answer;
+  // A copy, because the headers of a response that was fetched cannot be changed.
+  const response = new Response(answer.body, answer);
+  for (let i = 0; i < fields.length; i += 2) response.headers.set(fields[i] ?? '', fields[i + 1] ?? '');
+  return response;
 }

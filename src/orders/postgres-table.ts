@@ -13,6 +13,7 @@ export interface PostgresOrderTable {
     /** Of any type that is written as text: text, an enum, an integer. */
     readonly status: string;
     readonly petId?: string | undefined;
+    /** An integer. Beyond ±(2^53 − 1) it is absent. */
     readonly quantity?: string | undefined;
     /** A timestamp, or a text in RFC 3339. A timestamp without time zone, or a date, is taken as UTC. */
     readonly shipDate?: string | undefined;
@@ -59,7 +60,11 @@ export function readTable({ table, columns, statuses = {} }: PostgresOrderTable)
     json: [
       `'{"id":' || o.${id}::int8`,
       member('petId', (value) => `${value}::int8`),
-      member('quantity', (value) => `${value}::int8`),
+      // As many as an `Order` can say, which is a number.
+      member(
+        'quantity',
+        (value) => `CASE WHEN abs(${value}::numeric) <= ${Number.MAX_SAFE_INTEGER} THEN ${value}::int8 END`,
+      ),
       member('shipDate', printDateTime),
       member('complete', (value) => `${value}::boolean::text`),
       " || '}'",
@@ -87,6 +92,7 @@ function printDateTime(column: string): string {
 }
 
 function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {
+  if (typeof statuses !== 'object' || statuses === null) throw new TypeError('statuses: expected an object');
   const known = new Map<string, OrderStatus>();
   for (const status of KNOWN_STATUSES) {
     const texts = [statuses[status] ?? status].flat();

@@ -10,7 +10,10 @@ import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from './st
 
 /** {@link OwnedOrderStore} in a SQLite file: what was answered is on disk. */
 export interface SqliteOrderStore extends OwnedOrderStore {
-  /** Frozen: an array, or batches when there are more than 500 and the store can open its file again. */
+  /**
+   * Frozen: an array, or batches when there are more than 500 and the store can open its file again. It shows what this store
+   * has put at once, and what another process has put a tenth of a second later at most.
+   */
   list(): ListedOrders;
   cancel(id: OrderId): Promise<CancelOutcome>;
   put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
@@ -33,12 +36,20 @@ export function storeOver(
   queue: WriteQueue<OrderWrites>,
   open?: () => SqliteDatabase,
 ): SqliteOrderStore {
+  const { list, changed } = createSnapshots(database, open);
   const selectOne = prepare(database, 'SELECT * FROM orders WHERE id = ?');
   return {
-    list: createSnapshots(database, open),
+    list,
     cancel: (id) => queue.write('cancel', id),
     ship: (id) => queue.write('ship', id),
-    put: async (orders, { replace = false } = {}) => queue.write('put', Array.from(orders, toOrderRecord), replace),
+
+    async put(orders, { replace = false } = {}) {
+      try {
+        return await queue.write('put', Array.from(orders, toOrderRecord), replace);
+      } finally {
+        changed();
+      }
+    },
 
     get(id) {
       const row = selectOne.get(id);

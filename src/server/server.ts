@@ -42,8 +42,8 @@ const SERVER_OPTIONS = {
   optimizeEmptyRequests: true,
 };
 
-/** A client that reads nothing of its answer for this long is gone. */
-const SILENT_READER_MS = 120 * SECOND_MS;
+/** A connection on which nothing at all happens for this long is closed; who reads nothing of an answer, sooner. */
+const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
 /** Longer than a request is on its way. */
 const LINGER_MS = 500;
@@ -71,7 +71,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const server = createServer(SERVER_OPTIONS, answer);
   // Node 20 drops the header fields after the 2,000th item without a word, a second credential among them.
   server.maxHeadersCount = 0;
-  server.timeout = SILENT_READER_MS;
+  server.timeout = SILENT_MS;
   // A request that expects something gets its final answer at once: none of ours reads a body.
   server.on('checkContinue', answer);
   server.on('checkExpectation', answer);

@@ -119,6 +119,40 @@ for (const [name, open] of Object.entries(HOSTS)) {
   });
 }
 
+test('who is admitted after the host has answered is not served a second time', async (t) => {
+  const { limiter } = createShop();
+  let onDecided = () => {};
+  const decided = new Promise<void>((resolve) => {
+    onDecided = resolve;
+  });
+  const guard = createGuard({
+    authenticate,
+    limiter: {
+      async take(key, plan) {
+        await decided;
+        return limiter.take(key, plan);
+      },
+    },
+  });
+  let admitted = 0;
+  const check = nodeGuard(guard);
+  const ask = await served(t, (request, response) => {
+    check(request, response, () => admitted++);
+    response.writeHead(503).end();
+  });
+  const response = await ask('GET', [KEY]);
+  assert.equal(response.status, 503);
+  onDecided();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(admitted, 0);
+});
+
+test('an answer that has no place for fields passes through fetchGuard as it is', async () => {
+  const { limiter } = createShop();
+  const handle = fetchGuard(createGuard({ limiter, authenticate }), () => Response.error());
+  assert.equal((await handle(new Request('http://pets.test/', { headers: [KEY] }))).type, 'error');
+});
+
 test('what is refused with content that nobody reads closes the connection', async () => {
   const { limiter } = createShop();
   const outcome = await createGuard({ limiter, authenticate }).admit({

@@ -24,10 +24,11 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
       (3, 'sent', 7, 2, '2026-02-03 04:05:06.25', true), (-8, 'new', 1, NULL, 'infinity', false),
       (2, 'it''s \\ paid', NULL, 1, NULL, NULL);
     INSERT INTO shop."Orders ""2026""" ("order no", state) VALUES
-      (1, 'new'), (4, 'refunded'), (5, 'on hold'), (6, NULL), (7, 'pending'), (10, 'new')`);
+      (1, 'new'), (4, 'refunded'), (5, 'on hold'), (6, NULL), (7, 'pending'), (10, 'new');
+    UPDATE shop."Orders ""2026""" SET qty = 9007199254740993 WHERE "order no" = 10`);
   const store = createMappedOrderStore(pool, SHOP);
 
-  test('lists its rows as orders, without what is NULL', async () => {
+  test('lists its rows as orders, without what is NULL or more than an order can say', async () => {
     const listed = await store.list();
     assert.deepEqual(listed, [
       { id: -8n, petId: 1n, complete: false },
@@ -131,6 +132,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     [{ table: 'a' }, 'columns.id: expected a name of 1 to 63 bytes'],
     [{ table: 'a', columns: { id: 'id' } }, 'columns.status: expected a name of 1 to 63 bytes'],
     [{ table: 'a', columns: { ...columns, petId: 'a\0' } }, 'columns.petId: expected a name of 1 to 63 bytes'],
+    [{ table: 'a', columns, statuses: null }, 'statuses: expected an object'],
     [{ table: 'a', columns, statuses: { pending: [] } }, 'statuses.pending: expected at least one text'],
     [{ table: 'a', columns, statuses: { shipped: 1 } }, 'statuses.shipped: expected texts'],
     [

@@ -8,6 +8,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { issueKey, run, sleep, startServer, temporaryDirectory, until } from './program.js';
@@ -124,6 +125,8 @@ test('each request is a line of the log, each line one JSON object, and failures
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   t.after(() => database.close());
   database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
+  // So long another process's change may take to be listed.
+  await setTimeout(100);
   assert.equal((await server.get(key)).status, 503);
   await until(() => server.log().length === 5);
   const [, list, cancel, stranger, failure] = server.log();

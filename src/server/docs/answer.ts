@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { namesTag } from '../../http/entity-tag.js';
 import { readDocsFiles } from './files.js';
 
 /**
@@ -16,7 +17,7 @@ export function createDocs(
     if (file === undefined) return false;
     if (method !== 'GET' && method !== 'HEAD') {
       response.writeHead(405, ['Allow', 'GET, HEAD', 'Content-Length', '0', 'Cache-Control', 'no-store']).end();
-    } else if (isKnown(file.etag, request.headers['if-none-match'])) {
+    } else if (namesTag(request.headers['if-none-match'] ?? '', file.etag)) {
       response.writeHead(304, [...file.headers]).end();
     } else {
       response.writeHead(200, [...file.headers, 'Content-Length', `${file.content.length}`]);
@@ -25,9 +26,4 @@ export function createDocs(
     }
     return true;
   };
-}
-
-/** RFC 9110 §13.1.2: by weak comparison. No tag of ours has a comma in it. */
-function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
-  return ifNoneMatch?.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag) ?? false;
 }

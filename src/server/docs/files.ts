@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { digestOf, entityTag } from '../../http/entity-tag.js';
 import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi.js';
 import { printPage } from './html.js';
 
@@ -51,7 +51,7 @@ function read(path: string): string {
 
 function docsFile(type: string, text: string): DocsFile {
   const content = Buffer.from(text);
-  const etag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+  const etag = entityTag(digestOf(content), 'identity');
   return {
     content,
     etag,

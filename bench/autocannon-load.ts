@@ -1,0 +1,32 @@
+import autocannon from 'autocannon';
+import type { LoadRequest } from './load.js';
+import { FIRST_PENDING_ID } from './servers/orders.js';
+
+interface Task {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly method: LoadRequest['method'];
+  readonly path: string;
+  readonly status: LoadRequest['status'];
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+process.once('message', async (task: Task) => {
+  process.send?.(await run(task));
+  process.disconnect();
+});
+
+/** How many answers came, or what went wrong. */
+async function run({ url, apiKey, method, path, status, connections, seconds }: Task): Promise<number | string> {
+  let id = FIRST_PENDING_ID;
+  const each: autocannon.Request = { method, path };
+  if (status === 204) each.setupRequest = (request) => ({ ...request, path: `${path}${id++}` });
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const result = await autocannon({ url, requests: [each], connections, duration: seconds, headers });
+  const expected = result.statusCodeStats?.[`${status}`]?.count ?? 0;
+  if (result.errors > 0 || result.timeouts > 0 || expected !== result.requests.total) {
+    return `${result.errors} errors, ${expected} of ${result.requests.total} answers were ${status}`;
+  }
+  return result.requests.total;
+}

@@ -1,0 +1,26 @@
+import { RateLimiterMemory, type RateLimiterRes, RateLimiterUnion } from 'rate-limiter-flexible';
+import { PER_DAY, PER_MINUTE } from './usual-parts.js';
+
+// Two windows as the page of rate-limiter-flexible combines them. It charges one when the other refuses.
+const minute = new RateLimiterMemory({ keyPrefix: 'minute', points: PER_MINUTE, duration: 60 });
+const day = new RateLimiterMemory({ keyPrefix: 'day', points: PER_DAY, duration: 86_400 });
+const union = new RateLimiterUnion(minute, day);
+
+/** What is left of the minute, `undefined` when over a limit. */
+export async function consume(keyId: string): Promise<RateLimiterRes | undefined> {
+  try {
+    const taken = await union.consume(keyId);
+    return taken['minute'];
+  } catch (refused) {
+    if (refused instanceof Error) throw refused;
+    return undefined;
+  }
+}
+
+export function limitFields(taken: RateLimiterRes) {
+  return {
+    'X-RateLimit-Limit': `${PER_MINUTE}`,
+    'X-RateLimit-Remaining': `${taken.remainingPoints}`,
+    'X-RateLimit-Reset': `${Math.ceil((Date.now() + taken.msBeforeNext) / 1000)}`,
+  };
+}

@@ -1,0 +1,42 @@
+import { createServer } from 'node:net';
+import { announce } from './announce.js';
+import { CANCELLED, LISTED, MISSING } from './replies.js';
+
+// The floor under the floor: the bytes of node:http's answers, and nothing read of a request but where it ends.
+const END = '\r\n\r\n';
+const SECOND_MS = 1_000;
+let answers = print();
+setInterval(() => {
+  answers = print();
+}, SECOND_MS);
+
+function print() {
+  const date = new Date().toUTCString();
+  const [listed = '', missing = '', cancelled = ''] = [LISTED, MISSING, CANCELLED].map(
+    ({ status, headers, body = '' }) => {
+      const reason = { 200: 'OK', 204: 'No Content', 404: 'Not Found' }[status];
+      const fields = [...headers, 'Date', date, 'Connection', 'keep-alive', 'Keep-Alive', 'timeout=5'];
+      const lines = fields.map((text, index) => (index % 2 === 0 ? `\r\n${text}` : text));
+      const head = lines.reduce((all, text, index) => all + (index % 2 === 0 ? text : `: ${text}`), '');
+      return `HTTP/1.1 ${status} ${reason}${head}${END}${body}`;
+    },
+  );
+  return { listed, missing, cancelled };
+}
+
+function answerTo(request: string): string {
+  if (request.startsWith('GET')) return answers.listed;
+  return request.startsWith('DELETE /v1/store/orders/1 ') ? answers.missing : answers.cancelled;
+}
+
+const server = createServer((socket) => {
+  socket
+    .setNoDelay(true)
+    .setEncoding('latin1')
+    .on('error', () => {});
+  socket.on('data', (text) => {
+    // The load waits for each answer: requests do not come in pieces, and seldom two at once.
+    for (const request of `${text}`.split(END).slice(0, -1)) socket.write(answerTo(request), 'latin1');
+  });
+});
+announce(server.listen(0, '127.0.0.1'));

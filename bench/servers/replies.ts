@@ -1,0 +1,26 @@
+import { createMemoryLimiter, createOrderService, type Reply } from 'store-orders';
+import { API_KEY, tenOrders } from './orders.js';
+import { PLENTY } from './plenty.js';
+
+// What the service answers to the requests of the comparison, made once: the very bytes that the floors answer, and the
+// bodies that the rivals do.
+const { list } = tenOrders();
+const service = createOrderService({
+  store: { list, cancel: (id) => (id === 1n ? 'not_found' : 'cancelled') },
+  limiter: createMemoryLimiter(),
+  authenticate: () => ({ id: 'bench', plan: PLENTY }),
+});
+
+export const LISTED = await reply('GET', '/v1/store/orders');
+export const MISSING = await reply('DELETE', '/v1/store/orders/1');
+export const CANCELLED = await reply('DELETE', '/v1/store/orders/2');
+
+async function reply(method: string, url: string): Promise<Reply & { readonly body: string | undefined }> {
+  const { status, headers, body } = await service.respond({
+    method,
+    url,
+    rawHeaders: ['Authorization', `Bearer ${API_KEY}`],
+  });
+  if (body !== undefined && typeof body !== 'string') throw new TypeError('expected a body of text');
+  return { status, headers, body };
+}
