@@ -7,6 +7,9 @@ const MOST_NOTED = 1_000n;
 /** Revisions whose changes are kept. Whoever lists more rarely reads everything anew. */
 const KEPT = 1_000n;
 
+/** Changes that are read in one go, in some milliseconds: with more of them everything is read anew, page by page. */
+const MOST_READ = 5_000n;
+
 /**
  * Notes, in somebody else's transaction, that orders were put: the next revision, and which they were, so that who has
  * listed the revision before need not read the others again.
@@ -26,16 +29,15 @@ export function prepareChanges(database: SqliteDatabase): (orders: readonly { re
   };
 }
 
-/** The ids put after this revision, ascending; `undefined` if not all of them are known. */
+/** The ids put after this revision, ascending; `undefined` if not all of them are known, or they are too many. */
 export function changesSince(database: SqliteDatabase, revision: bigint): readonly OrderId[] | undefined {
-  const { noted } =
-    prepare(database, 'SELECT count(DISTINCT revision) AS noted FROM orders_changes WHERE revision > ?').get(
-      revision,
-    ) ?? {};
-  if (revisionOf(database) !== revision + BigInt(noted ?? 0)) return undefined;
-  return prepare(database, 'SELECT DISTINCT id FROM orders_changes WHERE revision > ? ORDER BY id')
-    .all(revision)
-    .map(({ id }) => BigInt(id ?? 0));
+  const changes = prepare(
+    database,
+    'SELECT revision, id FROM (SELECT * FROM orders_changes WHERE revision > ? LIMIT ?) ORDER BY id',
+  ).all(revision, MOST_READ + 1n);
+  const noted = new Set(changes.map((change) => change['revision'])).size;
+  if (changes.length > MOST_READ || revisionOf(database) !== revision + BigInt(noted)) return undefined;
+  return changes.map(({ id }) => BigInt(id ?? 0));
 }
 
 /** Grows with every put, of whatever process. */

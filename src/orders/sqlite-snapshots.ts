@@ -52,24 +52,40 @@ export function createSnapshots(database: SqliteDatabase, open?: () => SqliteDat
 function createStreams(open: () => SqliteDatabase): () => AsyncIterable<VersionedText> {
   let newest: { readonly revision: bigint; readonly pages: readonly Page[] } | undefined;
 
+  /** What has been read by whoever reads everything. */
+  let whole: readonly Page[] | undefined;
+
   async function* read(database: SqliteDatabase): AsyncGenerator<VersionedText> {
     database.exec('BEGIN');
     const revision = revisionOf(database);
     const changed = newest && changesSince(database, newest.revision);
-    const printed = newest && changed ? readChangedPages(database, newest.pages, changed) : readPages(database);
     const pages: Page[] = [];
-    for (const page of printed) {
-      pages.push(page.version);
-      yield page;
-      if (page.isRead) await new Promise((resolve) => setImmediate(resolve));
+    if (changed === undefined) whole = pages;
+    try {
+      const printed = newest && changed ? readChangedPages(database, newest.pages, changed) : readPages(database);
+      for (const page of printed) {
+        pages.push(page.version);
+        yield page;
+        if (page.isRead) await new Promise((resolve) => setImmediate(resolve));
+      }
+      database.exec('COMMIT');
+      newest = { revision, pages };
+    } finally {
+      if (whole === pages) whole = undefined;
     }
-    database.exec('COMMIT');
-    newest = { revision, pages };
   }
 
   return () =>
     Object.freeze({
       async *[Symbol.asyncIterator]() {
+        let seen: readonly Page[] | undefined;
+        let count = 0;
+        // Two who read everything would do it twice. One who stopped midway, without a page in two turns, is not waited for.
+        while (whole !== undefined && (whole !== seen || whole.length > count)) {
+          seen = whole;
+          count = whole.length;
+          await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+        }
         const database = open();
         try {
           yield* read(database);

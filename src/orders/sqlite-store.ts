@@ -11,8 +11,8 @@ import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from './st
 /** {@link OwnedOrderStore} in a SQLite file: what was answered is on disk. */
 export interface SqliteOrderStore extends OwnedOrderStore {
   /**
-   * Frozen: an array, or batches when there are more than 500 and the store can open its file again. It shows what this store
-   * has put at once, and what another process has put a tenth of a second later at most.
+   * Frozen: an array, or batches when there are more than 500 and the store can open its file again. It shows what this
+   * store has put at once, and what another process has put a tenth of a second later at most.
    */
   list(): ListedOrders;
   cancel(id: OrderId): Promise<CancelOutcome>;

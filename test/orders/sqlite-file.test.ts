@@ -162,3 +162,48 @@ function textOf(batch: OrderBatch): string {
 async function count(listed: ListedOrders): Promise<number> {
   return [...(await printed(listed)).matchAll(/"id":/g)].length;
 }
+
+/** What says of each batch whether it was read anew. */
+async function versionsOf(listed: ListedOrders): Promise<Set<object>> {
+  const versions = new Set<object>();
+  for await (const batch of batchesOf(listed)) {
+    assert.ok(typeof batch === 'object' && 'version' in batch);
+    versions.add(batch.version);
+  }
+  return versions;
+}
+
+const PAGES = MANY / 500;
+
+test('lists that are asked for while everything is read wait for that, and read only what changed', async (t) => {
+  const { store } = await openedWithMany(t);
+  const lists = [store.list()];
+  for (const id of [1, 3, 5]) {
+    await store.put([{ id }]);
+    lists.push(store.list());
+  }
+  const versions = await Promise.all(lists.map(versionsOf));
+  const all = new Set(versions.flatMap((some) => [...some]));
+  assert.equal(all.size, versions[0]?.size);
+});
+
+test('whoever stops reading midway holds up nobody', async (t) => {
+  const { store } = await openedWithMany(t);
+  for await (const _ of batchesOf(store.list())) {
+    await store.put([{ id: 1 }], { replace: true });
+    assert.equal(await count(store.list()), MANY + 1);
+    break;
+  }
+});
+
+test('after more changes than are worth looking up everything is read anew', async (t) => {
+  const { store } = await openedWithMany(t);
+  const change = () => store.put(many.slice(0, 1_000), { replace: true });
+  const before = await versionsOf(store.list());
+  await change();
+  const few = await versionsOf(store.list());
+  assert.equal([...few].filter((version) => before.has(version)).length, PAGES - 2);
+  for (let i = 0; i < 6; i++) await change();
+  const anew = await versionsOf(store.list());
+  assert.equal([...anew].filter((version) => few.has(version)).length, 0);
+});
