@@ -79,7 +79,7 @@ export const nodeMounts: readonly Mount[] = [
       const app = connect();
       app.use((_request: IncomingMessage, response: ServerResponse, next: () => void) => {
         response.setHeader('X-Host', 'before');
-    response.setHeader('Vary', 'Origin');
+        response.setHeader('Vary', 'Origin');
         next();
       });
       app.use(express.json());

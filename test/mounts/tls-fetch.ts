@@ -56,7 +56,8 @@ function toResponse(
   stream: AsyncIterable<Uint8Array> & { resume(): unknown },
 ): Response {
   const headers = new Headers(fields.map(([name, value]) => [name, String(value)]));
-  if (method !== 'HEAD' && status !== 204 && status !== 304) return new Response(ReadableStream.from(stream), { status, headers });
+  if (method !== 'HEAD' && status !== 204 && status !== 304)
+    return new Response(ReadableStream.from(stream), { status, headers });
   stream.resume();
   return new Response(null, { status, headers });
 }
