@@ -33,6 +33,7 @@ export interface FastifyReply {
 /**
  * Mounts the service in Fastify 5: `app.register(fastifyPlugin(service))`, also under NestJS. The reply is Fastify's own, so that the host's
  * hooks and the headers that they set stay; the host's parsers, which refuse a DELETE that says JSON and has no content, do not see it.
+ * To drop readers who take nothing is the host's business, by the `connectionTimeout` of the app.
  * The client's address is `request.ip`, which follows the `trustProxy` option of the app. A `prefix` that the plugin is
  * registered with must be the beginning of the service's `basePath`; else it throws.
  */

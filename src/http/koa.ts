@@ -17,6 +17,7 @@ export interface KoaContext {
 
 /**
  * Mounts the service in Koa 3: foreign paths go to `next`, and the reply is Koa's own, so that what other middleware sets stays.
+ * To drop readers who take nothing is the host's business, by the `timeout` of the server.
  * The client's address is `ctx.ip`, which follows the `proxy` options of the app.
  */
 export function koaMiddleware(service: OrderService): (ctx: KoaContext, next: () => Promise<unknown>) => Promise<void> {
