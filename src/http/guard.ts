@@ -76,8 +76,8 @@ export function nodeGuard(
         send(response, outcome.reply);
         return;
       }
-      // The client has hung up, or the host has answered in the meantime.
-      if (response.headersSent || response.socket === null || response.socket?.destroyed) return;
+      // The client has hung up, or the host has answered in the meantime. (`undefined` says so in HTTP/2; `null` is a turn to come.)
+      if (response.headersSent || response.destroyed || response.socket === undefined) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);
       for (let i = 0; i < headers.length; i += 2) response.setHeader(headers[i] ?? '', headers[i + 1] ?? '');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { suite, type TestContext, test } from 'node:test';
 import express from 'express';
 import type { AdmissionOptions } from 'store-orders';
@@ -145,6 +145,21 @@ test('who is admitted after the host has answered is not served a second time', 
   onDecided();
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(admitted, 0);
+});
+
+test('requests that were sent without waiting for answers are all served, in their order', async (t) => {
+  const { limiter } = createShop();
+  const check = nodeGuard(createGuard({ limiter, authenticate }));
+  const server = createServer((request, response) => check(request, response, () => response.end(request.url)));
+  server.listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+  const head = `Host: pets.test\r\n${KEY.join(': ')}\r\n`;
+  socket.write(`GET /first HTTP/1.1\r\n${head}\r\nGET /second HTTP/1.1\r\n${head}Connection: close\r\n\r\n`);
+  const answers = (await socket.toArray()).join('');
+  assert.match(answers, /\/first.*X-RateLimit-Remaining: 998.*\/second/s);
 });
 
 test('an answer that has no place for fields passes through fetchGuard as it is', async () => {
