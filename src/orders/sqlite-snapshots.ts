@@ -33,13 +33,15 @@ export function createSnapshots(database: SqliteDatabase, open?: () => SqliteDat
       const nowMs = performance.now();
       if (remembered !== undefined && nowMs - lookedMs < CHANGES_LISTED_AFTER_MS) return remembered.orders;
       const revision = selectRevision.get()?.['revision'];
+      if (remembered === undefined || remembered.revision !== revision) {
+        // Read after its revision, a list may be newer than its label, never older: then it is read once more next time.
+        const rows = selectAtMost.all(stream === undefined ? ALL : PAGE + 1n);
+        const orders = stream !== undefined && rows.length > PAGE ? stream() : Object.freeze(rows.map(orderOf));
+        remembered = { revision, orders };
+      }
+      // Not before all has been read: else the list before would be shown after one that failed.
       lookedMs = nowMs;
-      if (remembered !== undefined && remembered.revision === revision) return remembered.orders;
-      // Read after its revision, a list may be newer than its label, never older: then it is read once more next time.
-      const rows = selectAtMost.all(stream === undefined ? ALL : PAGE + 1n);
-      const orders = stream !== undefined && rows.length > PAGE ? stream() : Object.freeze(rows.map(orderOf));
-      remembered = { revision, orders };
-      return orders;
+      return remembered.orders;
     },
 
     changed() {

@@ -158,6 +158,19 @@ for (const { name, open } of sqliteDrivers) {
       there.close();
     });
 
+    test('shows no list from before a put while the orders cannot be read', async () => {
+      const database = open(temporaryFile());
+      const store = createSqliteOrderStore(database);
+      await store.put([{ id: 1n }]);
+      store.list();
+      await store.put([{ id: 2n }]);
+      database.exec('ALTER TABLE orders RENAME TO gone');
+      for (let time = 0; time < 2; time++) assert.throws(() => store.list(), /no such table/);
+      database.exec('ALTER TABLE gone RENAME TO orders');
+      assert.deepEqual(store.list(), [{ id: 1n }, { id: 2n }]);
+      database.close();
+    });
+
     test('is set up once when two connections find it new', async () => {
       const file = temporaryFile();
       const [here, there] = [open(file), open(file)];
