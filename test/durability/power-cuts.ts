@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { createDisk, type Remains } from './disk.js';
 import { type Answer, answersIn, lostAfterReboot } from './reopened.js';
+import { randomFrom } from './rounds.js';
 import { ANSWERS, bytesOf, pathOf, readRecord } from './system-calls.js';
 
 const SEED = 1;
@@ -67,15 +68,4 @@ export async function cutPower(folder: string, records: readonly string[]) {
 
   const cancelled = answers.filter(({ outcome }) => outcome === 'cancelled').length;
   return { losses: { ...losses, cancelled, firstLoss } satisfies Losses, contents: disk.contents() };
-}
-
-/** Mulberry32: the same numbers in every run. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -7,8 +7,12 @@ export const ROUNDS = wholeNumberOf('STORE_ORDERS_ROUNDS') ?? 50;
 export function seededRandom(t: TestContext): () => number {
   const seed = wholeNumberOf('STORE_ORDERS_SEED') ?? Date.now() % 2 ** 32;
   t.diagnostic(`STORE_ORDERS_SEED=${seed}`);
+  return randomFrom(seed);
+}
+
+/** Mulberry32: the same numbers from 0 up to 1 for the same seed. */
+export function randomFrom(seed: number): () => number {
   let state = seed;
-  // mulberry32
   return () => {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
