@@ -5,7 +5,7 @@ import type { Report } from './denials.js';
 import type { KeyState } from './limiter.js';
 import type { Amount } from './outage.js';
 import type { Plan } from './plan.js';
-import { type Found, type PlanArguments, planArguments, readAnswer, readState, withAmounts } from './redis-codec.js';
+import { type Found, NO_PLAN, planArguments, readAnswer, readState } from './redis-codec.js';
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './redis-script.js';
 import type { Instant } from './token-bucket.js';
 
@@ -22,8 +22,6 @@ export interface Seen extends Found {
 
 /** A digest costs more than the look-up. */
 const REMEMBERED_NAMES = 10_000;
-
-const NO_PLAN: PlanArguments = { ban: '', windows: [] };
 
 /** What the limiter asks of the server, each in one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
@@ -51,8 +49,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   ): Promise<Seen> {
     const sinceMs = performance.now();
     const name = nameOf(key);
-    const { ban, windows } = plan === undefined ? NO_PLAN : planArguments(plan);
-    const rest = amounts === undefined ? windows : withAmounts(windows, amounts);
+    const { plan: windows, ban } = plan === undefined ? NO_PLAN : planArguments(plan);
     const utcOffsetMs = clock === undefined ? 0 : clock.utcOffsetMs();
     let [command, script] = ['EVALSHA', SCRIPT_SHA];
     for (;;) {
@@ -62,7 +59,15 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
       let answer: unknown;
       try {
         const given = rare(report, utcOffsetMs);
-        answer = await send([command, script, '1', name, mode, `${cost}`, latest, ban, given, ...rest], name);
+        const rest =
+          amounts !== undefined
+            ? [given, mode, ...amounts.flat().map(String)]
+            : mode !== 'take'
+              ? [given, mode]
+              : given !== ''
+                ? [given]
+                : [];
+        answer = await send([command, script, '1', name, `${cost}`, latest, windows, ban, ...rest], name);
       } catch (error) {
         if (command === 'EVAL' || !isUnknownScript(error)) throw error;
         [command, script] = ['EVAL', SCRIPT];
@@ -94,11 +99,6 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     async reset(key: string): Promise<void> {
       const name = nameOf(key);
       await send(['DEL', name], name);
-    },
-
-    async unban(key: string): Promise<void> {
-      const name = nameOf(key);
-      await send(['HDEL', name, 'conduct'], name);
     },
 
     async probe(key: string): Promise<void> {

@@ -189,7 +189,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
 
     async unban(key) {
       denials.forget(key);
-      await breaker.run(() => redis.unban(key));
+      await breaker.run(() => redis.call('unban', key, undefined, 0, NOTHING_TO_REPORT));
     },
 
     get mode() {
