@@ -1,29 +1,21 @@
 import type { Conduct, KeyState, NamedBucket } from './limiter.js';
 import type { Plan, QuotaPolicy } from './plan.js';
 
+/** What is to be said of no plan at all. */
+export const NO_PLAN = '=|';
+
+const known = new WeakMap<Plan, string>();
+
 /** What a plan is in the script's ARGV. */
-export interface PlanArguments {
-  /** The windows. */
-  readonly plan: string;
-  /** The ban policy, and whether refusals count. */
-  readonly ban: string;
-}
-
-export const NO_PLAN: PlanArguments = { plan: '=', ban: '' };
-
-const known = new WeakMap<Plan, PlanArguments>();
-
-export function planArguments(plan: Plan): PlanArguments {
+export function planArgument(plan: Plan): string {
   const ready = known.get(plan);
   if (ready !== undefined) return ready;
   const { ban, enforce, policies } = plan;
+  const conduct = ban ? BAN_FIELDS.map((field) => ban[field]).join(' ') + (enforce ? ' 1' : ' 0') : '';
   const windows = policies.map(({ name, windowMs, refill, quota, align }) =>
     [name, windowMs, refill, quota, align].join(' '),
   );
-  const made: PlanArguments = {
-    plan: `=${windows.map((window) => `${window};`).join('')}`,
-    ban: ban ? BAN_FIELDS.map((field) => ban[field]).join(' ') + (enforce ? ' 1' : ' 0') : '',
-  };
+  const made = `=${conduct}|${windows.join(';')};`;
   known.set(plan, made);
   return made;
 }
@@ -39,26 +31,47 @@ export interface Found {
   readonly othersFullAtMs: number;
 }
 
+/** A request that passed. */
+export interface Passed {
+  readonly nowMs: number;
+  /** Now, and of each window what is taken now and in how many ms `Bucket.atMs` is. */
+  readonly numbers: readonly number[];
+}
+
 /** The script's answer; only the server's time if the call came too late to act. */
-export function readAnswer(answer: unknown, policies: readonly QuotaPolicy[]): Found | Pick<Found, 'nowMs'> {
-  const numbers = Array.isArray(answer) ? answer.map(Number) : [];
-  const [nowMs = Number.NaN] = numbers;
+export function readAnswer(answer: unknown, policies: readonly QuotaPolicy[]): Found | Passed | Pick<Found, 'nowMs'> {
+  const numbers = integersOf(answer);
+  const [nowMs] = numbers;
+  const others = 1 + 2 * policies.length;
+  if (nowMs !== undefined) {
+    if (numbers.length === 1) return { nowMs };
+    if (numbers.length === others) return { nowMs, numbers };
+    if (numbers.length === others + 1 || numbers.length === others + 8) return readFound(nowMs, numbers, policies);
+  }
+  throw new TypeError('send: answered something else than the script');
+}
+
+function readFound(nowMs: number, numbers: readonly number[], policies: readonly QuotaPolicy[]): Found {
   const at = (index: number) => numbers[index] ?? 0;
   const others = 1 + 2 * policies.length;
-  if (!numbers.every(Number.isInteger) || ![1, others, others + 1, others + 8].includes(numbers.length)) {
-    throw new TypeError('send: answered something else than the script');
-  }
-  if (numbers.length === 1) return { nowMs };
   const buckets = policies.flatMap(({ name, windowMs, refill }, index) => {
     const taken = at(1 + 2 * index);
     return taken > 0 ? { name, windowMs, refill, taken, atMs: at(2 + 2 * index) } : [];
   });
-  const isGood = numbers.length <= others + 1;
+  const isGood = numbers.length === others + 1;
   return {
     nowMs,
     state: isGood ? { buckets } : { buckets, conduct: conductOf(numbers.slice(others + 1)) },
     othersFullAtMs: at(others) || Number.POSITIVE_INFINITY,
   };
+}
+
+/** Clients may give integers as numbers, bigints or texts. None if they are anything else. */
+function integersOf(answer: unknown): readonly number[] {
+  if (!Array.isArray(answer)) return [];
+  if (answer.every(Number.isInteger)) return answer;
+  const numbers = answer.map(Number);
+  return numbers.every(Number.isInteger) ? numbers : [];
 }
 
 /** What the server remembers, as its script printed it. */

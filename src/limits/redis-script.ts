@@ -12,7 +12,7 @@ const READ = `
 local function read(stored)
   local buckets, i = {}, 1
   local head, text, conduct, others = string.match(stored, '^(.*)=([^=!]*)!?([^=!]*)!?([^=!]*)$')
-  for field in string.gmatch(text, '([^ ;]+ %d+ %a+)[^;]*;') do
+  for field in string.gmatch(text, '([^ ;|]+ %d+ %a+)[^;]*;') do
     local taken, at = struct.unpack('<dd', head, i)
     if taken > 0 then buckets[#buckets + 1] = { field, taken, at } end
     i = i + 16
@@ -28,17 +28,18 @@ end
  * The rule of rule.ts, token-bucket.ts and ban.ts once more, as one atomic step of the server. It answers the state that
  * it found, and `decide` makes the decision from that, so that only what is remembered is worked out twice.
  *
- * ARGV: cost (ms of a ban), latest instant to act at, plan (`=`, then `name windowMs refill quota align;` for each window),
- * ban policy (empty: none) and whether refusals count; then, where there is need of it, what is rarely given (empty, or
- * reported strikes, the end of their count, how many do not ban yet, and unless the server's clock rules now and the offset
- * to UTC), mode (none: take), and for each window two more: `charge` has what was taken elsewhere and in how many ms that
- * window ends, `refund` what to put back and the window's end as it was announced.
+ * ARGV: latest instant to act at, and the plan: `=`, its ban policy and whether refusals count (or nothing), `|`, then
+ * `name windowMs refill quota align;` for each window. Then, as far as needed: cost (1 if not given; ms of a ban), mode
+ * (`take` if not given), what is rarely given (reported strikes, the end of their count, how many do not ban yet, and unless
+ * the server's clock rules now and the offset to UTC), and for each window two more: `charge` has what was taken elsewhere
+ * and in how many ms that window ends, `refund` what to put back and the window's end as it was announced.
  *
- * Answers now, and taken and at of each window; where there is more, also when the first other bucket is full, and the
- * conduct if there is one. Runs on Redis from 5 on and on Valkey: no flags, no functions, effects are what is replicated.
+ * Answers a request that passes by now and, for each window, taken and in how many ms at is, after it; anything else by now,
+ * taken and at of each window as they were found, when the first other bucket is full, and the conduct if there is one.
+ * Runs on Redis from 5 on and on Valkey: no flags, no functions, effects are what is replicated.
  */
 export const SCRIPT = `
-local key, cost, plan, mode = KEYS[1], tonumber(ARGV[1]), ARGV[3], ARGV[6] or 'take'
+local key, plan, cost, mode = KEYS[1], ARGV[2], tonumber(ARGV[3] or 1), ARGV[4] or 'take'
 local call, get, put, sub = redis.call, struct.unpack, struct.pack, string.sub
 
 local function numbers(text)
@@ -48,13 +49,13 @@ local function numbers(text)
 end
 
 local strikes, strikesEnd, most, now, offset
-if ARGV[5] and ARGV[5] ~= '' then strikes, strikesEnd, most, now, offset = unpack(numbers(ARGV[5])) end
+if ARGV[5] then strikes, strikesEnd, most, now, offset = unpack(numbers(ARGV[5])) end
 local isServerTime = now == nil
 if isServerTime then
   local time = call('TIME')
   now = time[1] * 1000 + time[2] / 1000
   now = now - now % 1
-  if now > tonumber(ARGV[2]) then return { now } end
+  if now > tonumber(ARGV[1]) then return { now } end
 end
 
 local stored = call('GET', key)
@@ -62,10 +63,9 @@ local packed, others, conduct = stored, nil, nil
 local isKnown = stored and sub(stored, -#plan) == plan
 if not isKnown then
   ${READ}
-  local states, quotas, mine = '', '', {}
-  others, conduct = read(stored or '=!!')
-  if conduct == '' then conduct = nil end
-  for field, ms, refill, quota, align in string.gmatch(sub(plan, 2), '([^ ;]+ (%d+) (%a+)) (%d+) (%a+);') do
+  local states, quotas = '', ''
+  others, conduct = read(stored or '=')
+  for field, ms, refill, quota, align in string.gmatch(plan, '([^ ;|]+ (%d+) (%a+)) (%d+) (%a+);') do
     local taken, at = 0, 0
     for i, bucket in ipairs(others) do
       if bucket[1] == field then
@@ -80,51 +80,61 @@ if not isKnown then
   packed = states .. quotas .. plan
 end
 
+-- A window as of now: taken, at, quota, what one token counts, how much later than at it is full, when it was to be full.
 local n = (#packed - #plan) / 32
-local answer, takens, ats, lengths, states, isOver = { now }, {}, {}, {}, '', false
-local before, after = 0, 0
-for i = 1, n do
+local function settle(i)
   local taken, at = get('<dd', packed, 16 * i - 15)
   local quota, ms = get('<dd', packed, 16 * (n + i) - 15)
-  local unit, length = 1, 0
-  answer[2 * i], answer[2 * i + 1] = taken, at
   if quota < 0 then
-    unit, length, quota = ms, ms, -quota
-    if at + length > before then before = at + length end
-    taken = math.max(0, math.min(taken, quota * ms) - math.min(math.max(0, now - at), ms) * quota)
-    at, quota = now, quota * ms
-  else
-    if at > before then before = at end
-    local window = ms < 0 and -ms or ms
-    if taken == 0 or at <= now then
-      taken, at = 0, now + window
-      if ms < 0 then at = at - math.fmod(now + (offset or 0), window) end
-    elseif at > now + window then
-      at = now + window
+    local deficit = math.min(taken, -quota * ms) + math.min(math.max(0, now - at), ms) * quota
+    return math.max(0, deficit), now, -quota * ms, ms, ms, at + ms
+  end
+  local window = ms < 0 and -ms or ms
+  if taken == 0 or at <= now then
+    return 0, now + window - (ms < 0 and math.fmod(now + (offset or 0), window) or 0), quota, 1, 0, at
+  end
+  return taken, at > now + window and now + window or at, quota, 1, 0, at
+end
+
+-- Mostly a request passes and there is nothing else to remember.
+if mode == 'take' and cost > 0 and (isKnown or conduct == '' and #others == 0) then
+  local answer, states, before, after = { now, nil, nil, nil, nil }, '', 0, 0
+  for i = 1, n do
+    local taken, at, quota, unit, length, till = settle(i)
+    taken = taken + cost * unit
+    if taken > quota then
+      answer = nil
+      break
     end
+    answer[2 * i], answer[2 * i + 1] = taken, at - now
+    if till > before then before = till end
+    if at + length > after then after = at + length end
+    states = states .. put('<dd', taken, at)
   end
-  takens[i], ats[i], lengths[i] = taken, at, length
-  taken = taken + cost * unit
-  if taken > quota then isOver = true end
-  if at + length > after then after = at + length end
-  states = states .. put('<dd', taken, at)
+  if answer then
+    if isKnown then
+      call('SETRANGE', key, '0', states)
+    else
+      call('SET', key, states .. sub(packed, 16 * n + 1))
+    end
+    if isServerTime and not (isKnown and after == before) then call('PEXPIREAT', key, after) end
+    return answer
+  end
 end
 
--- Mostly that is all: a request that passes, and nothing else to remember.
-if mode == 'take' and cost > 0 and not isOver and not conduct and (isKnown or #others == 0) then
-  if isKnown then
-    call('SETRANGE', key, '0', states)
-  else
-    call('SET', key, states .. sub(packed, 16 * n + 1))
-  end
-  if isServerTime and not (isKnown and after == before) then call('PEXPIREAT', key, after) end
-  return answer
+local min, max, isTake, isOver, after = math.min, math.max, mode == 'take' or mode == 'peek', false, 0
+local answer = { now }
+for i = 1, n do
+  local taken, _, quota, unit = settle(i)
+  answer[2 * i], answer[2 * i + 1] = get('<dd', packed, 16 * i - 15)
+  if taken + cost * unit > quota then isOver = true end
 end
 
-local min, max, isTake = math.min, math.max, mode == 'take' or mode == 'peek'
+if conduct == '' then conduct = nil end
 local found, c, ban, counts = nil, nil, nil, false
-if ARGV[4] ~= '' and (conduct or isOver) then
-  local b = numbers(ARGV[4])
+local policy = string.match(plan, '=([^|]+)|')
+if policy and (conduct or isOver) then
+  local b = numbers(policy)
   ban = { after = b[1], within = b[2], grace = b[3], base = b[4], factor = b[5], most = b[6], forget = b[7] }
   counts = b[8] == 1
 end
@@ -184,23 +194,22 @@ elseif mode == 'ban' then
   c.refusedAt, c.strikes, c.strikesEnd, c.banEnd, c.banMs = 0, 0, 0, now + cost, cost
 end
 
-states, after = '', 0
-local isEmpty = true
+local states, isEmpty = '', true
 for i = 1, n do
-  local taken, at, storedAt, length = takens[i], ats[i], answer[2 * i + 1], lengths[i]
-  local isStored, isChanged, unit = answer[2 * i] > 0, false, length > 0 and length or 1
+  local storedAt, isStored, isChanged = answer[2 * i + 1], answer[2 * i] > 0, false
+  local taken, at, _, unit, length = settle(i)
   if passes and cost > 0 then
     isChanged, taken = true, taken + cost * unit
   elseif isTake then
     isChanged = isStored and at < storedAt and taken > 0
   elseif mode == 'charge' then
-    local more = tonumber(ARGV[2 * i + 5])
-    if taken == 0 and length == 0 then at = min(at, now + tonumber(ARGV[2 * i + 6])) end
+    local more = tonumber(ARGV[2 * i + 4])
+    if taken == 0 and length == 0 then at = min(at, now + tonumber(ARGV[2 * i + 5])) end
     isChanged, taken = more > 0, taken + more
   elseif mode == 'refund' then
-    local resetAt = tonumber(ARGV[2 * i + 6])
+    local resetAt = tonumber(ARGV[2 * i + 5])
     isChanged = isStored and resetAt > now and (length > 0 or storedAt == resetAt)
-    taken = taken - tonumber(ARGV[2 * i + 5]) * unit
+    taken = taken - tonumber(ARGV[2 * i + 4]) * unit
   end
   if not isChanged then
     taken, at = answer[2 * i], storedAt
