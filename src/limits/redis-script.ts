@@ -42,14 +42,11 @@ export const SCRIPT = `
 local key, plan, cost, mode = KEYS[1], ARGV[2], tonumber(ARGV[3] or 1), ARGV[4] or 'take'
 local call, get, put, sub = redis.call, struct.unpack, struct.pack, string.sub
 
-local function numbers(text)
-  local list = {}
-  for word in string.gmatch(text, '%S+') do list[#list + 1] = tonumber(word) end
-  return list
+local now, offset
+if ARGV[5] then
+  now, offset = string.match(ARGV[5], '^%S+ %S+ %S+ (%S+) (%S+)$')
+  now, offset = tonumber(now), tonumber(offset)
 end
-
-local strikes, strikesEnd, most, now, offset
-if ARGV[5] then strikes, strikesEnd, most, now, offset = unpack(numbers(ARGV[5])) end
 local isServerTime = now == nil
 if isServerTime then
   local time = call('TIME')
@@ -131,6 +128,13 @@ for i = 1, n do
 end
 
 if conduct == '' then conduct = nil end
+local function numbers(text)
+  local list = {}
+  for word in string.gmatch(text, '%S+') do list[#list + 1] = tonumber(word) end
+  return list
+end
+
+local strikes, strikesEnd, most = unpack(numbers(ARGV[5] or ''))
 local found, c, ban, counts = nil, nil, nil, false
 local policy = string.match(plan, '=([^|]+)|')
 if policy and (conduct or isOver) then
