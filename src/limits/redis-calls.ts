@@ -20,7 +20,7 @@ export type Seen = (Found | Passed) & { readonly utcOffsetMs: number };
 /** A digest costs more than the look-up. */
 const REMEMBERED_NAMES = 10_000;
 
-const NOTHING: readonly string[] = [];
+const NOTHING_MORE: readonly string[] = [];
 
 /** What the limiter asks of the server, each in one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
@@ -79,7 +79,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
 
   function sendOrReject(command: Parameters<SendCommand>[0], name: string): Promise<unknown> {
     try {
-      return send(command, name);
+      return Promise.resolve(send(command, name));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -112,7 +112,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
 
 /** The script's ARGV after the plan: of a plain request nothing. */
 function restOf(mode: string, cost: number, rare: string, amounts: readonly Amount[] | undefined): readonly string[] {
-  if (mode === 'take' && cost === 1 && rare === '') return NOTHING;
+  if (mode === 'take' && cost === 1 && rare === '') return NOTHING_MORE;
   return [`${cost}`, mode, rare, ...(amounts ?? []).flat().map(String)];
 }
 
