@@ -54,7 +54,7 @@ export async function startLoading(t: TestContext, options: LoadingOptions) {
   /** Until the server decides again and what was owed to it is charged. */
   async function sharedAgain(): Promise<void> {
     const sinceMs = nowMs();
-    const isShared = () => changes.at(-1)?.mode === 'shared';
+    const isShared = () => (changes.at(-1)?.mode ?? 'shared') === 'shared';
     do {
       while (!isShared() && nowMs() - sinceMs < 20_000) await sleep(5);
       await sleep(100);
