@@ -12,8 +12,8 @@ import { isQuick, rounds } from './pace.js';
 import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from './servers/plenty.js';
 import { median, ratio, type Table, whole } from './table.js';
 
-const ROUNDS = 7;
-const ROUND_MS = isQuick ? 20 : 500;
+const ROUNDS = 21;
+const ROUND_MS = isQuick ? 20 : 150;
 const AT_ONCE = [64, 256] as const;
 const KEYS = 1_000;
 
