@@ -15,7 +15,7 @@ import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './redis-script.js';
 export type SendCommand = (command: [name: string, ...parameters: string[]], key: string) => Promise<unknown>;
 
 /** What a call found or did, and the instant at which it did. */
-export type Seen = (Found | Passed) & { readonly utcOffsetMs: number };
+export type Seen = Found | Passed;
 
 /** A digest costs more than the look-up. */
 const REMEMBERED_NAMES = 10_000;
@@ -59,10 +59,10 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
       const sentMs = performance.now();
       return sendOrReject([command, script, '1', name, latest, planText, ...rest], name).then(
         (answer) => {
-          const found = readAnswer(answer, plan === undefined ? [] : plan.policies);
+          const found = readAnswer(answer, plan === undefined ? [] : plan.policies, utcOffsetMs);
           const isInTime = performance.now() - sinceMs < patienceMs;
           if (isInTime) aheadMs = found.nowMs - sentMs;
-          if ('state' in found || 'numbers' in found) return { ...found, utcOffsetMs };
+          if ('utcOffsetMs' in found) return found;
           // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
           if (isInTime) return ask(command, script);
           throw new Error('the server was reached too late');

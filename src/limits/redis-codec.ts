@@ -1,5 +1,6 @@
 import type { Conduct, KeyState, NamedBucket } from './limiter.js';
 import type { Plan, QuotaPolicy } from './plan.js';
+import type { Instant } from './token-bucket.js';
 
 /** What is to be said of no plan at all. */
 export const NO_PLAN = '=|';
@@ -23,35 +24,38 @@ export function planArgument(plan: Plan): string {
 const BAN_FIELDS = ['after', 'withinMs', 'graceMs', 'baseMs', 'factor', 'maxMs', 'forgetMs'] as const;
 
 /** What the script found, and when. */
-export interface Found {
-  readonly nowMs: number;
+export interface Found extends Instant {
   /** The buckets of the plan, and the conduct. */
   readonly state: KeyState;
   /** When the first of the key's other buckets is full again. */
   readonly othersFullAtMs: number;
 }
 
-/** A request that passed. */
-export interface Passed {
-  readonly nowMs: number;
+/** A request that passed, and when. */
+export interface Passed extends Instant {
   /** Now, and of each window what is taken now and in how many ms `Bucket.atMs` is. */
   readonly numbers: readonly number[];
 }
 
 /** The script's answer; only the server's time if the call came too late to act. */
-export function readAnswer(answer: unknown, policies: readonly QuotaPolicy[]): Found | Passed | Pick<Found, 'nowMs'> {
+export function readAnswer(
+  answer: unknown,
+  policies: readonly QuotaPolicy[],
+  utcOffsetMs: number,
+): Found | Passed | Pick<Instant, 'nowMs'> {
   const numbers = integersOf(answer);
   const [nowMs] = numbers;
   const others = 1 + 2 * policies.length;
   if (nowMs !== undefined) {
     if (numbers.length === 1) return { nowMs };
-    if (numbers.length === others) return { nowMs, numbers };
-    if (numbers.length === others + 1 || numbers.length === others + 8) return readFound(nowMs, numbers, policies);
+    if (numbers.length === others) return { nowMs, utcOffsetMs, numbers };
+    if (numbers.length === others + 1 || numbers.length === others + 8)
+      return { ...readFound(numbers, policies), nowMs, utcOffsetMs };
   }
   throw new TypeError('send: answered something else than the script');
 }
 
-function readFound(nowMs: number, numbers: readonly number[], policies: readonly QuotaPolicy[]): Found {
+function readFound(numbers: readonly number[], policies: readonly QuotaPolicy[]): Omit<Found, keyof Instant> {
   const at = (index: number) => numbers[index] ?? 0;
   const others = 1 + 2 * policies.length;
   const buckets = policies.flatMap(({ name, windowMs, refill }, index) => {
@@ -60,7 +64,6 @@ function readFound(nowMs: number, numbers: readonly number[], policies: readonly
   });
   const isGood = numbers.length === others + 1;
   return {
-    nowMs,
     state: isGood ? { buckets } : { buckets, conduct: conductOf(numbers.slice(others + 1)) },
     othersFullAtMs: at(others) || Number.POSITIVE_INFINITY,
   };

@@ -113,7 +113,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
     return outage[method](key, plan, cost);
   }
 
-  function rulingOf(key: string, plan: Plan, cost: number, { state, nowMs, utcOffsetMs }: Seen & Found) {
+  function rulingOf(key: string, plan: Plan, cost: number, { state, nowMs, utcOffsetMs }: Found) {
     return decide(key, state, plan, cost, { nowMs, utcOffsetMs });
   }
 
