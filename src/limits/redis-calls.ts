@@ -38,7 +38,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     return name;
   }
 
-  /** No `async`, which would cost each decision two promises more. */
+  /** No `async`: each decision would pay for its promises. */
   function call(
     mode: 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'unban',
     key: string,
