@@ -133,7 +133,7 @@ function quantile(durationsMs: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
 }
 
-describe('while the server is', { skip, concurrency: !IS_FULL }, () => {
+describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
   for (const [what, fault] of Object.entries(FAULTS)) {
     for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
       test(`${what}, ${onBackendError}: every request is answered, and counted once`, { skip }, async (t) => {
@@ -175,13 +175,16 @@ describe('while the server is', { skip, concurrency: !IS_FULL }, () => {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'closed');
-    const { answered } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
+    const { answered, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     const refused = answered.filter(({ status }) => status !== 200);
     assert.ok(refused.length >= (PER_SECOND * FAULT_MS) / 1_000 / 2);
     for (const { status, retryAfter } of refused) assert.deepEqual([status, retryAfter], [503, '1']);
     // Of what it counted in its last moment the server cannot tell in time.
     const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
-    assert.ok(unsaid >= 0 && unsaid <= 5, `${unsaid} are charged that were answered 503`);
+    // A server that is only held up, once more and by a busy machine, counts all that is waited for.
+    const furtherOutages = changes.filter(({ mode }) => mode === 'closed').length - 1;
+    const most = 5 + (furtherOutages * PER_SECOND * DEADLINE_MS) / 1_000;
+    assert.ok(unsaid >= 0 && unsaid <= most, `${unsaid} are charged that were answered 503, not ${most} at most`);
   });
 
   test('stopped, local: an outage is no free quota', { skip }, async (t) => {
