@@ -45,7 +45,7 @@ const PARTS: readonly Part[] = [
     name: 'redis',
     packages: ['rate-limiter-flexible'],
     isMissing: redisIsMissing,
-    measure: async () => [await redis()],
+    measure: redis,
   },
 ];
 
