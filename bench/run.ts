@@ -8,8 +8,12 @@ import { afterAChange, besideLists, longestLists, longLists } from './lists.js';
 import { loopback } from './loopback.js';
 import { machine } from './machine.js';
 import { isQuick } from './pace.js';
+import { postgres } from './postgres.js';
+import { postgresIsMissing } from './postgres-server.js';
 import { publish } from './readme.js';
-import { redis, redisIsMissing } from './redis.js';
+import { redis } from './redis.js';
+import { redisKeys } from './redis-keys.js';
+import { redisIsMissing } from './redis-server.js';
 import { respond } from './respond.js';
 import { printTable, type Table } from './table.js';
 
@@ -45,8 +49,9 @@ const PARTS: readonly Part[] = [
     name: 'redis',
     packages: ['rate-limiter-flexible'],
     isMissing: redisIsMissing,
-    measure: async () => [await redis()],
+    measure: async () => [await redis(), await redisKeys()],
   },
+  { name: 'postgres', isMissing: postgresIsMissing, measure: async () => [await postgres()] },
 ];
 
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'));
