@@ -1,6 +1,5 @@
 import type { Clock, Conduct, KeyState, MemoryLimiter, RateLimiter } from '../limits/index.js';
-import type { ProgramDatabase } from './database.js';
-import { createQuotaTable, stateJson } from './quota-table.js';
+import type { QuotaTable } from './data/quota-table.js';
 
 /** A limiter whose quotas survive a restart. Addresses are not saved: they are bounded, and chosen by strangers. */
 export interface SavedLimiter extends RateLimiter {
@@ -17,16 +16,14 @@ export interface SavedLimiterOptions {
   readonly limiter: MemoryLimiter;
   /** The limiter's clock. */
   readonly clock: Clock;
-  /** Open; it stays the caller's to close. */
-  readonly opened: ProgramDatabase;
+  readonly table: QuotaTable;
 }
 
 /**
  * Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose
  * have changed. Throws if what was saved cannot be read.
  */
-export function withSavedQuotas({ limiter, clock, opened }: SavedLimiterOptions): SavedLimiter {
-  const table = createQuotaTable(opened.database);
+export function withSavedQuotas({ limiter, clock, table }: SavedLimiterOptions): SavedLimiter {
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 
@@ -52,8 +49,8 @@ export function withSavedQuotas({ limiter, clock, opened }: SavedLimiterOptions)
       saving = [...unsaved];
       unsaved.clear();
       const offsetMs = clock.utcOffsetMs();
-      const states = saving.map((keyId) => [keyId, stateJson(shifted(limiter.inspect(keyId), offsetMs))] as const);
-      await opened.queue.write('saveQuotas', states, lastSeq);
+      const states = saving.map((keyId) => [keyId, shifted(limiter.inspect(keyId), offsetMs)] as const);
+      await table.save(states, lastSeq);
       return { ok: true };
     } catch (error) {
       for (const keyId of saving) unsaved.add(keyId);

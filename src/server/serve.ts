@@ -1,16 +1,16 @@
 import type { AddressInfo } from 'node:net';
-import { createMemoryLimiter, createPlan, createSystemClock, perMinute } from '../limits/index.js';
+import { createPlan, perMinute } from '../limits/index.js';
 import { baseAddress } from './base-address.js';
-import { type Command, failed, type Invocation, misused, type Outcome, settingOptions } from './command.js';
+import { type Command, failed, type Invocation, misused, type Outcome, settingOptions } from './commands/command.js';
 import { readSettings, SETTING_NAMES, type Settings } from './config.js';
-import { IN_MEMORY, openNamedDatabase, type ProgramDatabase, waitForLocks } from './database.js';
+import { type Counting, countInMemory } from './counting.js';
+import { openServerData } from './data/open.js';
+import type { ProgramData } from './data/program-data.js';
+import { IN_MEMORY } from './data/sqlite-data.js';
 import { introduce } from './first-run.js';
-import { createKeyRing } from './key-ring.js';
 import { createLog, type Log } from './log.js';
-import { type SavedLimiter, withSavedQuotas } from './quotas.js';
 import { logReplies, messageOf } from './request-log.js';
 import { createOrderServer, type OrderServer } from './server.js';
-import { takeServerPlace } from './server-place.js';
 import { firstSignal } from './signals.js';
 
 export const serveCommand: Command = {
@@ -21,34 +21,26 @@ export const serveCommand: Command = {
   run: serve,
 };
 
-const SAVE_EVERY_MS = 500;
-
 async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
-  const open = openNamedDatabase(settings.db, { create: true, threaded: true });
+  const open = await openServerData(settings);
   if (!open.ok) return failed(open.message);
-  const leave = settings.db === IN_MEMORY ? () => {} : takeServerPlace(settings.db);
-  if (leave === undefined) {
-    await open.opened.close();
-    return failed(`another server runs on ${settings.db}; stop it first, or name another file with --db`);
-  }
-  const { opened } = open;
+  const { data } = open;
   // Whoever read the log is gone: no reason to stop serving.
   process.stdout.on('error', () => {});
   const log = createLog(process.stdout, process.stdout.isTTY && !invocation.flags.has('json'));
   const stopLogging = logReplies(log, settings.log === 'events');
   try {
-    const started = await start(opened, settings);
+    const started = await start(data, settings);
     if (!started.ok) {
-      // Only now: a file that has been served from is nobody's to remove.
-      await opened.discard();
+      // Only now: what has been served from is nobody's to remove.
+      await data.discard();
       return failed(started.message);
     }
-    return await runUntilSignal(opened, started, log);
+    return await runUntilSignal(data, started, log);
   } finally {
-    leave();
     stopLogging();
     log.flush();
   }
@@ -57,7 +49,7 @@ async function serve(invocation: Invocation): Promise<Outcome> {
 interface Started {
   readonly ok: true;
   readonly server: OrderServer;
-  readonly limiter: SavedLimiter;
+  readonly counting: Counting;
   readonly url: string;
   /** Listened for from the first moment on. */
   readonly signal: Promise<NodeJS.Signals>;
@@ -66,72 +58,53 @@ interface Started {
 type StartOutcome = Started | { readonly ok: false; readonly message: string };
 
 /** Everything up to the first answer. */
-async function start(opened: ProgramDatabase, settings: Settings): Promise<StartOutcome> {
+async function start(data: ProgramData, settings: Settings): Promise<StartOutcome> {
   try {
-    const { database, orders: store } = opened;
-    const ring = createKeyRing(database);
-    const clock = createSystemClock();
-    const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, opened });
+    const counting = countInMemory(data);
     const server = createOrderServer({
-      store,
-      limiter,
-      authenticate: ring.authenticate,
+      store: data.orders,
+      limiter: counting.limiter,
+      authenticate: data.keys.authenticate,
       basePath: settings.basePath,
       addressPlan: addressPlan(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
-      isReady: () => canRead(opened),
+      backends: { database: data.state, quotas: counting.state },
     });
     const refusal = await listen(server, settings);
     if (refusal !== undefined) return { ok: false, message: refusal };
     const signal = firstSignal();
     const url = baseAddress(addressOf(server), settings.basePath);
     try {
-      if (opened.isNew && settings.sample) await introduce(opened, ring, url);
+      if (data.isNew && settings.sample) await introduce(data, url);
     } catch (error) {
       await server.drain(0);
       throw error;
     }
-    // From here on a lock of another process must not stop the event loop: what meets one is tried again.
-    waitForLocks(database, 0);
-    return { ok: true, server, limiter, url, signal };
+    data.neverBlock();
+    return { ok: true, server, counting, url, signal };
   } catch (error) {
-    return { ok: false, message: `${opened.file}: ${messageOf(error)}` };
+    return { ok: false, message: `${data.name}: ${messageOf(error)}` };
   }
 }
 
 async function runUntilSignal(
-  opened: ProgramDatabase,
-  { server, limiter, url, signal }: Started,
+  data: ProgramData,
+  { server, counting, url, signal }: Started,
   log: Log,
 ): Promise<Outcome> {
-  const saving = setInterval(() => save(limiter, log), SAVE_EVERY_MS).unref();
-  log.event('listening', { url, ...(opened.file !== IN_MEMORY && { db: opened.file }) });
+  counting.start(log);
+  log.event('listening', { url, ...(data.name !== IN_MEMORY && { db: data.name }) });
 
   log.event('stopping', { signal: await signal });
   await server.drain();
-  clearInterval(saving);
-  await save(limiter, log);
-  await opened.close();
+  await counting.close();
+  await data.close();
   log.event('stopped');
   return { outcome: 'done' };
 }
 
 function addressPlan(quota: number) {
   return createPlan({ name: 'address', partition: 'address', policies: [perMinute(quota)] });
-}
-
-function canRead({ database }: ProgramDatabase): boolean {
-  try {
-    database.prepare('SELECT count(*) FROM sqlite_schema').get();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function save(limiter: SavedLimiter, log: Log): Promise<void> {
-  const saved = await limiter.save();
-  if (!saved.ok) log.error('quotas not saved, to be tried again', { error: messageOf(saved.error) });
 }
 
 /** Why it cannot listen, `undefined` when it does. */

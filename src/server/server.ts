@@ -9,13 +9,13 @@ import {
 } from '../http/index.js';
 import { createConnections } from './connections.js';
 import { createDocs } from './docs/answer.js';
-import { answerHealth } from './health.js';
+import { answerHealth, type Backends } from './health.js';
 
 export interface OrderServerOptions extends OrderServiceOptions {
   /** How many trusted proxies stand before the server. Default: 0. */
   readonly trustProxy?: number | undefined;
-  /** What `GET /readyz` answers, besides 503 while the server drains. Default: ready. */
-  readonly isReady?: (() => boolean) | undefined;
+  /** What `GET /readyz` tells of: 503 if one is out of order, as while the server drains. Default: none. */
+  readonly backends?: Backends | undefined;
 }
 
 /** A `node:http` server, not yet listening. */
@@ -53,7 +53,7 @@ const LINGER_MS = 500;
  * `createOrderService` does for a bad option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  const { trustProxy = 0, isReady = () => true, ...serviceOptions } = options;
+  const { trustProxy = 0, backends = {}, ...serviceOptions } = options;
   const service = createOrderService(serviceOptions);
   const handle = nodeHandler(service, trustProxy === 0 ? {} : { clientAddress: forwardedAddress(trustProxy) });
   const answerDocs = createDocs(serviceOptions.basePath);
@@ -63,7 +63,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   function answer(request: IncomingMessage, response: ServerResponse): void {
     connections.answering(request.socket, response);
     if (isDraining) response.shouldKeepAlive = false;
-    if (answerHealth(request, response, () => !isDraining && isReady())) return;
+    if (answerHealth(request, response, isDraining, backends)) return;
     if (answerDocs(request, response)) return;
     handle(request, response);
   }

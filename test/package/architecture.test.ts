@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 const src = new URL('../../src/', import.meta.url);
 
@@ -22,7 +24,11 @@ test('imports go in one direction, and orders and limits never import each other
     for (const file of readdirSync(new URL(`${room}/`, src), { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.ts')) continue;
       const text = readFileSync(new URL(`${room}/${file}`, src), 'utf8');
-      for (const [, imported = ''] of text.matchAll(/from '\.\.\/([a-z]+)\//g)) {
+      for (const [, path = ''] of text.matchAll(/from '(\.[^']+)'/g)) {
+        const [imported = ''] = relative(
+          fileURLToPath(src),
+          join(fileURLToPath(new URL(room, src)), file, '..', path),
+        ).split('/');
         assert.ok(
           imported === room || ALLOWED[room]?.includes(imported),
           `src/${room}/${file} imports from ${imported}`,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createApiKey, createKeyRing, isApiKey, openDatabase } from 'store-orders/server';
+import { createApiKey, isApiKey, openDatabase } from 'store-orders/server';
 import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from './program.js';
 
 test('a new API key has its prefix, its length and a right checksum, and no two are the same', () => {
@@ -38,8 +38,8 @@ test('each base62 character is equally likely', () => {
 function openRing(t: { after(work: () => void): void }, file: string) {
   const open = openDatabase(file, { create: true });
   assert.ok(open.ok);
-  t.after(open.opened.close);
-  return createKeyRing(open.opened.database);
+  t.after(open.data.close);
+  return open.data.keys;
 }
 
 test('a key ring knows the keys that it issued, each with its plan, until they are revoked', (t) => {
@@ -63,9 +63,9 @@ test('a key ring knows the keys that it issued, each with its plan, until they a
   assert.equal(ring.authenticate(createApiKey()), undefined);
   assert.equal(ring.authenticate('so_'), undefined);
 
-  assert.equal(ring.setPlan(free.id, { name: 'pro' }), 'set');
+  assert.equal(ring.setPlan(free.id, { name: 'pro' }), 'changed');
   assert.equal(ring.authenticate(free.key)?.plan.name, 'pro');
-  assert.equal(ring.revoke(free.id), 'revoked');
+  assert.equal(ring.revoke(free.id), 'changed');
   assert.equal(ring.authenticate(free.key), undefined);
   assert.equal(ring.revoke(free.id), 'already_revoked');
   assert.equal(ring.setPlan(free.id, { name: 'free' }), 'already_revoked');

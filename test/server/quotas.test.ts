@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perDay, perMinute } from 'store-orders/limiter';
-import { openDatabase, type ProgramDatabase, withSavedQuotas } from 'store-orders/server';
+import { openDatabase, type SqliteData, withSavedQuotas } from 'store-orders/server';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
 import {
@@ -21,13 +21,13 @@ const plan = createPlan({ name: 'small', policies: [perMinute(3), perDay(5)], ba
 function open(t: { after(work: () => void): void }, file: string) {
   const outcome = openDatabase(file, { create: true });
   assert.ok(outcome.ok);
-  t.after(outcome.opened.close);
-  return outcome.opened;
+  t.after(outcome.data.close);
+  return outcome.data;
 }
 
-function createSaved(opened: ProgramDatabase, clock = createManualClock()) {
+function createSaved({ quotas: table }: SqliteData, clock = createManualClock()) {
   const limiter = createMemoryLimiter({ clock });
-  return { limiter, clock, saved: withSavedQuotas({ limiter, clock, opened }) };
+  return { limiter, clock, saved: withSavedQuotas({ limiter, clock, table }) };
 }
 
 /** Requests until the key is banned. */
@@ -65,7 +65,8 @@ test('quotas are saved in Unix time: a clock that has drifted from it loses and 
 
 test('what was requested while no server ran is done before the first request is counted', async (t) => {
   const opened = open(t, ':memory:');
-  opened.database.exec("INSERT INTO quota_requests (key_id, request) VALUES ('key_a', 'reset'), ('key_b', 'lift_ban')");
+  opened.quotas.request('key_a', 'reset');
+  opened.quotas.request('key_b', 'lift_ban');
   const { saved, limiter } = createSaved(opened);
   saved.take('key_a', plan);
   await saved.save();
@@ -79,17 +80,17 @@ test('addresses are not saved, and a key that is back to full leaves no row', as
   saved.take('127.0.0.1', addresses);
   saved.take('key_a', plan);
   await saved.save();
-  assert.equal(opened.database.prepare('SELECT * FROM quotas').all().length, 1);
+  assert.equal(opened.quotas.all().length, 1);
   clock.advance(86_400_000);
   saved.take('key_a', plan, 0);
   await saved.save();
-  assert.equal(opened.database.prepare('SELECT * FROM quotas').all().length, 0);
+  assert.equal(opened.quotas.all().length, 0);
 });
 
 test('what could not be saved is saved by the next call, and a request is not done twice', async (t) => {
   const file = join(temporaryDirectory(t), 'quotas.db');
   const opened = open(t, file);
-  opened.database.exec('PRAGMA busy_timeout = 0');
+  opened.neverBlock();
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
   const { saved, limiter } = createSaved(opened);

@@ -35,17 +35,23 @@ async function listen(
 const HEAD = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n';
 
 test('health checks need no key: healthz says that it lives, readyz that it takes requests', async (t) => {
-  let isReady = true;
-  const { url } = await listen(t, { isReady: () => isReady, basePath: '' });
+  let state: 'ok' | 'degraded' | 'unavailable' | Error = 'ok';
+  const database = () => (state instanceof Error ? Promise.reject(state) : state);
+  const { url } = await listen(t, { backends: { database, quotas: () => 'ok' }, basePath: '' });
   const answer = async (path: string, method = 'GET') => {
     const response = await fetch(url + path, { method });
     return [response.status, await response.text()];
   };
   assert.deepEqual(await answer('/healthz'), [200, '{"status":"ok"}']);
-  assert.deepEqual(await answer('/readyz'), [200, '{"status":"ok"}']);
+  const ready = (database: string) => `{"status":"ok","backends":{"database":"${database}","quotas":"ok"}}`;
+  assert.deepEqual(await answer('/readyz'), [200, ready('ok')]);
   assert.deepEqual(await answer('/readyz', 'HEAD'), [200, '']);
-  isReady = false;
-  assert.deepEqual(await answer('/readyz'), [503, '{"status":"unavailable"}']);
+  state = 'degraded';
+  assert.deepEqual(await answer('/readyz'), [200, ready('degraded')]);
+  for (state of ['unavailable', new Error('secret')] as const) {
+    const unavailable = '{"status":"unavailable","backends":{"database":"unavailable","quotas":"ok"}}';
+    assert.deepEqual(await answer('/readyz'), [503, unavailable]);
+  }
   assert.deepEqual(await answer('/healthz'), [200, '{"status":"ok"}']);
   assert.deepEqual(await answer('/healthz', 'POST'), [405, '{"status":"method not allowed"}']);
   assert.equal((await answer('/store/orders'))[0], 401);

@@ -1,8 +1,8 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import type { BackupData } from './backup.js';
-import { openAsItIs } from './database.js';
 import { damage, problemsOf, troubleOf } from './soundness.js';
+import { openAsItIs } from './sqlite-data.js';
 
 // The copying itself, on a thread because it is one long call: backup.ts can hear a signal meanwhile.
 

@@ -1,5 +1,5 @@
-import type { SqliteDatabase } from '../orders/sqlite.js';
-import { prepare } from '../sqlite/database.js';
+import type { SqliteDatabase } from '../../orders/sqlite.js';
+import { prepare } from '../../sqlite/database.js';
 
 /**
  * A function that answers a number which changes when another connection, of whatever process, has written to the

@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util';
-import { CONFIG_VARIABLE, readSettings, SETTING_TEXTS, type SettingName, type SettingSources } from './config.js';
-import { IN_MEMORY, openNamedDatabase, type ProgramDatabase } from './database.js';
+import { CONFIG_VARIABLE, readSettings, SETTING_TEXTS, type SettingName, type SettingSources } from '../config.js';
+import { openData } from '../data/open.js';
+import type { ProgramData } from '../data/program-data.js';
+import { IN_MEMORY } from '../data/sqlite-data.js';
 
 /** One command of the program: what it takes, and what it does. */
 export interface Command {
@@ -116,22 +118,23 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
   return { ...options, config: { value: 'FILE', about: `JSON file with settings; ${CONFIG_VARIABLE}` } };
 }
 
-/** Runs `work` on the database that the invocation names, and closes it. What fails is an outcome. */
-export async function withDatabase(
+/** Runs `work` on the data that the invocation names, and closes it. What fails is an outcome. */
+export async function withData(
   invocation: Invocation,
-  work: (opened: ProgramDatabase) => Outcome | Promise<Outcome>,
+  work: (data: ProgramData) => Outcome | Promise<Outcome>,
   { create = false } = {},
 ): Promise<Outcome> {
   const named = databaseFile(invocation);
   if (!named.ok) return misused(named.mistake);
-  const open = openNamedDatabase(named.file, { create });
+  const open = await openData({ db: named.file }, create);
   if (!open.ok) return failed(open.message);
+  const { data } = open;
   try {
-    return await work(open.opened);
+    return await work(data);
   } catch (error) {
-    return failed(`${open.opened.file}: ${error instanceof Error ? error.message : String(error)}`);
+    return failed(`${data.name}: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
-    await open.opened.close();
+    await data.close();
   }
 }
 
@@ -146,4 +149,4 @@ export function databaseFile(invocation: Invocation): { ok: true; file: string }
 }
 
 /** For commands on data: where it is. */
-export const DATABASE_OPTIONS = settingOptions(['db']);
+export const DATA_OPTIONS = settingOptions(['db']);

@@ -1,45 +1,27 @@
 import { LRUCache } from 'lru-cache';
-import type { Principal } from '../http/index.js';
-import type { SqliteDatabase } from '../orders/sqlite.js';
-import { prepare, type SqliteRow, transaction } from '../sqlite/database.js';
+import type { Principal } from '../../http/index.js';
+import type { SqliteDatabase } from '../../orders/sqlite.js';
+import { prepare, transaction } from '../../sqlite/database.js';
 import { createApiKey, digestOf, isApiKey, randomBase62 } from './api-key.js';
 import { createDataVersion } from './data-version.js';
-import { type KeyPlan, parseKeyPlan, toPlan } from './key-plan.js';
+import { type KeyPlan, toPlan } from './key-plan.js';
+import { type IssuedKey, type KeyChange, type KeyRecord, type KeyRing, REMEMBERED_KEYS, recordOf } from './key-ring.js';
 
-/** The API keys of the program. The text of a key is in no table, only its digest is; in memory those in use are. */
-export interface KeyRing {
-  /** Whose key it is, `undefined` for one that is malformed, unknown or revoked. */
+/** {@link KeyRing} that answers at once. */
+export interface SqliteKeyRing extends KeyRing {
   authenticate(apiKey: string): Principal | undefined;
-  /** Issues a key. The answer is the only place where its text ever is. */
   create(plan: KeyPlan, name?: string): IssuedKey;
-  /** All keys, revoked ones too, in the order of issue. */
   list(): readonly KeyRecord[];
   get(id: string): KeyRecord | undefined;
-  setPlan(id: string, plan: KeyPlan): 'set' | 'already_revoked' | 'not_found';
-  revoke(id: string): 'revoked' | 'already_revoked' | 'not_found';
-}
-
-export interface KeyRecord {
-  /** Public: it is what logs, limiters and commands call the key. */
-  readonly id: string;
-  readonly name?: string;
-  readonly plan: KeyPlan;
-  /** RFC 3339. */
-  readonly createdAt: string;
-  readonly revokedAt?: string;
-}
-
-export interface IssuedKey extends KeyRecord {
-  /** The API key, to be handed on and not kept. */
-  readonly key: string;
+  setPlan(id: string, plan: KeyPlan): KeyChange;
+  revoke(id: string): KeyChange;
 }
 
 /** A change by another process is seen after this at the latest. */
 const CHANGES_SEEN_AFTER_MS = 250;
-const REMEMBERED_KEYS = 10_000;
 
 /** The key ring in the program's tables of an open database, which stays the caller's to close. */
-export function createKeyRing(database: SqliteDatabase): KeyRing {
+export function createKeyRing(database: SqliteDatabase): SqliteKeyRing {
   const selectByDigest = prepare(database, 'SELECT * FROM keys WHERE digest = ? AND revoked_at IS NULL');
   const selectById = prepare(database, 'SELECT * FROM keys WHERE id = ?');
   const selectAll = prepare(database, 'SELECT * FROM keys ORDER BY created_at, rowid');
@@ -58,14 +40,14 @@ export function createKeyRing(database: SqliteDatabase): KeyRing {
     return row && recordOf(row);
   }
 
-  function change<T extends string>(id: string, done: T, write: () => void): T | 'already_revoked' | 'not_found' {
+  function change(id: string, write: () => void): KeyChange {
     return transaction(database, () => {
       const record = find(id);
       if (record === undefined) return 'not_found';
       if (record.revokedAt !== undefined) return 'already_revoked';
       write();
       remembered.clear();
-      return done;
+      return 'changed';
     });
   }
 
@@ -97,8 +79,8 @@ export function createKeyRing(database: SqliteDatabase): KeyRing {
 
     list: () => selectAll.all().map(recordOf),
     get: find,
-    setPlan: (id, plan) => change(id, 'set', () => updatePlan.run(...valuesOf(plan), id)),
-    revoke: (id) => change(id, 'revoked', () => updateRevoked.run(new Date().toISOString(), id)),
+    setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)),
+    revoke: (id) => change(id, () => updateRevoked.run(new Date().toISOString(), id)),
   };
 }
 
@@ -108,25 +90,4 @@ function valuesOf({ name, perMinute, perDay }: KeyPlan) {
     perMinute === undefined ? null : BigInt(perMinute),
     perDay === undefined ? null : BigInt(perDay),
   ] as const;
-}
-
-function recordOf(row: SqliteRow): KeyRecord {
-  const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
-  const parsed = parseKeyPlan({
-    name: String(row['plan']),
-    perMinute: numberOf(row['per_minute']),
-    perDay: numberOf(row['per_day']),
-  });
-  if (!parsed.ok) throw new Error(`the key ${id} is stored with a wrong plan: ${parsed.message}`);
-  return {
-    id: String(id),
-    ...(typeof name === 'string' && { name }),
-    plan: parsed.plan,
-    createdAt: String(createdAt),
-    ...(typeof revokedAt === 'string' && { revokedAt }),
-  };
-}
-
-function numberOf(value: SqliteRow[string] | undefined): number | undefined {
-  return value === null || value === undefined ? undefined : Number(value);
 }

@@ -1,32 +1,26 @@
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
-import { openSqliteDatabase, type SqliteDatabase, type SqliteOrderStore } from '../orders/sqlite.js';
-import { ORDERS_SCHEMA } from '../orders/sqlite-rows.js';
-import { prepareFile, storeOver } from '../orders/sqlite-store.js';
-import { ORDER_WRITES, type OrderWrites, prepareWrites as prepareOrderWrites } from '../orders/sqlite-writes.js';
-import { opening, type Schemas, schemaVersions } from '../sqlite/database.js';
-import { commitTogether } from '../sqlite/write-batch.js';
-import { createWriteQueue, type WriteQueue } from '../sqlite/write-queue.js';
-import { createWriteThread, type WriteThread } from '../sqlite/write-thread.js';
+import { openSqliteDatabase, type SqliteDatabase, type SqliteOrderStore } from '../../orders/sqlite.js';
+import { ORDERS_SCHEMA } from '../../orders/sqlite-rows.js';
+import { readRecords } from '../../orders/sqlite-snapshots.js';
+import { prepareFile, storeOver } from '../../orders/sqlite-store.js';
+import { ORDER_WRITES, type OrderWrites, prepareWrites as prepareOrderWrites } from '../../orders/sqlite-writes.js';
+import { opening, type Schemas, schemaVersions } from '../../sqlite/database.js';
+import { commitTogether } from '../../sqlite/write-batch.js';
+import { createWriteQueue } from '../../sqlite/write-queue.js';
+import { createWriteThread, type WriteThread } from '../../sqlite/write-thread.js';
 import { refusalOf } from './foreign-file.js';
+import type { OpenOutcome, ProgramData } from './program-data.js';
+import { createQuotaTable, type QuotaTable } from './quota-table.js';
 import { prepareWrites as prepareQuotaWrites, QUOTA_WRITES, type QuotaWrites } from './quota-writes.js';
 import { PLACE_SUFFIX } from './server-place.js';
+import { createKeyRing, type SqliteKeyRing } from './sqlite-keys.js';
 
-/** Everything that the program keeps, in one file. */
-export interface ProgramDatabase {
-  readonly file: string;
-  readonly database: SqliteDatabase;
+/** {@link ProgramData} in one SQLite file. */
+export interface SqliteData extends ProgramData {
   readonly orders: SqliteOrderStore;
-  readonly queue: WriteQueue<OrderWrites & QuotaWrites>;
-  /** Whether this call made the file. Always so for `:memory:`. */
-  readonly isNew: boolean;
-  close(): Promise<void>;
-  /** Closes it, and removes the files that this process made. */
-  discard(): Promise<void>;
+  readonly keys: SqliteKeyRing;
+  readonly quotas: QuotaTable;
 }
-
-export type OpenOutcome =
-  | { readonly ok: true; readonly opened: ProgramDatabase }
-  | { readonly ok: false; readonly message: string };
 
 export const IN_MEMORY = ':memory:';
 
@@ -42,7 +36,7 @@ const PROGRAM_SCHEMA: Schemas = {
 
 export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 
-/** How long a command waits for the lock of another process. A server does not wait: see {@link waitForLocks}. */
+/** How long a command waits for the lock of another process. A server that answers does not wait: see `neverBlock`. */
 const LOCK_WAIT_MS = 5_000;
 
 export interface OpenOptions {
@@ -53,7 +47,10 @@ export interface OpenOptions {
 }
 
 /** Opens a database of this program. The caller closes it. */
-export function openDatabase(file: string, { create = false, threaded = false }: OpenOptions = {}): OpenOutcome {
+export function openDatabase(
+  file: string,
+  { create = false, threaded = false }: OpenOptions = {},
+): OpenOutcome<SqliteData> {
   const isNew = file === IN_MEMORY || (create && makeFile(file));
   if (!isNew && !existsSync(file)) {
     return {
@@ -66,7 +63,7 @@ export function openDatabase(file: string, { create = false, threaded = false }:
   let database: SqliteDatabase | undefined;
   try {
     database = openSqliteDatabase(file);
-    return { ok: true, opened: setUp(file, database, isNew, threaded) };
+    return { ok: true, data: setUp(file, database, isNew, threaded) };
   } catch (error) {
     database?.close();
     if (isNew) removeFiles(file);
@@ -78,7 +75,7 @@ export function openDatabase(file: string, { create = false, threaded = false }:
  * Opens the database of a command, after a look whether it is one at all. For a process that has not opened it yet:
  * see {@link refusalOf}.
  */
-export function openNamedDatabase(file: string, options?: OpenOptions): OpenOutcome {
+export function openNamedDatabase(file: string, options?: OpenOptions): OpenOutcome<SqliteData> {
   try {
     const refusal = refusalOf(file);
     if (refusal !== undefined) throw new Error(refusal);
@@ -107,7 +104,7 @@ export function openAsItIs(file: string): { database: SqliteDatabase; versions: 
   }
 }
 
-function setUp(file: string, database: SqliteDatabase, isNew: boolean, threaded: boolean): ProgramDatabase {
+function setUp(file: string, database: SqliteDatabase, isNew: boolean, threaded: boolean): SqliteData {
   prepareFile(database, PROGRAM_SCHEMA);
   waitForLocks(database, LOCK_WAIT_MS);
   // What is in memory, no other thread can open.
@@ -123,11 +120,17 @@ function setUp(file: string, database: SqliteDatabase, isNew: boolean, threaded:
   }
 
   return {
-    file,
-    database,
+    name: file,
     orders,
-    queue,
+    keys: createKeyRing(database),
+    quotas: createQuotaTable(database, queue),
     isNew,
+    records: () => readRecords(database),
+    state() {
+      database.prepare('SELECT count(*) FROM sqlite_schema').get();
+      return 'ok';
+    },
+    neverBlock: () => waitForLocks(database, 0),
     close,
     async discard() {
       await close();
@@ -151,7 +154,7 @@ function ownWriter(database: SqliteDatabase): Writer {
 }
 
 /** Sets how long a statement blocks the process until another one's lock is gone. 0: it fails at once as busy. */
-export function waitForLocks(database: SqliteDatabase, ms: number): void {
+function waitForLocks(database: SqliteDatabase, ms: number): void {
   // The pragma answers with a row, which some drivers do not take from `exec`.
   database.prepare(`PRAGMA busy_timeout = ${ms}`).get();
 }

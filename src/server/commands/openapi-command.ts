@@ -1,6 +1,6 @@
-import { createOpenApiDocument, printOpenApiDocument } from '../http/openapi.js';
+import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi.js';
+import { readSettings } from '../config.js';
 import { type Command, misused, settingOptions } from './command.js';
-import { readSettings } from './config.js';
 
 export const openApiCommand: Command = {
   name: 'openapi',

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { FOREIGN, NO_DATABASE, SCHEMA_TABLE } from '../sqlite/database.js';
+import { FOREIGN, NO_DATABASE, SCHEMA_TABLE } from '../../sqlite/database.js';
 
 const MAGIC = Buffer.from('SQLite format 3\0');
 const HEADER_SIZE = 105;

@@ -1,9 +1,9 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { QUIETLY } from '../sqlite/write-thread.js';
+import { QUIETLY } from '../../sqlite/write-thread.js';
+import { done, failed, type Outcome } from '../commands/command.js';
 import { randomBase62 } from './api-key.js';
-import { done, failed, type Outcome } from './command.js';
 
 /** What the thread is told. */
 export interface BackupData {

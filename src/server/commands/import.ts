@@ -1,7 +1,7 @@
 import { constants } from 'node:buffer';
-import type { OrderId } from '../orders/index.js';
-import { parseJson, parseJsonArray } from '../orders/json.js';
-import { type OrderRecord, parseOrderRecord } from '../orders/record.js';
+import type { OrderId } from '../../orders/index.js';
+import { parseJson, parseJsonArray } from '../../orders/json.js';
+import { type OrderRecord, parseOrderRecord } from '../../orders/record.js';
 
 export type ReadOrders =
   | {

@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module';
-import { type Command, done, misused, type Outcome, parseCommand } from './command.js';
-import { dbCommands } from './db-commands.js';
-import { commandHelp, listHelp } from './help.js';
-import { keyCommands } from './key-commands.js';
-import { openApiCommand } from './openapi-command.js';
-import { orderCommands } from './order-commands.js';
-import { quotaCommands } from './quota-commands.js';
+import { type Command, done, misused, type Outcome, parseCommand } from './commands/command.js';
+import { dbCommands } from './commands/db-commands.js';
+import { commandHelp, listHelp } from './commands/help.js';
+import { keyCommands } from './commands/key-commands.js';
+import { openApiCommand } from './commands/openapi-command.js';
+import { orderCommands } from './commands/order-commands.js';
+import { quotaCommands } from './commands/quota-commands.js';
+import { writeText } from './commands/write-text.js';
 import { serveCommand } from './serve.js';
-import { writeText } from './write-text.js';
 
 const COMMANDS: readonly Command[] = [
   serveCommand,

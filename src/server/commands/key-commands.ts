@@ -1,15 +1,15 @@
+import { describePlan, type KeyPlan, type ParsedPlan, parseKeyPlan } from '../data/key-plan.js';
+import type { KeyChange, KeyRecord, KeyRing } from '../data/key-ring.js';
 import {
   type Command,
-  DATABASE_OPTIONS,
+  DATA_OPTIONS,
   done,
   failed,
   type Invocation,
   misused,
   type Outcome,
-  withDatabase,
+  withData,
 } from './command.js';
-import { describePlan, type KeyPlan, type ParsedPlan, parseKeyPlan } from './key-plan.js';
-import { createKeyRing, type KeyRecord, type KeyRing } from './key-ring.js';
 
 const PLAN_OPTIONS = {
   plan: { value: 'PLAN', about: 'free, pro, business, or enterprise with numbers of its own' },
@@ -22,28 +22,28 @@ export const keyCommands: readonly Command[] = [
     name: 'keys create',
     summary: 'Issues an API key and shows it once. Only its digest is stored.',
     operands: [],
-    options: { ...PLAN_OPTIONS, name: { value: 'NAME', about: 'whose key it is, for keys list' }, ...DATABASE_OPTIONS },
+    options: { ...PLAN_OPTIONS, name: { value: 'NAME', about: 'whose key it is, for keys list' }, ...DATA_OPTIONS },
     run: createKey,
   },
   {
     name: 'keys list',
     summary: 'Lists the keys, revoked ones too.',
     operands: [],
-    options: DATABASE_OPTIONS,
-    run: (invocation) => withDatabase(invocation, ({ database }) => listKeys(createKeyRing(database))),
+    options: DATA_OPTIONS,
+    run: (invocation) => withData(invocation, ({ keys }) => listKeys(keys)),
   },
   {
     name: 'keys set-plan',
     summary: 'Changes the plan of a key, as of its next request.',
     operands: ['KEY_ID'],
-    options: { ...PLAN_OPTIONS, ...DATABASE_OPTIONS },
+    options: { ...PLAN_OPTIONS, ...DATA_OPTIONS },
     run: setPlan,
   },
   {
     name: 'keys revoke',
     summary: 'Ends a key for good. A running server refuses it within a second.',
     operands: ['KEY_ID'],
-    options: DATABASE_OPTIONS,
+    options: DATA_OPTIONS,
     run: revokeKey,
   },
 ];
@@ -52,10 +52,10 @@ function createKey(invocation: Invocation): Outcome | Promise<Outcome> {
   const parsed = readPlan(invocation);
   if (!parsed.ok) return misused(parsed.message);
   const name = invocation.flags.get('name');
-  return withDatabase(
+  return withData(
     invocation,
-    ({ database }) => {
-      const issued = createKeyRing(database).create(parsed.plan, typeof name === 'string' ? name : undefined);
+    async ({ keys }) => {
+      const issued = await keys.create(parsed.plan, typeof name === 'string' ? name : undefined);
       const { key, id, plan } = issued;
       const text = [
         `key   ${key}`,
@@ -70,8 +70,8 @@ function createKey(invocation: Invocation): Outcome | Promise<Outcome> {
   );
 }
 
-function listKeys(ring: KeyRing): Outcome {
-  const keys = ring.list();
+async function listKeys(ring: KeyRing): Promise<Outcome> {
+  const keys = await ring.list();
   const rows = keys.map(({ id, plan, createdAt, revokedAt, name }) =>
     [
       id,
@@ -90,26 +90,25 @@ function setPlan(invocation: Invocation): Outcome | Promise<Outcome> {
   const parsed = readPlan(invocation);
   if (!parsed.ok) return misused(parsed.message);
   const { plan } = parsed;
-  return changeKey(invocation, (ring, id) => ring.setPlan(id, plan), `has the plan ${describePlan(plan)}`);
+  return changeKey(invocation, (keys, id) => keys.setPlan(id, plan), `has the plan ${describePlan(plan)}`);
 }
 
 function revokeKey(invocation: Invocation): Promise<Outcome> {
-  return changeKey(invocation, (ring, id) => ring.revoke(id), 'is revoked');
+  return changeKey(invocation, (keys, id) => keys.revoke(id), 'is revoked');
 }
 
 /** Changes the key that the operand names, and answers with what it is then. */
 function changeKey(
   invocation: Invocation,
-  change: (ring: KeyRing, id: string) => 'set' | 'revoked' | 'already_revoked' | 'not_found',
+  change: (keys: KeyRing, id: string) => KeyChange | Promise<KeyChange>,
   result: string,
 ): Promise<Outcome> {
   const [id = ''] = invocation.operands;
-  return withDatabase(invocation, ({ database }) => {
-    const ring = createKeyRing(database);
-    const outcome = change(ring, id);
+  return withData(invocation, async ({ keys }) => {
+    const outcome = await change(keys, id);
     if (outcome === 'not_found') return failed(noSuchKey(id));
     if (outcome === 'already_revoked') return failed(`${id} is revoked already`);
-    const record = ring.get(id);
+    const record = await keys.get(id);
     return done(`${id} ${result}`, record === undefined ? null : listed(record));
   });
 }

@@ -1,11 +1,12 @@
 import * as v from 'valibot';
-import type { KeyState } from '../limits/index.js';
-import type { SqliteDatabase } from '../orders/sqlite.js';
-import { prepare, transaction } from '../sqlite/database.js';
-import { prepareWrites } from './quota-writes.js';
+import type { KeyState } from '../../limits/index.js';
+import type { SqliteDatabase } from '../../orders/sqlite.js';
+import { prepare, transaction } from '../../sqlite/database.js';
+import type { WriteQueue } from '../../sqlite/write-queue.js';
+import { prepareWrites, type QuotaWrites } from './quota-writes.js';
 
 /** What one process asks of the one that has the quotas in memory. */
-export type QuotaRequest = 'reset' | 'lift_ban';
+type QuotaRequest = 'reset' | 'lift_ban';
 
 interface PendingRequest {
   /** Ascending, and never used again. */
@@ -21,6 +22,8 @@ export interface QuotaTable {
   /** Changes what is saved, and leaves a request for a running server: whichever it is, it's done. */
   request(keyId: string, request: QuotaRequest): void;
   pending(): readonly PendingRequest[];
+  /** Saves states, and removes the requests that are done up to `upToSeq`, in one transaction. */
+  save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
 }
 
 const instant = v.pipe(v.number(), v.safeInteger());
@@ -47,7 +50,7 @@ const stateSchema = v.object({
   ),
 });
 
-export function createQuotaTable(database: SqliteDatabase): QuotaTable {
+export function createQuotaTable(database: SqliteDatabase, queue: WriteQueue<QuotaWrites>): QuotaTable {
   const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
   const selectOne = prepare(database, 'SELECT state FROM quotas WHERE key_id = ?');
   const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
@@ -77,12 +80,19 @@ export function createQuotaTable(database: SqliteDatabase): QuotaTable {
         keyId: String(row['key_id']),
         request: row['request'] === 'reset' ? 'reset' : 'lift_ban',
       })),
+
+    save: (states, upToSeq) =>
+      queue.write(
+        'saveQuotas',
+        states.map(([keyId, state]) => [keyId, stateJson(state)] as const),
+        upToSeq,
+      ),
   };
   return table;
 }
 
 /** As the table has it. */
-export function stateJson(state: KeyState | undefined): string | null {
+function stateJson(state: KeyState | undefined): string | null {
   return state === undefined ? null : JSON.stringify(state);
 }
 

@@ -1,4 +1,4 @@
-import { prepare, type SqliteDatabase } from '../sqlite/database.js';
+import { prepare, type SqliteDatabase } from '../../sqlite/database.js';
 
 /** What is written of quotas, as a part of a transaction; see `OrderWrites`. */
 export type QuotaWrites = {

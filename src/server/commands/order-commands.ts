@@ -1,20 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import { type OrderId, parseOrderId, type ShipOutcome } from '../orders/index.js';
-import { printOrder } from '../orders/json.js';
-import type { OrderRecord } from '../orders/record.js';
-import { readRecords } from '../orders/sqlite-snapshots.js';
+import { type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
+import { printOrder } from '../../orders/json.js';
+import type { OrderRecord } from '../../orders/record.js';
+import type { ProgramData } from '../data/program-data.js';
 import {
   type Command,
-  DATABASE_OPTIONS,
+  DATA_OPTIONS,
   done,
   failed,
   type Invocation,
   misused,
   type Outcome,
-  withDatabase,
+  withData,
 } from './command.js';
-import type { ProgramDatabase } from './database.js';
 import { type ReadOrders, readOrders } from './import.js';
 import { createProgressBar } from './progress.js';
 import { writeText } from './write-text.js';
@@ -24,28 +23,28 @@ export const orderCommands: readonly Command[] = [
     name: 'orders import',
     summary: 'Stores orders from one JSON object a line, or from a JSON array: all of them, or none if one is bad.',
     operands: ['FILE|-'],
-    options: { ...DATABASE_OPTIONS, replace: { about: 'overwrite orders that exist, status included' } },
+    options: { ...DATA_OPTIONS, replace: { about: 'overwrite orders that exist, status included' } },
     run: importOrders,
   },
   {
     name: 'orders export',
     summary: 'Writes all orders with their status, one JSON object a line; with --json one array.',
     operands: [],
-    options: DATABASE_OPTIONS,
-    run: (invocation) => withDatabase(invocation, (opened) => exportOrders(opened, invocation.flags.has('json'))),
+    options: DATA_OPTIONS,
+    run: (invocation) => withData(invocation, (data) => exportOrders(data, invocation.flags.has('json'))),
   },
   {
     name: 'orders show',
     summary: 'Shows one order with its status.',
     operands: ['ORDER_ID'],
-    options: DATABASE_OPTIONS,
+    options: DATA_OPTIONS,
     run: (invocation) => withOrderId(invocation, showOrder),
   },
   {
     name: 'orders ship',
     summary: 'Marks a pending order as shipped.',
     operands: ['ORDER_ID'],
-    options: DATABASE_OPTIONS,
+    options: DATA_OPTIONS,
     run: (invocation) => withOrderId(invocation, shipOrder),
   },
 ];
@@ -63,7 +62,7 @@ async function importOrders(invocation: Invocation): Promise<Outcome> {
   const read = readOrders(bytes, bar.show);
   try {
     if (!read.ok) return failed(`${name}:${read.line}: ${read.message}; nothing was imported`);
-    return await withDatabase(invocation, (opened) => store(opened, read, name, invocation.flags.has('replace')), {
+    return await withData(invocation, (data) => store(data, read, name, invocation.flags.has('replace')), {
       create: true,
     });
   } finally {
@@ -72,7 +71,7 @@ async function importOrders(invocation: Invocation): Promise<Outcome> {
 }
 
 async function store(
-  { orders }: ProgramDatabase,
+  { orders }: ProgramData,
   { records, lines }: Extract<ReadOrders, { ok: true }>,
   name: string,
   replace: boolean,
@@ -96,12 +95,11 @@ function countByStatus(records: readonly OrderRecord[]): Record<string, number> 
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** One read transaction, so that what is written is one state of the store however slow its reader is. */
-async function exportOrders({ database }: ProgramDatabase, asArray: boolean): Promise<Outcome> {
+async function exportOrders({ records }: ProgramData, asArray: boolean): Promise<Outcome> {
   let mark = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
-  for (const records of readRecords(database)) {
-    if (!(await writeText(process.stdout, mark + records.map(printRecord).join(between)))) return { outcome: 'done' };
+  for await (const batch of records()) {
+    if (!(await writeText(process.stdout, mark + batch.map(printRecord).join(between)))) return { outcome: 'done' };
     mark = between;
   }
   if (asArray) await writeText(process.stdout, mark === '[' ? '[]\n' : ']\n');
@@ -116,17 +114,17 @@ function printRecord(record: OrderRecord): string {
 
 function withOrderId(
   invocation: Invocation,
-  work: (opened: ProgramDatabase, id: OrderId) => Outcome | Promise<Outcome>,
+  work: (data: ProgramData, id: OrderId) => Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
   const [text = ''] = invocation.operands;
   const id = parseOrderId(text);
   if (id === undefined)
     return misused(`ORDER_ID: expected an int64 in plain decimal form, not ${JSON.stringify(text)}`);
-  return withDatabase(invocation, (opened) => work(opened, id));
+  return withData(invocation, (data) => work(data, id));
 }
 
-function showOrder({ orders }: ProgramDatabase, id: OrderId): Outcome {
-  const record = orders.get(id);
+async function showOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
+  const record = await orders.get(id);
   if (record === undefined) return failed(`there is no order ${id}`);
   const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${value}`);
   return { outcome: 'done', text: rows.join('\n'), json: printRecord(record) };
@@ -139,7 +137,7 @@ const SHIP_FAILURES: Readonly<Record<Exclude<ShipOutcome, 'shipped'>, string>> =
   not_found: 'does not exist',
 };
 
-async function shipOrder({ orders }: ProgramDatabase, id: OrderId): Promise<Outcome> {
+async function shipOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
   const outcome = await orders.ship(id);
   if (outcome !== 'shipped') return failed(`order ${id} ${SHIP_FAILURES[outcome]}`);
   return { outcome: 'done', text: `order ${id} is shipped`, json: `{"id":${id},"status":"shipped"}` };

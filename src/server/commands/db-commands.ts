@@ -1,10 +1,13 @@
 import { existsSync, statSync } from 'node:fs';
-import type { SqliteDatabase } from '../orders/sqlite.js';
-import { prepare, syncEveryCommit } from '../sqlite/database.js';
-import { backUp } from './backup.js';
+import type { SqliteDatabase } from '../../orders/sqlite.js';
+import { prepare, syncEveryCommit } from '../../sqlite/database.js';
+import { backUp } from '../data/backup.js';
+import { refusalOf } from '../data/foreign-file.js';
+import { damage, problemsOf, troubleOf } from '../data/soundness.js';
+import { noSuchDatabase, openAsItIs, SCHEMAS } from '../data/sqlite-data.js';
 import {
   type Command,
-  DATABASE_OPTIONS,
+  DATA_OPTIONS,
   databaseFile,
   done,
   failed,
@@ -12,23 +15,20 @@ import {
   misused,
   type Outcome,
 } from './command.js';
-import { noSuchDatabase, openAsItIs, SCHEMAS } from './database.js';
-import { refusalOf } from './foreign-file.js';
-import { damage, problemsOf, troubleOf } from './soundness.js';
 
 export const dbCommands: readonly Command[] = [
   {
     name: 'db check',
     summary: 'Reads every page, says whether the database is sound and what is in it, and changes nothing.',
     operands: [],
-    options: DATABASE_OPTIONS,
+    options: DATA_OPTIONS,
     run: (invocation) => withFile(invocation, check),
   },
   {
     name: 'db backup',
     summary: 'Copies the database to a new file, itself a database, while a server goes on writing.',
     operands: ['FILE'],
-    options: DATABASE_OPTIONS,
+    options: DATA_OPTIONS,
     run: (invocation) => withFile(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
   },
 ];

@@ -1,6 +1,6 @@
-import type { SqliteDatabase } from '../orders/sqlite.js';
-import { isDamaged, prepare } from '../sqlite/database.js';
-import { reasonOf } from './database.js';
+import type { SqliteDatabase } from '../../orders/sqlite.js';
+import { isDamaged, prepare } from '../../sqlite/database.js';
+import { reasonOf } from './sqlite-data.js';
 
 /** Reads every page, and answers with what is wrong, at most a hundred sentences; none when the database is sound. */
 export function problemsOf(database: SqliteDatabase): readonly string[] {

@@ -1,5 +1,5 @@
-import { openSqliteDatabase } from '../orders/sqlite.js';
-import { isBusy } from '../sqlite/database.js';
+import { openSqliteDatabase } from '../../orders/sqlite.js';
+import { isBusy } from '../../sqlite/database.js';
 
 /** Of the file that is locked; it stays empty, and stays: whoever removed it could let two servers in. */
 export const PLACE_SUFFIX = '-server';

@@ -1,0 +1,58 @@
+import type { Principal } from '../../http/index.js';
+import type { KeyPlan } from './key-plan.js';
+import { parseKeyPlan } from './key-plan.js';
+
+/** The API keys of the program. The text of a key is in no table, only its digest is; in memory those in use are. */
+export interface KeyRing {
+  /** Whose key it is, `undefined` for one that is malformed, unknown or revoked. */
+  authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
+  /** Issues a key. The answer is the only place where its text ever is. */
+  create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
+  /** All keys, revoked ones too, in the order of issue. */
+  list(): readonly KeyRecord[] | Promise<readonly KeyRecord[]>;
+  get(id: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
+  setPlan(id: string, plan: KeyPlan): KeyChange | Promise<KeyChange>;
+  revoke(id: string): KeyChange | Promise<KeyChange>;
+}
+
+export type KeyChange = 'changed' | 'already_revoked' | 'not_found';
+
+export interface KeyRecord {
+  /** Public: it is what logs, limiters and commands call the key. */
+  readonly id: string;
+  readonly name?: string;
+  readonly plan: KeyPlan;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  readonly revokedAt?: string;
+}
+
+export interface IssuedKey extends KeyRecord {
+  /** The API key, to be handed on and not kept. */
+  readonly key: string;
+}
+
+/** How many of the keys in use a process remembers. */
+export const REMEMBERED_KEYS = 10_000;
+
+/** A key as a table has it. Throws if it is stored with a wrong plan. */
+export function recordOf(row: Readonly<Record<string, unknown>>): KeyRecord {
+  const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
+  const parsed = parseKeyPlan({
+    name: String(row['plan']),
+    perMinute: numberOf(row['per_minute']),
+    perDay: numberOf(row['per_day']),
+  });
+  if (!parsed.ok) throw new Error(`the key ${id} is stored with a wrong plan: ${parsed.message}`);
+  return {
+    id: String(id),
+    ...(typeof name === 'string' && { name }),
+    plan: parsed.plan,
+    createdAt: String(createdAt),
+    ...(typeof revokedAt === 'string' && { revokedAt }),
+  };
+}
+
+function numberOf(value: unknown): number | undefined {
+  return value === null || value === undefined ? undefined : Number(value);
+}

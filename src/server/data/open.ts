@@ -1,0 +1,27 @@
+import type { Settings } from '../config.js';
+import type { OpenOutcome } from './program-data.js';
+import { takeServerPlace } from './server-place.js';
+import { IN_MEMORY, openNamedDatabase } from './sqlite-data.js';
+
+export type DataSettings = Pick<Settings, 'db'>;
+
+/** Opens the data of a command. `create`: makes it where there is none yet. */
+export async function openData({ db }: DataSettings, create: boolean): Promise<OpenOutcome> {
+  return openNamedDatabase(db, { create });
+}
+
+/** Opens the data of a server: alone, where two would overwrite each other's quotas. */
+export async function openServerData({ db }: DataSettings): Promise<OpenOutcome> {
+  const open = openNamedDatabase(db, { create: true, threaded: true });
+  if (!open.ok || db === IN_MEMORY) return open;
+  const { data } = open;
+  const leave = takeServerPlace(db);
+  if (leave === undefined) {
+    await data.close();
+    return { ok: false, message: `another server runs on ${db}; stop it first, or name another file with --db` };
+  }
+  return {
+    ok: true,
+    data: { ...data, close: () => data.close().finally(leave), discard: () => data.discard().finally(leave) },
+  };
+}
