@@ -16,6 +16,8 @@ export function postgresIsMissing(): string | undefined {
 }
 
 export interface PostgresServer {
+  /** The directory of its socket. */
+  readonly host: string;
   /** Its connections see this schema, which is made with it. */
   pool(schema: string, connections: number): Promise<pg.Pool>;
   /** What all its processes have used of a core so far, in microseconds. */
@@ -38,6 +40,8 @@ export async function startPostgres(): Promise<PostgresServer> {
   const pid = readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n')[0] ?? '';
   const pools: pg.Pool[] = [];
   return {
+    host: directory,
+
     async pool(schema, max) {
       const pool = new pg.Pool({ host: directory, user: 'postgres', max, options: `-c search_path=${schema}` });
       pools.push(pool);

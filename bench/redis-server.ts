@@ -13,6 +13,7 @@ export function redisIsMissing(): string | undefined {
 }
 
 export interface RedisServer {
+  readonly port: number;
   connect(): Redis;
   /** As of a `Child`. */
   cpuUs(): number;
@@ -29,6 +30,8 @@ export async function startRedis(): Promise<RedisServer> {
   const exited = once(server, 'exit');
   const clients: Redis[] = [];
   return {
+    port,
+
     connect() {
       const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 50 }).on('error', () => {});
       clients.push(client);

@@ -15,6 +15,7 @@ import { redis } from './redis.js';
 import { redisKeys } from './redis-keys.js';
 import { redisIsMissing } from './redis-server.js';
 import { respond } from './respond.js';
+import { shared } from './shared.js';
 import { printTable, type Table } from './table.js';
 
 interface Part {
@@ -53,6 +54,11 @@ const PARTS: readonly Part[] = [
   },
   { name: 'redis-keys', isMissing: redisIsMissing, measure: async () => [await redisKeys()] },
   { name: 'postgres', isMissing: postgresIsMissing, measure: async () => [await postgres()] },
+  {
+    name: 'shared',
+    isMissing: () => redisIsMissing() ?? postgresIsMissing(),
+    measure: async () => [await shared()],
+  },
 ];
 
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'));
