@@ -1,14 +1,8 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { RateLimiterRedis, type RateLimiterRes, RateLimiterUnion } from 'rate-limiter-flexible';
 import { createPlan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
 import { isQuick, rounds } from './pace.js';
+import { startRedis } from './redis-server.js';
 import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from './servers/plenty.js';
 import { median, ratio, type Table, whole } from './table.js';
 
@@ -17,21 +11,10 @@ const ROUND_MS = isQuick ? 20 : 150;
 const AT_ONCE = [64, 256] as const;
 const KEYS = 1_000;
 
-/** Why it cannot be measured here, if so. */
-export function redisIsMissing(): string | undefined {
-  return spawnSync('redis-server', ['--version']).error && 'redis-server is not installed';
-}
-
 /** Decisions a second over one connection each to the same server, two windows together, and what is left read. */
 export async function redis(): Promise<Table[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
-  const port = await freePort();
-  const server = spawn('redis-server', ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--dir', folder], {
-    stdio: 'ignore',
-  });
-  const exited = once(server, 'exit');
-  const connect = () => new Redis(port, '127.0.0.1', { retryStrategy: () => 50 }).on('error', () => {});
-  const [ours, theirs] = [connect(), connect()];
+  const server = await startRedis();
+  const [ours, theirs] = [server.connect(), server.connect()];
   try {
     const limiter = createRedisLimiter({ send: (command) => ours.call(...command), deadlineMs: 10_000 });
     const used = createPlan({ name: 'used', policies: [perDay(1)], ban: false });
@@ -71,22 +54,8 @@ export async function redis(): Promise<Table[]> {
     }
     return tables;
   } finally {
-    ours.disconnect();
-    theirs.disconnect();
-    server.kill();
-    await exited;
-    rmSync(folder, { recursive: true, force: true });
+    await server.stop();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** What is left in the window that refuses first. */
