@@ -52,26 +52,27 @@ export class BucketPool {
     if (place === undefined || (place & SHAPE_MASK) !== packed.fastShape) return undefined;
     if ((cost | 0) !== cost || cost < 1) return undefined;
     const { nowMs } = instant;
-    const slot = place >>> SHAPE_BITS;
-    const end = slot * 3;
-    const taken = slot * 6 + 4;
+    const ends = this.#ends;
+    const takens = this.#taken;
+    const end = (place >>> SHAPE_BITS) * 3;
+    const taken = end * 2 + 4;
 
-    let firstLeftMs = (this.#ends[end] ?? 0) - nowMs;
-    let secondLeftMs = (this.#ends[end + 1] ?? 0) - nowMs;
-    const isFirstOver = firstLeftMs <= 0;
-    const isSecondOver = secondLeftMs <= 0;
-    if ((isFirstOver || isSecondOver) && !packed.isFirstAligned) return undefined;
-    if (isFirstOver) firstLeftMs = packed.firstWindowMs;
-    if (isSecondOver) secondLeftMs = packed.secondWindowMs;
-    if (firstLeftMs > packed.firstWindowMs || secondLeftMs > packed.secondWindowMs) return undefined;
+    let firstTaken = cost;
+    let firstLeftMs = (ends[end] ?? 0) - nowMs;
+    if (firstLeftMs > 0) firstTaken += takens[taken] ?? 0;
+    else firstLeftMs = packed.firstFreshMs;
+    if (firstTaken > packed.firstQuota || firstLeftMs > packed.firstWindowMs) return undefined;
 
-    const firstTaken = (isFirstOver ? 0 : (this.#taken[taken] ?? 0)) + cost;
-    const secondTaken = (isSecondOver ? 0 : (this.#taken[taken + 1] ?? 0)) + cost;
-    if (firstTaken > packed.firstQuota || secondTaken > packed.secondQuota) return undefined;
-    this.#taken[taken] = firstTaken;
-    this.#taken[taken + 1] = secondTaken;
-    if (isFirstOver) this.#ends[end] = nowMs + firstLeftMs;
-    if (isSecondOver) this.#ends[end + 1] = nowMs + secondLeftMs;
+    let secondTaken = cost;
+    let secondLeftMs = (ends[end + 1] ?? 0) - nowMs;
+    if (secondLeftMs > 0) secondTaken += takens[taken + 1] ?? 0;
+    else secondLeftMs = packed.secondFreshMs;
+    if (secondTaken > packed.secondQuota || secondLeftMs > packed.secondWindowMs) return undefined;
+
+    ends[end] = nowMs + firstLeftMs;
+    ends[end + 1] = nowMs + secondLeftMs;
+    takens[taken] = firstTaken;
+    takens[taken + 1] = secondTaken;
     return new PackedDecision(key, cost, packed, instant, firstTaken, firstLeftMs | 0, secondTaken, secondLeftMs | 0);
   }
 

@@ -48,7 +48,10 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
   function pack(plan: Plan): PackedPlan {
     // One plan after the other is mostly the same, and to compare is quicker than to look up.
-    if (recent?.plan === plan) return recent;
+    return recent?.plan === plan ? recent : packAnew(plan);
+  }
+
+  function packAnew(plan: Plan): PackedPlan {
     let packed = packedPlans.get(plan);
     if (packed === undefined) {
       packed = packPlan(plan, plan.partition === 'address' ? addresses : keys);
@@ -63,7 +66,11 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   function read(): Instant {
     const nowMs = clock.nowMs();
     const utcOffsetMs = clock.utcOffsetMs(nowMs);
-    if (instant.nowMs !== nowMs || instant.utcOffsetMs !== utcOffsetMs) instant = { nowMs, utcOffsetMs };
+    return instant.nowMs === nowMs && instant.utcOffsetMs === utcOffsetMs ? instant : newInstant(nowMs, utcOffsetMs);
+  }
+
+  function newInstant(nowMs: number, utcOffsetMs: number): Instant {
+    instant = { nowMs, utcOffsetMs };
     return instant;
   }
 

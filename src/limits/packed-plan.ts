@@ -15,14 +15,15 @@ export interface PackedPlan {
   readonly shape: number;
   /** The same, or none if a request of this plan is for the rule in any case. */
   readonly fastShape: number;
-  /** Whether a window begins with its first request, and so without a calendar. */
-  readonly isFirstAligned: boolean;
   readonly first: QuotaPolicy;
   readonly second: QuotaPolicy | undefined;
   readonly firstQuota: number;
   readonly firstWindowMs: number;
   readonly secondQuota: number;
   readonly secondWindowMs: number;
+  /** How long a window lasts that begins now; `Infinity` if the calendar says. */
+  readonly firstFreshMs: number;
+  readonly secondFreshMs: number;
 }
 
 export function packPlan(plan: Plan, pool: BucketPool): PackedPlan {
@@ -35,12 +36,17 @@ export function packPlan(plan: Plan, pool: BucketPool): PackedPlan {
     pool,
     shape,
     fastShape: isFast ? shape : -1,
-    isFirstAligned: plan.policies.every(({ align }) => align === 'first'),
     first,
     second,
     firstQuota: Math.min(first.quota, MAX_PACKED_TAKEN),
     firstWindowMs: first.windowMs,
     secondQuota: Math.min(second?.quota ?? MAX_PACKED_TAKEN, MAX_PACKED_TAKEN),
     secondWindowMs: second?.windowMs ?? 0,
+    firstFreshMs: freshMs(first),
+    secondFreshMs: second === undefined ? 0 : freshMs(second),
   };
+}
+
+function freshMs({ align, windowMs }: QuotaPolicy): number {
+  return align === 'first' ? windowMs : Number.POSITIVE_INFINITY;
 }
