@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../../http/index.js';
+import { type Clock, createSystemClock } from '../../limits/index.js';
 import { type PostgresClient, type PostgresRow, WAIT_FOR_DISK } from '../../postgres/client.js';
 import type { Schemas } from '../../postgres/migration.js';
 import { digestOf, isApiKey, randomBase62 } from './api-key.js';
@@ -53,7 +54,10 @@ function changeOf(assignment: string): string {
  * key in use is answered from memory, and a change by another process seen within a second. That the database fails is
  * a rejection, and never an unknown key.
  */
-export function createPostgresKeyRing(client: PostgresClient, nowMs: () => number = () => performance.now()): KeyRing {
+export function createPostgresKeyRing(
+  client: PostgresClient,
+  { nowMs }: Pick<Clock, 'nowMs'> = createSystemClock(),
+): KeyRing {
   // By the key's text, and issued keys only: what strangers send must not push them out.
   const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
   const revision = createRevisionWatch(
