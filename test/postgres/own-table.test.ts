@@ -32,6 +32,19 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal((await stores[1]?.get(1n))?.status, 'pending');
   });
 
+  test('makes its table once also over a connection that has seen that it was not there', async () => {
+    const pool = engine.pool({ max: 2 });
+    const [first, second] = [await pool.connect(), await pool.connect()];
+    await first.query('BEGIN');
+    await createPostgresOrderStore(first).migrate();
+    await second.query("SELECT to_regclass('store_orders_schema')");
+    const migrated = createPostgresOrderStore(second).migrate();
+    await until(() => isWaiting(engine.pool()));
+    await first.query('COMMIT');
+    await migrated;
+    for (const client of [first, second]) client.release();
+  });
+
   test('needs no right to make tables when there is nothing to make', async () => {
     const { pool, store } = await stored({ id: 1 });
     await pool.query('CREATE ROLE clerk LOGIN');
