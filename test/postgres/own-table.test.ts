@@ -36,13 +36,12 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     const pool = engine.pool({ max: 2 });
     const [first, second] = [await pool.connect(), await pool.connect()];
     await first.query('BEGIN');
-    await createPostgresOrderStore(first).migrate();
+    await storeOn(first).migrate();
     await second.query("SELECT to_regclass('store_orders_schema')");
-    const migrated = createPostgresOrderStore(second).migrate();
+    const migrated = storeOn(second).migrate();
     await until(() => isWaiting(engine.pool()));
     await first.query('COMMIT');
-    await migrated;
-    for (const client of [first, second]) client.release();
+    await migrated.finally(() => [first, second].map((client) => client.release()));
   });
 
   test('needs no right to make tables when there is nothing to make', async () => {
@@ -228,6 +227,11 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   });
 });
+
+/** A client's own `connect` is another one than a pool's. */
+function storeOn(client: pg.PoolClient) {
+  return createPostgresOrderStore({ query: (text, values) => client.query(text, values) });
+}
 
 /** Not to be asked within a transaction: there the answer stays what it was. */
 async function isWaiting(pool: pg.Pool): Promise<boolean> {

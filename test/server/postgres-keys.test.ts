@@ -31,11 +31,30 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
       clock.advance(1);
       assert.equal(ring.authenticate(key), principal);
       assert.equal(ring.authenticate(key), principal);
-      if (ms % 250 === 0) await client.idle();
+      if (ms % 50 === 0) await client.idle();
     }
     assert.equal(client.asked, 40);
     clock.advance(3_600_000);
     assert.equal(client.asked, 40, 'and none when nobody asks');
+  });
+
+  test('there is one look at a time, however slow it is', async (t) => {
+    const { ring, client, clock } = await open(t);
+    const { key } = await ring.create({ name: 'pro' });
+    await ring.authenticate(key);
+    const { held, release } = gate();
+    client.late = held;
+    client.asked = 0;
+    clock.advance(300);
+    assert.ok(ring.authenticate(key));
+    clock.advance(300);
+    assert.ok(ring.authenticate(key));
+    clock.advance(300);
+    const waiting = ring.authenticate(key);
+    assert.equal(client.asked, 1);
+    client.late = undefined;
+    release();
+    assert.ok(await waiting);
   });
 
   for (const pauseMs of [750, 86_400_000]) {
@@ -99,6 +118,23 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     release();
     assert.equal((await late)?.plan.name, 'pro', 'as it was when it was asked');
     assert.equal((await ring.authenticate(one.key))?.plan.name, 'free', 'not remembered');
+  });
+
+  test('who asks after a change by the same process is not answered from before it', async (t) => {
+    const { ring, client, clock } = await open(t);
+    const { key, id } = await ring.create({ name: 'pro' });
+    const { held, release } = gate();
+    client.late = held;
+    const early = ring.authenticate(key);
+    client.late = undefined;
+    await client.idle();
+    clock.advance(1);
+    await ring.setPlan(id, { name: 'free' });
+    const later = ring.authenticate(key);
+    release();
+    assert.equal((await early)?.plan.name, 'pro');
+    assert.equal((await ring.authenticate(key))?.plan.name, 'free');
+    assert.equal((await later)?.plan.name, 'free');
   });
 
   test('who asks later than a look began, by more than is trusted, waits for one more', async (t) => {

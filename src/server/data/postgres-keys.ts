@@ -35,8 +35,8 @@ const REVOKE = changeOf('revoked_at = $3::text');
 
 /**
  * Changes a key that is not revoked, and the revision with it, in one statement. The key is locked before it is looked
- * at, as an order is (`orders/postgres-transition.ts`). The revision is put in by an INSERT, because an UPDATE that has
- * waited for another one looks at its condition once more, for which `changed` would have to run twice.
+ * at, as an order is (`orders/postgres-transition.ts`). The revision is random, so that it never comes again: not even
+ * after a copy of the database has taken the place of one that was ahead of it.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
