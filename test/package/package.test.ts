@@ -60,12 +60,13 @@ test('a PostgreSQL database without its driver is one sentence that says what to
   // Looked for from the root, because a directory above the project may have one.
   const resolve =
     "(name, context, next) => next(name, name === 'pg' ? { ...context, parentURL: 'file:///' } : context)";
-  const hook = JSON.stringify(`data:text/javascript,export const resolve = ${resolve}`);
+  const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+  const hook = JSON.stringify(module(`export const resolve = ${resolve}`));
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [
       '--import',
-      `data:text/javascript,import { register } from 'node:module'; register(${hook})`,
+      module(`import { register } from 'node:module'; register(${hook})`),
       'node_modules/store-orders/dist/server/main.js',
       'keys',
       'list',
