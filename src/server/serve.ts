@@ -7,7 +7,7 @@ import { type Counting, countInMemory } from './counting.js';
 import { openServerData } from './data/open.js';
 import type { ProgramData } from './data/program-data.js';
 import { IN_MEMORY } from './data/sqlite-data.js';
-import { introduce } from './first-run.js';
+import { adviseIfKeyless, introduce } from './first-run.js';
 import { createLog, type Log } from './log.js';
 import { logReplies, messageOf } from './request-log.js';
 import { createOrderServer, type OrderServer } from './server.js';
@@ -75,7 +75,8 @@ async function start(data: ProgramData, settings: Settings): Promise<StartOutcom
     const signal = firstSignal();
     const url = baseAddress(addressOf(server), settings.basePath);
     try {
-      if (data.isNew && settings.sample) await introduce(data, url);
+      if (!data.isNew) await adviseIfKeyless(data);
+      else if (settings.sample) await introduce(data, url);
     } catch (error) {
       await server.drain(0);
       throw error;
