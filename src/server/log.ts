@@ -6,30 +6,40 @@ export interface Log {
   flush(): void;
 }
 
-type LogFields = Readonly<Record<string, string | number | undefined>>;
+export type LogFields = Readonly<Record<string, string | number | undefined>>;
 
 /** The part of a stream that is used. */
 export interface LogStream {
   write(text: string): unknown;
 }
 
+/** So much is written to a pipe whole, whatever other processes write to it (PIPE_BUF of Linux). */
+const WHOLE_BYTES = 4_096;
+
 /**
- * One JSON object a line, or with `readable` a line for a person. The lines of one turn of the event loop are written
- * together: a busy server logs thousands a second, and each write is a system call.
+ * One JSON object a line, or with `readable` a line for a person, each with the fields of `always`. The lines of one
+ * turn of the event loop are written together, a few dozen at a time: a busy server logs thousands a second, and each
+ * write is a system call.
  */
-export function createLog(stream: LogStream, readable: boolean): Log {
+export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}): Log {
   const print = readable ? printReadable : printJson;
   let waiting = '';
+  let waitingBytes = 0;
 
   function flush(): void {
     const text = waiting;
     waiting = '';
+    waitingBytes = 0;
     if (text !== '') stream.write(text);
   }
 
   function add(level: Level, event: string, fields: LogFields): void {
+    const line = `${print(new Date().toISOString(), level, event, { ...always, ...fields })}\n`;
+    const bytes = Buffer.byteLength(line);
+    if (waitingBytes + bytes > WHOLE_BYTES) flush();
     if (waiting === '') setImmediate(flush);
-    waiting += `${print(new Date().toISOString(), level, event, fields)}\n`;
+    waiting += line;
+    waitingBytes += bytes;
   }
 
   return {

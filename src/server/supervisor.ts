@@ -1,0 +1,63 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Log, LogFields } from './log.js';
+import { firstSignal, ignoreSignals } from './signals.js';
+
+/** Who runs a server: is told what becomes of it, and tells it when to stop. */
+export interface Supervisor {
+  say(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
+  /** Resolves when the server is to stop, to why. Listens from the call on. */
+  stop(): Promise<LogFields>;
+}
+
+/** Whoever started the process: the log tells, signals stop. */
+export function processSupervisor(log: Log): Supervisor {
+  return { say: log.event, stop: async () => ({ signal: await firstSignal() }) };
+}
+
+/** What a worker tells its primary; the other way goes `drain`. */
+export type WorkerMessage = { readonly listening: LogFields } | { readonly failed: string };
+
+/** The number of a worker among its like, in its environment. One that takes the place of another has its number. */
+export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
+
+/** A process that serves with others like it, under a primary. */
+export interface OwnWorker extends Supervisor {
+  readonly number: string;
+  /** Tells why it cannot serve, and ends the process. */
+  fail(message: string): void;
+}
+
+/** This process as a worker, `undefined` if it is none, whatever else has made a cluster of it. */
+export function ownWorker(environment: Readonly<Record<string, string | undefined>>): OwnWorker | undefined {
+  const number = environment[WORKER_VARIABLE];
+  const { worker } = cluster;
+  if (number === undefined || worker === undefined) return undefined;
+  // A terminal sends a signal to all processes of a group, an init system to all of a service; the primary tells.
+  ignoreSignals();
+
+  function tell(message: WorkerMessage, then?: () => void): void {
+    worker?.send(message, then);
+  }
+
+  return {
+    number,
+    say(event, fields = {}) {
+      if (event === 'listening') tell({ listening: fields });
+    },
+    stop: () => drainOf(worker),
+    fail: (message) => tell({ failed: message }, () => process.exit(1)),
+  };
+}
+
+function drainOf(worker: Worker): Promise<LogFields> {
+  return new Promise((resolve) => {
+    worker.on('message', (message: unknown) => {
+      if (message === 'drain') resolve({});
+    });
+    worker.on('disconnect', () => {
+      // The primary is gone. Without this the cluster module ends the process at once, whoever waits for an answer.
+      worker.exitedAfterDisconnect = true;
+      resolve({});
+    });
+  });
+}
