@@ -1,4 +1,4 @@
-import { type PostgresClient, type PostgresPool, readSnapshot } from '../postgres/client.js';
+import { type HeldPostgresClient, type PostgresClient, type PostgresPool, readSnapshot } from '../postgres/client.js';
 import { escapeNonAscii, parseJsonArray } from './json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from './order.js';
 import { type OrderTable, orderOf } from './postgres-table.js';
@@ -18,22 +18,29 @@ export function createLister(pool: PostgresPool, table: OrderTable): () => Promi
   const readPage = pageReader(table, connect === undefined ? 'ALL' : PAGE);
   let remembered: { readonly text: string; readonly orders: readonly Order[] } | undefined;
 
-  async function* stream(client: PostgresClient): AsyncGenerator<string> {
-    let first = INT64_MIN;
-    for (;;) {
-      const { text, last } = await readPage(client, first);
-      if (text !== '') yield text;
-      if (last === undefined || last === INT64_MAX) return;
-      first = last + 1n;
-    }
-  }
-
   return async () => {
     const { text, last } = await readPage(pool, INT64_MIN);
-    if (last !== undefined && connect !== undefined) return readSnapshot(connect, stream);
+    if (last !== undefined && connect !== undefined) return readTexts(connect, table);
     if (remembered?.text !== text) remembered = { text, orders: parseOrders(text) };
     return remembered.orders;
   };
+}
+
+type ListedTable = Pick<OrderTable, 'table' | 'id' | 'json'>;
+
+/** The orders' JSON texts page by page, from one snapshot. */
+export function readTexts(connect: () => Promise<HeldPostgresClient>, table: ListedTable): AsyncGenerator<string> {
+  return readSnapshot(connect, (client) => pages(client, pageReader(table, PAGE)));
+}
+
+async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenerator<string> {
+  let first = INT64_MIN;
+  for (;;) {
+    const { text, last } = await readPage(client, first);
+    if (text !== '') yield text;
+    if (last === undefined || last === INT64_MAX) return;
+    first = last + 1n;
+  }
 }
 
 interface Page {
@@ -43,13 +50,15 @@ interface Page {
   readonly last: OrderId | undefined;
 }
 
-function pageReader({ table, id, json }: OrderTable, limit: number | 'ALL') {
+type PageReader = (client: PostgresClient, first: OrderId) => Promise<Page>;
+
+function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): PageReader {
   // Nothing but the aggregation is above the sorted rows, so it meets them in their order.
   const statement = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
 
-  return async (client: PostgresClient, first: OrderId): Promise<Page> => {
+  return async (client, first) => {
     const [row] = (await client.query(statement, [`${first}`])).rows;
     const isFull = row?.['count'] === `${limit}`;
     return {

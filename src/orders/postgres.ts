@@ -4,6 +4,7 @@ import { type CancelOutcome, cancel, type ShipOutcome, ship } from './cancellati
 import { parseJson } from './json.js';
 import type { OrderId } from './order.js';
 import { createLister } from './postgres-list.js';
+import { ORDERS_SCHEMA, OWN_TABLE } from './postgres-own-table.js';
 import { putRecords } from './postgres-put.js';
 import { type OrderTable, orderOf, type PostgresOrderTable, readTable } from './postgres-table.js';
 import { createTransition } from './postgres-transition.js';
@@ -27,25 +28,6 @@ export interface PostgresOrderStore extends OwnedOrderStore {
   ship(id: OrderId): Promise<ShipOutcome>;
   close(): Promise<void>;
 }
-
-const ORDERS_SCHEMA = {
-  orders: [
-    `CREATE TABLE store_orders (
-      id bigint PRIMARY KEY, pet_id bigint, quantity bigint, ship_date text, complete boolean, status text NOT NULL)`,
-  ],
-};
-
-const OWN_TABLE: PostgresOrderTable = {
-  table: 'store_orders',
-  columns: {
-    id: 'id',
-    petId: 'pet_id',
-    quantity: 'quantity',
-    shipDate: 'ship_date',
-    complete: 'complete',
-    status: 'status',
-  },
-};
 
 /**
  * The store over a table of its own, `store_orders`, in the schema that is first in the connections' `search_path`. Any

@@ -23,3 +23,9 @@ export async function introduce({ orders, keys, name }: ProgramData, url: string
   ];
   await writeText(process.stderr, `${lines.join('\n')}\n`);
 }
+
+/** A database that others share, or that was there before, is not filled: only who looks after it knows for whom. */
+export async function adviseIfKeyless({ keys, name }: ProgramData): Promise<void> {
+  if (!(await keys.isEmpty())) return;
+  await writeText(process.stderr, `${name} has no API keys yet; issue one: store-orders keys create --plan free\n`);
+}

@@ -88,11 +88,13 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
   });
 }
 
+/** Optional: who counts in one process needs none. */
 async function loadDriver() {
   try {
     return await import('ioredis');
   } catch (error) {
-    throw new Error('counting in Redis takes a package that is not installed: npm install ioredis', { cause: error });
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+    throw new Error('counting in Redis needs a driver that is not installed: npm install ioredis');
   }
 }
 

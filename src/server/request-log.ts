@@ -30,6 +30,8 @@ export function logReplies(log: Log, failuresOnly: boolean): () => void {
 
 /** What a failure says of itself, for the operator alone. */
 export function messageOf(error: unknown): string {
+  // Where a host has several addresses, each has failed, and the whole has nothing to say.
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -7,7 +7,7 @@ import { type Counting, openCounting } from './counting.js';
 import { openServerData } from './data/open.js';
 import type { ProgramData } from './data/program-data.js';
 import { IN_MEMORY } from './data/sqlite-data.js';
-import { introduce } from './first-run.js';
+import { adviseIfKeyless, introduce } from './first-run.js';
 import { createLog, type Log, type LogFields } from './log.js';
 import { logReplies, messageOf } from './request-log.js';
 import { createOrderServer, type OrderServer } from './server.js';
@@ -102,6 +102,7 @@ async function startCounted(
     const url = baseAddress(addressOf(server), settings.basePath);
     try {
       if (data.isNew && settings.sample) await introduce(data, url);
+      if (!data.isNew && supervisor.isFirst) await adviseIfKeyless(data);
     } catch (error) {
       await server.drain(0);
       throw error;

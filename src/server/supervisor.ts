@@ -4,6 +4,8 @@ import { firstSignal, ignoreSignals } from './signals.js';
 
 /** Who runs a server: is told what becomes of it, and tells it when to stop. */
 export interface Supervisor {
+  /** Whether this process says to a person what all of them could say. */
+  readonly isFirst: boolean;
   say(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
   /** Resolves when the server is to stop, to why. Listens from the call on. */
   stop(): Promise<LogFields>;
@@ -11,7 +13,7 @@ export interface Supervisor {
 
 /** Whoever started the process: the log tells, signals stop. */
 export function processSupervisor(log: Log): Supervisor {
-  return { say: log.event, stop: async () => ({ signal: await firstSignal() }) };
+  return { isFirst: true, say: log.event, stop: async () => ({ signal: await firstSignal() }) };
 }
 
 /** What a worker tells its primary; the other way goes `drain`. */
@@ -41,6 +43,7 @@ export function ownWorker(environment: Readonly<Record<string, string | undefine
 
   return {
     number,
+    isFirst: number === '1',
     say(event, fields = {}) {
       if (event === 'listening') tell({ listening: fields });
     },

@@ -13,7 +13,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   orders: ['sqlite', 'postgres'],
   limits: [],
   http: ['orders', 'limits'],
-  server: ['http', 'orders', 'limits', 'sqlite'],
+  server: ['http', 'orders', 'limits', 'sqlite', 'postgres'],
   testing: ['http', 'orders', 'limits'],
 };
 

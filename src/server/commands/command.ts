@@ -3,6 +3,7 @@ import { CONFIG_VARIABLE, readSettings, SETTING_TEXTS, type SettingName, type Se
 import { openData } from '../data/open.js';
 import type { ProgramData } from '../data/program-data.js';
 import { IN_MEMORY } from '../data/sqlite-data.js';
+import { messageOf } from '../request-log.js';
 
 /** One command of the program: what it takes, and what it does. */
 export interface Command {
@@ -124,29 +125,24 @@ export async function withData(
   work: (data: ProgramData) => Outcome | Promise<Outcome>,
   { create = false } = {},
 ): Promise<Outcome> {
-  const named = databaseFile(invocation);
-  if (!named.ok) return misused(named.mistake);
-  const open = await openData({ db: named.file }, create);
+  const read = readSettings(invocation, ['db', 'databaseUrl']);
+  if (!read.ok) return misused(read.mistake);
+  const { settings } = read;
+  if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(NOTHING_LEFT);
+  const open = await openData(settings, create);
   if (!open.ok) return failed(open.message);
   const { data } = open;
   try {
     return await work(data);
   } catch (error) {
-    return failed(`${data.name}: ${error instanceof Error ? error.message : String(error)}`);
+    return failed(`${data.name}: ${messageOf(error)}`);
   } finally {
     await data.close();
   }
 }
 
-/** The file that the invocation names: a command that ends has no use for a database in memory. */
-export function databaseFile(invocation: Invocation): { ok: true; file: string } | { ok: false; mistake: string } {
-  const read = readSettings(invocation, ['db']);
-  if (!read.ok) return read;
-  const { db: file } = read.settings;
-  return file === IN_MEMORY
-    ? { ok: false, mistake: 'a database in memory is gone with its process; name a file with --db' }
-    : { ok: true, file };
-}
+/** A command that ends has no use for a database in memory. */
+export const NOTHING_LEFT = 'a database in memory is gone with its process; name a file with --db';
 
 /** For commands on data: where it is. */
-export const DATA_OPTIONS = settingOptions(['db']);
+export const DATA_OPTIONS = settingOptions(['db', 'databaseUrl']);

@@ -1,42 +1,50 @@
 import { existsSync, statSync } from 'node:fs';
 import type { SqliteDatabase } from '../../orders/sqlite.js';
 import { prepare, syncEveryCommit } from '../../sqlite/database.js';
+import { readSettings } from '../config.js';
 import { backUp } from '../data/backup.js';
 import { refusalOf } from '../data/foreign-file.js';
 import { damage, problemsOf, troubleOf } from '../data/soundness.js';
-import { noSuchDatabase, openAsItIs, SCHEMAS } from '../data/sqlite-data.js';
+import { IN_MEMORY, noSuchDatabase, openAsItIs, SCHEMAS } from '../data/sqlite-data.js';
 import {
   type Command,
-  DATA_OPTIONS,
-  databaseFile,
   done,
   failed,
   type Invocation,
   misused,
+  NOTHING_LEFT,
   type Outcome,
+  settingOptions,
 } from './command.js';
+
+const FILE_OPTIONS = settingOptions(['db']);
 
 export const dbCommands: readonly Command[] = [
   {
     name: 'db check',
     summary: 'Reads every page, says whether the database is sound and what is in it, and changes nothing.',
     operands: [],
-    options: DATA_OPTIONS,
+    options: FILE_OPTIONS,
     run: (invocation) => withFile(invocation, check),
   },
   {
     name: 'db backup',
     summary: 'Copies the database to a new file, itself a database, while a server goes on writing.',
     operands: ['FILE'],
-    options: DATA_OPTIONS,
+    options: FILE_OPTIONS,
     run: (invocation) => withFile(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
   },
 ];
 
+const NO_FILE =
+  'the settings name a PostgreSQL database, and db check and db backup are for SQLite files; name one with --db, or copy the other with pg_dump';
+
 async function withFile(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
-  const named = databaseFile(invocation);
-  if (!named.ok) return misused(named.mistake);
-  const { file } = named;
+  const read = readSettings(invocation, ['db', 'databaseUrl']);
+  if (!read.ok) return misused(read.mistake);
+  const { db: file, databaseUrl } = read.settings;
+  if (databaseUrl !== undefined) return misused(NO_FILE);
+  if (file === IN_MEMORY) return misused(NOTHING_LEFT);
   if (!existsSync(file)) return failed(noSuchDatabase(file));
   try {
     const refusal = refusalOf(file);

@@ -1,4 +1,5 @@
 import type { Principal } from '../../http/index.js';
+import { createApiKey, randomBase62 } from './api-key.js';
 import type { KeyPlan } from './key-plan.js';
 import { parseKeyPlan } from './key-plan.js';
 
@@ -9,6 +10,8 @@ export interface KeyRing {
   /** Issues a key. The answer is the only place where its text ever is. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
   /** All keys, revoked ones too, in the order of issue. */
+  /** Whether no key was ever issued. */
+  isEmpty(): boolean | Promise<boolean>;
   list(): readonly KeyRecord[] | Promise<readonly KeyRecord[]>;
   get(id: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   setPlan(id: string, plan: KeyPlan): KeyChange | Promise<KeyChange>;
@@ -34,6 +37,12 @@ export interface IssuedKey extends KeyRecord {
 
 /** How many of the keys in use a process remembers. */
 export const REMEMBERED_KEYS = 10_000;
+
+/** A key that is in no table yet. */
+export function newKey(plan: KeyPlan, name?: string): IssuedKey {
+  const id = `key_${randomBase62(10)}`;
+  return { key: createApiKey(), id, ...(name !== undefined && { name }), plan, createdAt: new Date().toISOString() };
+}
 
 /** A key as a table has it. Throws if it is stored with a wrong plan. */
 export function recordOf(row: Readonly<Record<string, unknown>>): KeyRecord {

@@ -1,17 +1,20 @@
 import type { Settings } from '../config.js';
+import { openPostgresDatabase } from './postgres-data.js';
 import type { OpenOutcome } from './program-data.js';
 import { takeServerPlace } from './server-place.js';
 import { IN_MEMORY, openNamedDatabase } from './sqlite-data.js';
 
-export type DataSettings = Pick<Settings, 'db'>;
+export type DataSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
 /** Opens the data of a command. `create`: makes it where there is none yet. */
-export async function openData({ db }: DataSettings, create: boolean): Promise<OpenOutcome> {
+export async function openData({ db, databaseUrl }: DataSettings, create: boolean): Promise<OpenOutcome> {
+  if (databaseUrl !== undefined) return openPostgresDatabase(databaseUrl, { create });
   return openNamedDatabase(db, { create });
 }
 
 /** Opens the data of a server: alone, where two would overwrite each other's quotas. */
-export async function openServerData({ db }: DataSettings): Promise<OpenOutcome> {
+export async function openServerData({ db, databaseUrl }: DataSettings): Promise<OpenOutcome> {
+  if (databaseUrl !== undefined) return openPostgresDatabase(databaseUrl, { create: true, impatient: true });
   const open = openNamedDatabase(db, { create: true, threaded: true });
   if (!open.ok || db === IN_MEMORY) return open;
   const { data } = open;

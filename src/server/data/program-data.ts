@@ -12,7 +12,7 @@ export interface ProgramData {
   readonly keys: KeyRing;
   /** Where quotas are saved; absent where they are counted outside of this process. */
   readonly quotas?: QuotaTable;
-  /** Whether opening it made it. */
+  /** Whether opening it made it, and nobody else has it. */
   readonly isNew: boolean;
   /** Every order, ascending by id, all of one moment. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;

@@ -2,16 +2,25 @@ import { LRUCache } from 'lru-cache';
 import type { Principal } from '../../http/index.js';
 import type { SqliteDatabase } from '../../orders/sqlite.js';
 import { prepare, transaction } from '../../sqlite/database.js';
-import { createApiKey, digestOf, isApiKey, randomBase62 } from './api-key.js';
+import { digestOf, isApiKey } from './api-key.js';
 import { createDataVersion } from './data-version.js';
 import { type KeyPlan, toPlan } from './key-plan.js';
-import { type IssuedKey, type KeyChange, type KeyRecord, type KeyRing, REMEMBERED_KEYS, recordOf } from './key-ring.js';
+import {
+  type IssuedKey,
+  type KeyChange,
+  type KeyRecord,
+  type KeyRing,
+  newKey,
+  REMEMBERED_KEYS,
+  recordOf,
+} from './key-ring.js';
 
 /** {@link KeyRing} that answers at once. */
 export interface SqliteKeyRing extends KeyRing {
   authenticate(apiKey: string): Principal | undefined;
   create(plan: KeyPlan, name?: string): IssuedKey;
   list(): readonly KeyRecord[];
+  isEmpty(): boolean;
   get(id: string): KeyRecord | undefined;
   setPlan(id: string, plan: KeyPlan): KeyChange;
   revoke(id: string): KeyChange;
@@ -25,6 +34,7 @@ export function createKeyRing(database: SqliteDatabase): SqliteKeyRing {
   const selectByDigest = prepare(database, 'SELECT * FROM keys WHERE digest = ? AND revoked_at IS NULL');
   const selectById = prepare(database, 'SELECT * FROM keys WHERE id = ?');
   const selectAll = prepare(database, 'SELECT * FROM keys ORDER BY created_at, rowid');
+  const selectAny = prepare(database, 'SELECT 1 FROM keys LIMIT 1');
   const insert = prepare(database, 'INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL)');
   const updatePlan = prepare(database, 'UPDATE keys SET plan = ?, per_minute = ?, per_day = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
@@ -70,13 +80,13 @@ export function createKeyRing(database: SqliteDatabase): SqliteKeyRing {
     },
 
     create(plan, name) {
-      const key = createApiKey();
-      const id = `key_${randomBase62(10)}`;
-      const createdAt = new Date().toISOString();
+      const issued = newKey(plan, name);
+      const { id, key, createdAt } = issued;
       insert.run(id, digestOf(key), name ?? null, ...valuesOf(plan), createdAt);
-      return { key, id, ...(name !== undefined && { name }), plan, createdAt };
+      return issued;
     },
 
+    isEmpty: () => selectAny.get() === undefined,
     list: () => selectAll.all().map(recordOf),
     get: find,
     setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)),
