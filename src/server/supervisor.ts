@@ -24,16 +24,16 @@ export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
 /** A process that serves with others like it, under a primary. */
 export interface OwnWorker extends Supervisor {
-  readonly number: string;
+  readonly number: number;
   /** Tells why it cannot serve, and ends the process. */
   fail(message: string): void;
 }
 
 /** This process as a worker, `undefined` if it is none, whatever else has made a cluster of it. */
 export function ownWorker(environment: Readonly<Record<string, string | undefined>>): OwnWorker | undefined {
-  const number = environment[WORKER_VARIABLE];
+  const number = Number(environment[WORKER_VARIABLE] ?? 0);
   const { worker } = cluster;
-  if (number === undefined || worker === undefined) return undefined;
+  if (number === 0 || worker === undefined) return undefined;
   // A terminal sends a signal to all processes of a group, an init system to all of a service; the primary tells.
   ignoreSignals();
 
@@ -43,7 +43,7 @@ export function ownWorker(environment: Readonly<Record<string, string | undefine
 
   return {
     number,
-    isFirst: number === '1',
+    isFirst: number === 1,
     say(event, fields = {}) {
       if (event === 'listening') tell({ listening: fields });
     },
