@@ -8,7 +8,7 @@ import { openServerData } from './data/open.js';
 import type { ProgramData } from './data/program-data.js';
 import { IN_MEMORY } from './data/sqlite-data.js';
 import { adviseIfKeyless, introduce } from './first-run.js';
-import { createLog, type Log, type LogFields } from './log.js';
+import { createLog, type Log } from './log.js';
 import { logReplies, messageOf } from './request-log.js';
 import { createOrderServer, type OrderServer } from './server.js';
 import { ownWorker, processSupervisor, type Supervisor } from './supervisor.js';
@@ -34,8 +34,9 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   try {
     if (worker === undefined && settings.workers > 1) return await runWorkers(settings.workers, log);
     const outcome = await runServer(settings, log, worker ?? processSupervisor(log));
-    if (outcome.outcome !== 'done') worker?.fail(outcome.message);
-    return outcome;
+    if (worker === undefined || outcome.outcome === 'done') return outcome;
+    log.flush();
+    return await worker.fail(outcome.message);
   } finally {
     log.flush();
   }
@@ -61,11 +62,10 @@ async function runServer(settings: Settings, log: Log, supervisor: Supervisor): 
 
 interface Started {
   readonly ok: true;
-  readonly server: OrderServer;
   readonly counting: Counting;
   readonly url: string;
-  /** Listened for from the first moment on. */
-  readonly stop: Promise<LogFields>;
+  /** Resolves when it has been told to stop, and has drained. Listened for from the first moment on. */
+  readonly drained: Promise<void>;
 }
 
 type StartOutcome = Started | { readonly ok: false; readonly message: string };
@@ -98,7 +98,13 @@ async function startCounted(
     });
     const refusal = await listen(server, settings);
     if (refusal !== undefined) return { ok: false, message: refusal };
-    const stop = supervisor.stop();
+    const drained = new Promise<void>((resolve) => {
+      // In the same turn: a worker's connections are closed by the cluster module in the next.
+      supervisor.onStop((why) => {
+        supervisor.say('stopping', why);
+        resolve(server.drain());
+      });
+    });
     const url = baseAddress(addressOf(server), settings.basePath);
     try {
       if (data.isNew && settings.sample) await introduce(data, url);
@@ -108,7 +114,7 @@ async function startCounted(
       throw error;
     }
     data.neverBlock();
-    return { ok: true, server, counting, url, stop };
+    return { ok: true, counting, url, drained };
   } catch (error) {
     return { ok: false, message: `${data.name}: ${messageOf(error)}` };
   }
@@ -116,7 +122,7 @@ async function startCounted(
 
 async function runUntilStop(
   data: ProgramData,
-  { server, counting, url, stop }: Started,
+  { counting, url, drained }: Started,
   supervisor: Supervisor,
 ): Promise<Outcome> {
   supervisor.say('listening', {
@@ -125,8 +131,7 @@ async function runUntilStop(
     ...(counting.name !== undefined && { redis: counting.name }),
   });
 
-  supervisor.say('stopping', await stop);
-  await server.drain();
+  await drained;
   await counting.close();
   await data.close();
   supervisor.say('stopped');

@@ -1,4 +1,4 @@
-import cluster, { type Worker } from 'node:cluster';
+import cluster from 'node:cluster';
 import type { Log, LogFields } from './log.js';
 import { firstSignal, ignoreSignals } from './signals.js';
 
@@ -7,13 +7,19 @@ export interface Supervisor {
   /** Whether this process says to a person what all of them could say. */
   readonly isFirst: boolean;
   say(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
-  /** Resolves when the server is to stop, to why. Listens from the call on. */
-  stop(): Promise<LogFields>;
+  /** Calls `listener` once, when the server is to stop, with why. */
+  onStop(listener: (why: LogFields) => void): void;
 }
 
 /** Whoever started the process: the log tells, signals stop. */
 export function processSupervisor(log: Log): Supervisor {
-  return { isFirst: true, say: log.event, stop: async () => ({ signal: await firstSignal() }) };
+  return {
+    isFirst: true,
+    say: log.event,
+    async onStop(listener) {
+      listener({ signal: await firstSignal() });
+    },
+  };
 }
 
 /** What a worker tells its primary; the other way goes `drain`. */
@@ -26,7 +32,7 @@ export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 export interface OwnWorker extends Supervisor {
   readonly number: number;
   /** Tells why it cannot serve, and ends the process. */
-  fail(message: string): void;
+  fail(message: string): Promise<never>;
 }
 
 /** This process as a worker, `undefined` if it is none, whatever else has made a cluster of it. */
@@ -47,20 +53,22 @@ export function ownWorker(environment: Readonly<Record<string, string | undefine
     say(event, fields = {}) {
       if (event === 'listening') tell({ listening: fields });
     },
-    stop: () => drainOf(worker),
-    fail: (message) => tell({ failed: message }, () => process.exit(1)),
-  };
-}
+    onStop(listener) {
+      let isTold = false;
+      function stop(): void {
+        if (!isTold) listener({});
+        isTold = true;
+      }
 
-function drainOf(worker: Worker): Promise<LogFields> {
-  return new Promise((resolve) => {
-    worker.on('message', (message: unknown) => {
-      if (message === 'drain') resolve({});
-    });
-    worker.on('disconnect', () => {
-      // The primary is gone. Without this the cluster module ends the process at once, whoever waits for an answer.
-      worker.exitedAfterDisconnect = true;
-      resolve({});
-    });
-  });
+      worker.on('message', (message: unknown) => {
+        if (message === 'drain') stop();
+      });
+      worker.on('disconnect', () => {
+        // The primary is gone. Else the cluster module ends the process at once, whoever waits for an answer.
+        worker.exitedAfterDisconnect = true;
+        stop();
+      });
+    },
+    fail: (message) => new Promise(() => tell({ failed: message }, () => process.exit(1))),
+  };
 }

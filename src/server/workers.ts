@@ -49,9 +49,12 @@ export async function runWorkers(count: number, log: Log): Promise<Outcome> {
   }
 
   process.once('exit', killAll);
-  const first = Array.from({ length: count }, (_, index) => start(index + 1));
+  // The first alone: what keeps it from serving keeps all, and is then said once.
+  const first = start(1);
+  const rest = 'listening' in (await first.begun) ? Array.from({ length: count - 1 }, (_, n) => start(n + 2)) : [];
+  const workers = [first, ...rest];
   let listening: LogFields = {};
-  for (const begun of await Promise.all(first.map((worker) => worker.begun))) {
+  for (const begun of await Promise.all(workers.map((worker) => worker.begun))) {
     if ('failed' in begun) {
       killAll();
       return failed(begun.failed);
@@ -59,7 +62,7 @@ export async function runWorkers(count: number, log: Log): Promise<Outcome> {
     listening = begun.listening;
   }
   const signal = firstSignal();
-  for (const worker of first) void keep(worker);
+  for (const worker of workers) void keep(worker);
   log.event('listening', { ...listening, workers: count });
 
   log.event('stopping', { signal: await signal });
