@@ -114,17 +114,12 @@ function startWorker(number: number): RunningWorker {
 }
 
 async function stop({ number, worker, ended, isListening }: RunningWorker) {
-  if (!isListening) {
-    worker.process.kill('SIGKILL');
-    await ended;
-    return { number, end: { code: 0 } };
-  }
-  if (worker.isConnected()) {
-    worker.send('drain');
-    // Of the last worker it closes the port, at once and here. What was dealt out before arrives before the message.
-    worker.disconnect();
-  }
-  return { number, end: await ended };
+  if (isListening && worker.isConnected()) worker.send('drain');
+  else worker.process.kill('SIGKILL');
+  // Of the last worker this closes the port, at once and here. What was dealt out before arrives before the message.
+  if (worker.isConnected()) worker.disconnect();
+  const end = await ended;
+  return { number, end: isListening ? end : { code: 0 } };
 }
 
 function isWorkerMessage(message: unknown): message is WorkerMessage {

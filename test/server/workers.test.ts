@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { after, describe, type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
@@ -123,6 +125,21 @@ describe('workers', { skip }, () => {
       assert.deepEqual(lost, []);
       assert.ok(answered > CLIENTS);
     }
+  });
+
+  test('write whole lines, also when nobody reads for a while', async (t) => {
+    const { server } = await startWorkers(t);
+    const { hostname, port } = new URL(server.url);
+    server.child.stdout?.pause();
+    const burst = `${'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400)}GET / HTTP/1.0\r\n\r\n`;
+    const sockets = Array.from({ length: 8 }, () => connect(Number(port), hostname));
+    const answered = sockets.map((socket) => text(socket));
+    for (const socket of sockets) socket.write(burst);
+    await Promise.all(answered);
+    server.child.stdout?.resume();
+    const requests = () => server.log().filter(({ event }) => event === 'request');
+    await until(() => requests().length === 8 * 401);
+    for (const number of [1, 2]) assert.ok(requests().some(({ worker }) => worker === number));
   });
 
   test('are replaced when they are killed, and the others serve on', async (t) => {
