@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
@@ -42,13 +43,15 @@ test('a server that is killed forgets nothing that is counted in Redis, and its 
   skip,
 }, async (t) => {
   const cwd = temporaryDirectory(t);
-  const { port } = await redisFor(t);
+  const { port, client } = await redisFor(t);
   const url = `redis://${HOST}:${port}/3`;
   const first = await startServer(t, { cwd }, '--redis-url', url);
   assert.equal(first.log()[0]?.['redis'], url);
   assert.equal(await quotasOf(first), 'ok');
   const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
   assert.equal(await remaining(first, key), '9');
+  await client.select(3);
+  assert.equal(await client.dbsize(), 1);
   assert.equal(await first.stop('SIGKILL'), 'SIGKILL');
   const second = await startServer(t, { cwd }, '--redis-url', url);
   assert.equal(await remaining(second, key), '8');
@@ -110,7 +113,14 @@ test('a password is sent and never shown, whether right, wrong or misplaced', { 
   await wrong.stop('SIGTERM');
   texts.push(wrong.stdout(), wrong.stderr());
 
-  for (const url of [`redis://:${PASSWORD}@${HOST}:${port}`, `redis://u:${PASSWORD}`, `http://:${ENCODED}@${HOST}`]) {
+  const urls = [
+    `redis://:${PASSWORD}@${HOST}:${port}`,
+    `redis://u:1?${PASSWORD}@${HOST}`,
+    `redis://u:1#${PASSWORD}@${HOST}`,
+    `redis://u:${PASSWORD}`,
+    `http://:${ENCODED}@${HOST}`,
+  ];
+  for (const url of urls) {
     const { code, stdout, stderr } = await run(['serve', '--redis-url', url], { cwd });
     assert.equal(code, 2);
     assert.match(stderr, /^store-orders: --redis-url: expected a URL such as [^\n]+\n$/);
@@ -120,6 +130,24 @@ test('a password is sent and never shown, whether right, wrong or misplaced', { 
   assert.deepEqual([show.code, show.stderr.slice(0, 40)], [1, `store-orders: ${redisUrl}: WRONGPASS`.slice(0, 40)]);
   texts.push(show.stdout, show.stderr);
   for (const text of texts) assert.doesNotMatch(text, /s3cr3t|pass[^w]/);
+});
+
+test('a password that the server repeats is not shown either', async (t) => {
+  const cwd = temporaryDirectory(t);
+  // So do servers without AUTH, and proxies.
+  const parrot = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', () => socket.write(`-ERR unknown command 'AUTH', with args beginning with: '${PASSWORD}'\r\n`));
+  });
+  parrot.listen(0, HOST);
+  t.after(() => parrot.close());
+  await until(() => parrot.listening);
+  const address = parrot.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const server = await startServer(t, { cwd }, '--redis-url', `redis://:${ENCODED}@${HOST}:${port}`);
+  await server.stop('SIGTERM');
+  assert.match(server.stdout(), /with args beginning with: '\*\*\*'/);
+  assert.doesNotMatch(server.stdout() + server.stderr(), /s3cr3t/);
 });
 
 test('a command that cannot reach Redis fails with the reason', { skip }, async (t) => {

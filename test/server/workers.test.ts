@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, describe, type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -15,6 +18,7 @@ import {
   type RunningServer,
   run,
   sleep,
+  spawnProgram,
   startServer,
   temporaryDirectory,
   until,
@@ -127,19 +131,34 @@ describe('workers', { skip }, () => {
     }
   });
 
-  test('write whole lines, also when nobody reads for a while', async (t) => {
-    const { server } = await startWorkers(t);
-    const { hostname, port } = new URL(server.url);
-    server.child.stdout?.pause();
+  test('write whole lines to a pipe, also when nobody reads for a while', async (t) => {
+    const cwd = temporaryDirectory(t);
+    execFileSync('mkfifo', ['log'], { cwd });
+    const under = ['sh', '-c', 'exec "$0" "$@" > log'];
+    const child = spawnProgram(['--port', '0', '--workers', `${WORKERS}`], { cwd, env: backends(), under });
+    const exited = once(child, 'exit');
+    t.after(() => {
+      child.kill('SIGTERM');
+      return exited;
+    });
+    let read = '';
+    const log = createReadStream(join(cwd, 'log'), { highWaterMark: 1_000, encoding: 'latin1' });
+    log.on('data', (chunk) => {
+      read += chunk;
+    });
+    await until(() => read.includes('\n'));
+    const { hostname, port } = new URL(JSON.parse(read).url);
+    log.pause();
     const burst = `${'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400)}GET / HTTP/1.0\r\n\r\n`;
     const sockets = Array.from({ length: 8 }, () => connect(Number(port), hostname));
     const answered = sockets.map((socket) => text(socket));
     for (const socket of sockets) socket.write(burst);
     await Promise.all(answered);
-    server.child.stdout?.resume();
-    const requests = () => server.log().filter(({ event }) => event === 'request');
-    await until(() => requests().length === 8 * 401);
-    for (const number of [1, 2]) assert.ok(requests().some(({ worker }) => worker === number));
+    log.resume();
+    await until(() => read.split('\n').length > 8 * 401 + 1);
+    const lines = read.split('\n').slice(0, -1);
+    const workers = lines.map((line) => JSON.parse(line).worker);
+    for (const number of [1, 2]) assert.ok(workers.includes(number));
   });
 
   test('are replaced when they are killed, and the others serve on', async (t) => {
