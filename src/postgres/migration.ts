@@ -20,7 +20,8 @@ DECLARE
 BEGIN
   PERFORM pg_advisory_xact_lock(${LOCK});
   IF to_regclass('store_orders_schema') IS NULL THEN
-    CREATE TABLE store_orders_schema (part text PRIMARY KEY, version integer NOT NULL);
+    -- A connection that has looked before does not see yet what was made while it waited for the lock.
+    CREATE TABLE IF NOT EXISTS store_orders_schema (part text PRIMARY KEY, version integer NOT NULL);
   END IF;
   ${Object.entries(schemas)
     .map(([part, steps]) => migrationOf(part, steps))

@@ -1,6 +1,8 @@
 export { createApiKey, isApiKey } from './data/api-key.js';
 export type { FixedPlanName, KeyPlan } from './data/key-plan.js';
 export type { IssuedKey, KeyChange, KeyRecord, KeyRing } from './data/key-ring.js';
+export { openPostgresDatabase, type PostgresOptions } from './data/postgres-data.js';
+export { createPostgresKeyRing } from './data/postgres-keys.js';
 export type { OpenOutcome, ProgramData } from './data/program-data.js';
 export { openDatabase, type SqliteData } from './data/sqlite-data.js';
 export type { SqliteKeyRing } from './data/sqlite-keys.js';

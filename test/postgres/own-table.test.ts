@@ -32,6 +32,18 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal((await stores[1]?.get(1n))?.status, 'pending');
   });
 
+  test('makes its table once also over a connection that has seen that it was not there', async () => {
+    const pool = engine.pool({ max: 2 });
+    const [first, second] = [await pool.connect(), await pool.connect()];
+    await first.query('BEGIN');
+    await storeOn(first).migrate();
+    await second.query("SELECT to_regclass('store_orders_schema')");
+    const migrated = storeOn(second).migrate();
+    await until(() => isWaiting(engine.pool()));
+    await first.query('COMMIT');
+    await migrated.finally(() => [first, second].map((client) => client.release()));
+  });
+
   test('needs no right to make tables when there is nothing to make', async () => {
     const { pool, store } = await stored({ id: 1 });
     await pool.query('CREATE ROLE clerk LOGIN');
@@ -215,6 +227,11 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   });
 });
+
+/** A client's own `connect` is another one than a pool's. */
+function storeOn(client: pg.PoolClient) {
+  return createPostgresOrderStore({ query: (text, values) => client.query(text, values) });
+}
 
 /** Not to be asked within a transaction: there the answer stays what it was. */
 async function isWaiting(pool: pg.Pool): Promise<boolean> {

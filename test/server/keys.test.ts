@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createApiKey, isApiKey, openDatabase } from 'store-orders/server';
+import { testKeyRing } from './key-ring-suite.js';
 import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from './program.js';
 
 test('a new API key has its prefix, its length and a right checksum, and no two are the same', () => {
@@ -35,54 +36,14 @@ test('each base62 character is equally likely', () => {
   assert.ok(chiSquare < 140, `${chiSquare}`);
 });
 
-function openRing(t: { after(work: () => void): void }, file: string) {
-  const open = openDatabase(file, { create: true });
-  assert.ok(open.ok);
-  t.after(open.data.close);
-  return open.data.keys;
-}
-
-test('a key ring knows the keys that it issued, each with its plan, until they are revoked', (t) => {
-  const ring = openRing(t, ':memory:');
-  const free = ring.create({ name: 'free' }, 'Ann');
-  const agreed = ring.create({ name: 'enterprise', perDay: 7 });
-  assert.match(free.id, /^key_[0-9A-Za-z]{10}$/);
-  assert.deepEqual(
-    ring.list().map(({ id, name, plan }) => ({ id, name, plan })),
-    [
-      { id: free.id, name: 'Ann', plan: { name: 'free' } },
-      { id: agreed.id, name: undefined, plan: { name: 'enterprise', perDay: 7 } },
-    ],
-  );
-  assert.equal(ring.authenticate(free.key)?.id, free.id);
-  assert.equal(ring.authenticate(free.key), ring.authenticate(free.key), 'remembered');
-  assert.deepEqual(
-    ring.authenticate(agreed.key)?.plan.policies.map(({ name, quota }) => [name, quota]),
-    [['day', 7]],
-  );
-  assert.equal(ring.authenticate(createApiKey()), undefined);
-  assert.equal(ring.authenticate('so_'), undefined);
-
-  assert.equal(ring.setPlan(free.id, { name: 'pro' }), 'changed');
-  assert.equal(ring.authenticate(free.key)?.plan.name, 'pro');
-  assert.equal(ring.revoke(free.id), 'changed');
-  assert.equal(ring.authenticate(free.key), undefined);
-  assert.equal(ring.revoke(free.id), 'already_revoked');
-  assert.equal(ring.setPlan(free.id, { name: 'free' }), 'already_revoked');
-  assert.equal(ring.revoke('key_absent'), 'not_found');
-  assert.equal(ring.get('key_absent'), undefined);
-});
-
-test("another connection's changes are seen within a second, without a timer", async (t) => {
+testKeyRing('the key ring in SQLite', (t) => {
   const file = join(temporaryDirectory(t), 'keys.db');
-  const ring = openRing(t, file);
-  const other = openRing(t, file);
-  const { key, id } = other.create({ name: 'free' });
-  assert.equal(ring.authenticate(key)?.plan.name, 'free', 'a new key at once');
-  other.setPlan(id, { name: 'business' });
-  await until(() => ring.authenticate(key)?.plan.name === 'business', 1_000);
-  other.revoke(id);
-  await until(() => ring.authenticate(key) === undefined, 1_000);
+  return () => {
+    const open = openDatabase(file, { create: true });
+    assert.ok(open.ok);
+    t.after(open.data.close);
+    return open.data.keys;
+  };
 });
 
 test("a key's text is in no file, and its commands never repeat it", async (t) => {

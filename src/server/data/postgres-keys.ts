@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Principal } from '../../http/index.js';
+import { type Clock, createSystemClock } from '../../limits/index.js';
 import { type PostgresClient, type PostgresRow, WAIT_FOR_DISK } from '../../postgres/client.js';
 import type { Schemas } from '../../postgres/migration.js';
 import { digestOf, isApiKey, randomBase62 } from './api-key.js';
@@ -34,8 +35,8 @@ const REVOKE = changeOf('revoked_at = $3::text');
 
 /**
  * Changes a key that is not revoked, and the revision with it, in one statement. The key is locked before it is looked
- * at, as an order is (`orders/postgres-transition.ts`). The revision is put in by an INSERT, because an UPDATE that has
- * waited for another one looks at its condition once more, for which `changed` would have to run twice.
+ * at, as an order is (`orders/postgres-transition.ts`). The revision is random, so that it never comes again: not even
+ * after a copy of the database has taken the place of one that was ahead of it.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
@@ -53,7 +54,10 @@ function changeOf(assignment: string): string {
  * key in use is answered from memory, and a change by another process seen within a second. That the database fails is
  * a rejection, and never an unknown key.
  */
-export function createPostgresKeyRing(client: PostgresClient, nowMs: () => number = () => performance.now()): KeyRing {
+export function createPostgresKeyRing(
+  client: PostgresClient,
+  { nowMs }: Pick<Clock, 'nowMs'> = createSystemClock(),
+): KeyRing {
   // By the key's text, and issued keys only: what strangers send must not push them out.
   const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
   const revision = createRevisionWatch(
