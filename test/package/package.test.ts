@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,15 +70,6 @@ test('the packed service passes the audits, in a server of its own', () => {
     });`;
   const passed = run(process.execPath, ['--input-type=module', '-e', script], join(folder, 'module'));
   assert.ok(Number(passed) > 30);
-});
-
-test('the packed program says which driver to install for Redis', () => {
-  const project = join(folder, 'module');
-  const main = join(project, 'node_modules/store-orders/dist/server/main.js');
-  const parameters = [main, 'serve', '--db', ':memory:', '--redis-url', 'redis://127.0.0.1:1'];
-  const { status, stderr } = spawnSync(process.execPath, parameters, { cwd: project, encoding: 'utf8' });
-  assert.equal(status, 1);
-  assert.match(stderr, /^store-orders: redis:[^\n]+ not installed: npm install ioredis\n$/);
 });
 
 test('every subpath has its types, for CommonJS and for ESM', () => {

@@ -150,6 +150,20 @@ test('a password that the server repeats is not shown either', async (t) => {
   assert.doesNotMatch(server.stdout() + server.stderr(), /s3cr3t/);
 });
 
+test('where the driver is missing, it is said how to install it', async (t) => {
+  const hook = `export const resolve = (name, context, next) => {
+    if (name === 'ioredis') throw Object.assign(new Error(), { code: 'ERR_MODULE_NOT_FOUND' });
+    return next(name, context);
+  };`;
+  const url = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+  const setUp = url(`import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`);
+  const env = { NODE_OPTIONS: `--import=${setUp}` };
+  const parameters = ['serve', '--db', ':memory:', '--port', '0', '--redis-url', `redis://${HOST}:1`];
+  const { code, stderr } = await run(parameters, { cwd: temporaryDirectory(t), env });
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: redis:[^\n]+ not installed: npm install ioredis\n$/);
+});
+
 test('a command that cannot reach Redis fails with the reason', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const { id } = await issueKey(cwd, 'free');
