@@ -137,7 +137,10 @@ test('a password that the server repeats is not shown either', async (t) => {
   // So do servers without AUTH, and proxies.
   const parrot = createServer((socket) => {
     socket.on('error', () => {});
-    socket.on('data', () => socket.write(`-ERR unknown command 'AUTH', with args beginning with: '${PASSWORD}'\r\n`));
+    socket.on('data', (commands) => {
+      const count = String(commands).match(/^\*\d+\r$/gm)?.length ?? 0;
+      socket.write(`-ERR unknown command 'AUTH', with args beginning with: '${PASSWORD}'\r\n`.repeat(count));
+    });
   });
   parrot.listen(0, HOST);
   t.after(() => parrot.close());
