@@ -1,6 +1,5 @@
 import autocannon from 'autocannon';
 import type { LoadRequest } from './load.js';
-import { FIRST_PENDING_ID } from './servers/orders.js';
 
 interface Task {
   readonly url: string;
@@ -10,6 +9,7 @@ interface Task {
   readonly status: LoadRequest['status'];
   readonly connections: number;
   readonly seconds: number;
+  readonly firstId: number;
 }
 
 process.once('message', async (task: Task) => {
@@ -18,8 +18,17 @@ process.once('message', async (task: Task) => {
 });
 
 /** How many answers came, or what went wrong. */
-async function run({ url, apiKey, method, path, status, connections, seconds }: Task): Promise<number | string> {
-  let id = FIRST_PENDING_ID;
+async function run({
+  url,
+  apiKey,
+  method,
+  path,
+  status,
+  connections,
+  seconds,
+  firstId,
+}: Task): Promise<number | string> {
+  let id = firstId;
   const each: autocannon.Request = { method, path };
   if (status === 204) each.setupRequest = (request) => ({ ...request, path: `${path}${id++}` });
   const headers = { authorization: `Bearer ${apiKey}` };

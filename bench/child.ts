@@ -62,7 +62,8 @@ function textOf(message: unknown, field: string): string | undefined {
   return value === undefined ? undefined : `${value}`;
 }
 
-function cpuUsOf(pid: string): number {
+/** What all threads of a process have used of a core so far, in microseconds; `NaN` where the system does not say. */
+export function cpuUsOf(pid: string): number {
   const tasks = `/proc/${pid}/task`;
   if (!existsSync(tasks)) return Number.NaN;
   const usedNs = readdirSync(tasks).map((task) =>

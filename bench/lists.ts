@@ -8,11 +8,11 @@ import { type Child, startServer } from './child.js';
 import { isQuick, rounds } from './pace.js';
 import { API_KEY, manyOrders } from './servers/orders.js';
 import { PLENTY } from './servers/plenty.js';
-import { median, ratio, type Table, whole } from './table.js';
+import { median, printSpread, ratio, type Table, whole } from './table.js';
 
 const READERS = 8;
 const SLOW_READERS = 50;
-const SMALL_MS = isQuick ? 20 : 3_000;
+const SMALL_MS = isQuick ? 20 : 1_000;
 const ROUNDS = 4;
 const [LONG, LONGEST] = isQuick ? [1_000, 2_000] : [100_000, 1_000_000];
 const CHANGES = isQuick ? 1 : 15;
@@ -76,49 +76,67 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
   };
 }
 
-/** A small request, while a million orders are downloaded again and again and others who want them do not read. */
+/**
+ * A small request, while a million orders are downloaded again and again and others who want them, but do not read, begin
+ * together.
+ */
 export async function besideLists(): Promise<Table> {
   const server = await startServer('lists', 'service', `${LONGEST}`);
   const rows: string[][] = [];
   try {
-    const readers = [await openReader(server.url, 'identity')];
-    await readFor(readers[0] ?? (await openReader(server.url, 'identity')), 1);
+    const reader = await openReader(server.url, 'identity');
+    await readFor(reader, 1);
     const base = await figuresOf(server);
     for (const [name, slowReaders, downloads] of [
       ['nobody', 0, false],
       ['one who downloads', 0, true],
       [`one who downloads, ${SLOW_READERS} who do not read`, SLOW_READERS, true],
     ] as const) {
-      const slow = await Promise.all(Array.from({ length: slowReaders }, () => openReader(server.url, 'identity')));
-      for (const { socket, ask } of slow) {
-        socket.pause();
-        ask();
+      const measured: number[][] = [];
+      for (let round = 0; round < rounds(ROUNDS); round++) {
+        const slow = await Promise.all(Array.from({ length: slowReaders }, () => openReader(server.url, 'identity')));
+        await figuresOf(server);
+        const asked = Promise.all([askSmall(server.url, SMALL_MS), downloads ? readFor(reader, SMALL_MS) : 0]);
+        for (const { socket, ask } of slow) {
+          socket.pause();
+          ask();
+        }
+        const [durationsMs, lists] = await asked;
+        const { rssBytes, stalledMs, busyMs } = await figuresOf(server);
+        for (const { socket } of slow) socket.destroy();
+        const p99Ms = durationsMs[Math.floor(durationsMs.length * 0.99)] ?? Number.NaN;
+        const slowestMs = durationsMs.at(-1) ?? Number.NaN;
+        measured.push([
+          lists,
+          median(durationsMs),
+          p99Ms,
+          slowestMs,
+          stalledMs,
+          busyMs,
+          (rssBytes - base.rssBytes) / MIB,
+        ]);
       }
-      await figuresOf(server);
-      const [reader] = readers;
-      const [durationsMs, lists] = await Promise.all([
-        askSmall(server.url, SMALL_MS),
-        downloads && reader ? readFor(reader, SMALL_MS) : 0,
-      ]);
-      const { rssBytes, stalledMs } = await figuresOf(server);
-      for (const { socket } of slow) socket.destroy();
-      rows.push([
-        name,
-        String(lists),
-        median(durationsMs).toFixed(2),
-        (durationsMs[Math.floor(durationsMs.length * 0.99)] ?? Number.NaN).toFixed(2),
-        (durationsMs.at(-1) ?? Number.NaN).toFixed(2),
-        stalledMs.toFixed(1),
-        ((rssBytes - base.rssBytes) / MIB).toFixed(1),
-      ]);
+      const [lists = [], ...others] = (measured[0] ?? []).map((_, index) =>
+        measured.map((row) => row[index] ?? Number.NaN),
+      );
+      rows.push([name, whole(median(lists)), ...others.map(printSpread)]);
     }
-    for (const { socket } of readers) socket.destroy();
+    reader.socket.destroy();
   } finally {
     server.stop();
   }
   return {
-    title: `A small request beside a list of ${whole(LONGEST)} orders that is printed already`,
-    head: ['beside', 'lists', 'median, ms', 'p99, ms', 'slowest, ms', 'event loop stalled, ms', 'more memory, MiB'],
+    title: `A small request beside a list of ${whole(LONGEST)} orders that is printed already: medians of rounds (least–most)`,
+    head: [
+      'beside',
+      'lists',
+      'median, ms',
+      'p99, ms',
+      'slowest, ms',
+      'event loop stalled, ms',
+      'of a core, ms',
+      'more memory, MiB',
+    ],
     rows,
   };
 }
@@ -247,8 +265,17 @@ async function askSmall(url: string, ms: number): Promise<number[]> {
   return durationsMs.sort((a, b) => a - b);
 }
 
-/** The server's memory, and how long its event loop stood still at most since the last time it was asked. */
-async function figuresOf(server: Child): Promise<{ readonly rssBytes: number; readonly stalledMs: number }> {
-  const figures: { readonly rssBytes: number; readonly stalledMs: number } = Object(await server.ask());
+/**
+ * The server's memory, and since the last time it was asked: how long its event loop stood still at most, and the most of a
+ * core that a turn of it took, which other work on the machine hardly touches.
+ */
+async function figuresOf(server: Child): Promise<Figures> {
+  const figures: Figures = Object(await server.ask());
   return figures;
+}
+
+interface Figures {
+  readonly rssBytes: number;
+  readonly stalledMs: number;
+  readonly busyMs: number;
 }

@@ -18,6 +18,8 @@ export interface LoadOptions {
   readonly request: LoadRequest;
   readonly connections: number;
   readonly seconds: number;
+  /** Where {@link CANCEL} begins. Default: with the first pending order. */
+  readonly firstId?: number;
 }
 
 const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
@@ -42,11 +44,17 @@ const SCRIPTS: Readonly<Record<LoadRequest['status'], readonly string[]>> = {
   204: ['-s', script('cancel')],
 };
 
-async function loadByWrk({ server, request, connections, seconds }: LoadOptions): Promise<Loaded> {
+async function loadByWrk({
+  server,
+  request,
+  connections,
+  seconds,
+  firstId = FIRST_PENDING_ID,
+}: LoadOptions): Promise<Loaded> {
   const [command, parameters] = onCore('load', 'wrk', [
     ...['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '10s'],
     ...['--header', `Authorization: Bearer ${server.apiKey}`, ...SCRIPTS[request.status]],
-    ...[server.url + request.path, '--', `${FIRST_PENDING_ID}`],
+    ...[server.url + request.path, '--', `${firstId}`],
   ]);
   const { stdout } = await run(command, parameters);
   const count = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1] ?? 0);
@@ -62,9 +70,15 @@ function script(name: string): string {
   return fileURLToPath(new URL(`wrk/${name}.lua`, import.meta.url));
 }
 
-async function loadByAutocannon({ server, request, connections, seconds }: LoadOptions): Promise<Loaded> {
+async function loadByAutocannon({
+  server,
+  request,
+  connections,
+  seconds,
+  firstId = FIRST_PENDING_ID,
+}: LoadOptions): Promise<Loaded> {
   const child = startProcess('autocannon-load.ts', 'load');
-  child.send({ ...request, url: server.url, apiKey: server.apiKey, connections, seconds });
+  child.send({ ...request, url: server.url, apiKey: server.apiKey, connections, seconds, firstId });
   const answers = await nextMessage(child);
   if (typeof answers !== 'number') throw new Error(`${server.url}: ${answers}`);
   return { answers, perSecond: answers / seconds };

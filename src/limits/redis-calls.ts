@@ -5,9 +5,8 @@ import type { Report } from './denials.js';
 import type { KeyState } from './limiter.js';
 import type { Amount } from './outage.js';
 import type { Plan } from './plan.js';
-import { type Found, type PlanArguments, planArguments, readAnswer, readState, withAmounts } from './redis-codec.js';
+import { type Found, NO_PLAN, type Passed, planArgument, readAnswer, readState } from './redis-codec.js';
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './redis-script.js';
-import type { Instant } from './token-bucket.js';
 
 /**
  * Sends one command to the server and resolves to its answer. `key` is the one key that the command is about, for
@@ -15,15 +14,13 @@ import type { Instant } from './token-bucket.js';
  */
 export type SendCommand = (command: [name: string, ...parameters: string[]], key: string) => Promise<unknown>;
 
-/** The state that a call found, and the instant at which it did. */
-export interface Seen extends Found {
-  readonly instant: Instant;
-}
+/** What a call found or did, and the instant at which it did. */
+export type Seen = Found | Passed;
 
 /** A digest costs more than the look-up. */
 const REMEMBERED_NAMES = 10_000;
 
-const NO_PLAN: PlanArguments = { ban: '', windows: [] };
+const NOTHING_MORE: readonly string[] = [];
 
 /** What the limiter asks of the server, each in one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
@@ -41,8 +38,9 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     return name;
   }
 
-  async function call(
-    mode: string,
+  /** No `async`: each decision would pay for its promises. */
+  function call(
+    mode: 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'unban',
     key: string,
     plan: Plan | undefined,
     cost: number,
@@ -51,30 +49,39 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   ): Promise<Seen> {
     const sinceMs = performance.now();
     const name = nameOf(key);
-    const { ban, windows } = plan === undefined ? NO_PLAN : planArguments(plan);
-    const rest = amounts === undefined ? windows : withAmounts(windows, amounts);
     const utcOffsetMs = clock === undefined ? 0 : clock.utcOffsetMs();
-    let [command, script] = ['EVALSHA', SCRIPT_SHA];
-    for (;;) {
+    const rest = restOf(mode, cost, rare(report, utcOffsetMs), amounts);
+    const planText = plan === undefined ? NO_PLAN : planArgument(plan);
+
+    function ask(command: string, script: string): Promise<Seen> {
       // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
-      let answer: unknown;
-      try {
-        const given = rare(report, utcOffsetMs);
-        answer = await send([command, script, '1', name, mode, `${cost}`, latest, ban, given, ...rest], name);
-      } catch (error) {
-        if (command === 'EVAL' || !isUnknownScript(error)) throw error;
-        [command, script] = ['EVAL', SCRIPT];
-        continue;
-      }
-      const found = readAnswer(answer, plan === undefined ? [] : plan.policies);
-      const { nowMs } = found;
-      const isInTime = performance.now() - sinceMs < patienceMs;
-      if (isInTime) aheadMs = nowMs - sentMs;
-      if ('state' in found) return { ...found, instant: { nowMs, utcOffsetMs } };
-      // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
-      if (!isInTime) throw new Error('the server was reached too late');
+      return sendOrReject([command, script, '1', name, latest, planText, ...rest], name).then(
+        (answer) => {
+          const found = readAnswer(answer, plan === undefined ? [] : plan.policies, utcOffsetMs);
+          const isInTime = performance.now() - sinceMs < patienceMs;
+          if (isInTime) aheadMs = found.nowMs - sentMs;
+          if ('utcOffsetMs' in found) return found;
+          // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
+          if (isInTime) return ask(command, script);
+          throw new Error('the server was reached too late');
+        },
+        (error) => {
+          if (command === 'EVAL' || !isUnknownScript(error)) throw error;
+          return ask('EVAL', SCRIPT);
+        },
+      );
+    }
+
+    return ask('EVALSHA', SCRIPT_SHA);
+  }
+
+  function sendOrReject(command: Parameters<SendCommand>[0], name: string): Promise<unknown> {
+    try {
+      return Promise.resolve(send(command, name));
+    } catch (error) {
+      return Promise.reject(error);
     }
   }
 
@@ -96,16 +103,17 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
       await send(['DEL', name], name);
     },
 
-    async unban(key: string): Promise<void> {
-      const name = nameOf(key);
-      await send(['HDEL', name, 'conduct'], name);
-    },
-
     async probe(key: string): Promise<void> {
       const name = nameOf(key);
       await send(['EVAL', PROBE, '1', name], name);
     },
   };
+}
+
+/** The script's ARGV after the plan: of a plain request nothing. */
+function restOf(mode: string, cost: number, rare: string, amounts: readonly Amount[] | undefined): readonly string[] {
+  if (mode === 'take' && cost === 1 && rare === '') return NOTHING_MORE;
+  return [`${cost}`, mode, rare, ...(amounts ?? []).flat().map(String)];
 }
 
 /** Clients word it in their own way: "NOSCRIPT No matching script", "NoScriptError". */

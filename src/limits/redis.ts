@@ -5,8 +5,10 @@ import { createDenials, NOTHING_TO_REPORT, withStrikes } from './denials.js';
 import type { Decision, KeyState, RateLimiter } from './limiter.js';
 import { checkCost, createMemoryLimiter, type MemoryLimiter } from './memory.js';
 import { createOutage } from './outage.js';
+import { PassedDecision } from './passed-decision.js';
 import { type Plan, wholeNumber } from './plan.js';
 import { createRedisCalls, type Seen, type SendCommand } from './redis-calls.js';
+import type { Found } from './redis-codec.js';
 import { decide } from './rule.js';
 
 export type { SendCommand };
@@ -111,8 +113,13 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
     return outage[method](key, plan, cost);
   }
 
-  function rulingOf(key: string, plan: Plan, cost: number, { state, instant }: Seen) {
-    return decide(key, state, plan, cost, instant);
+  function rulingOf(key: string, plan: Plan, cost: number, { state, nowMs, utcOffsetMs }: Found) {
+    return decide(key, state, plan, cost, { nowMs, utcOffsetMs });
+  }
+
+  function decisionOf(key: string, plan: Plan, cost: number, seen: Seen): Decision {
+    if ('state' in seen) return rulingOf(key, plan, cost, seen).decision;
+    return new PassedDecision(key, plan, cost, seen.utcOffsetMs, seen.numbers);
   }
 
   return {
@@ -129,6 +136,10 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
         .run(() => asked)
         .then(
           (seen) => {
+            if ('numbers' in seen) {
+              denials.forget(key);
+              return decisionOf(key, plan, cost, seen);
+            }
             const ruling = rulingOf(key, plan, cost, seen);
             denials.note(key, ruling, seen.othersFullAtMs, clock === undefined ? seen.nowMs - localMs() : 0);
             return ruling.decision;
@@ -138,7 +149,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
             // The server may have charged it all the same, and have said so too late: it is not to be charged again.
             asked.then(
               (seen) => {
-                if (rulingOf(key, plan, cost, seen).decision.verdict === 'within_quota') local.refund(decision);
+                if (decisionOf(key, plan, cost, seen).verdict === 'within_quota') local.refund(decision);
               },
               () => {},
             );
@@ -155,7 +166,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
       return breaker
         .run(() => redis.call('peek', key, plan, cost, denials.unreported(key)))
         .then(
-          (seen) => rulingOf(key, plan, cost, seen).decision,
+          (seen) => decisionOf(key, plan, cost, seen),
           (error) => insteadOf('peek', key, plan, cost, error),
         );
     },
@@ -189,7 +200,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
 
     async unban(key) {
       denials.forget(key);
-      await breaker.run(() => redis.unban(key));
+      await breaker.run(() => redis.call('unban', key, undefined, 0, NOTHING_TO_REPORT));
     },
 
     get mode() {

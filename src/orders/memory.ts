@@ -22,12 +22,12 @@ export interface MemoryOrderStore extends OwnedOrderStore {
 
 interface Entry {
   readonly order: Order;
-  readonly status: OrderStatus;
+  status: OrderStatus;
 }
 
 /** Throws a TypeError that names the field if one of `orders` is no order, a RangeError if an id comes twice. */
 export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): MemoryOrderStore {
-  const entries = new Map<OrderId, Entry>();
+  const entries = new Map<number | OrderId, Entry>();
   let sorted = NO_ORDERS;
   let unsorted = new Map<OrderId, Order>();
 
@@ -45,16 +45,16 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
 
     // Neither a cancellation nor a shipment shows in the list (the wire has no status), so the batches stay.
     cancel(id) {
-      const entry = entries.get(id);
+      const entry = entries.get(keyOf(id));
       const outcome = cancel(entry?.status);
-      if (entry !== undefined && outcome === 'cancelled') entries.set(id, { ...entry, status: 'cancelled' });
+      if (entry !== undefined && outcome === 'cancelled') entry.status = 'cancelled';
       return outcome;
     },
 
     ship(id) {
-      const entry = entries.get(id);
+      const entry = entries.get(keyOf(id));
       const outcome = ship(entry?.status);
-      if (entry !== undefined && outcome === 'shipped') entries.set(id, { ...entry, status: 'shipped' });
+      if (entry !== undefined && outcome === 'shipped') entry.status = 'shipped';
       return outcome;
     },
 
@@ -62,11 +62,11 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
       const added = new Map<OrderId, Entry>();
       for (const record of Array.from(orders, toOrderRecord)) {
         const { id, status } = record;
-        if (!replace && (entries.has(id) || added.has(id))) return { outcome: 'exists', id };
+        if (!replace && (entries.has(keyOf(id)) || added.has(id))) return { outcome: 'exists', id };
         added.set(id, { order: Object.freeze(toOrder(record)), status });
       }
       for (const [id, entry] of added) {
-        entries.set(id, entry);
+        entries.set(keyOf(id), entry);
         unsorted.set(id, entry.order);
       }
       // So that the next list finds little to do.
@@ -75,7 +75,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
     },
 
     get(id) {
-      const entry = entries.get(id);
+      const entry = entries.get(keyOf(id));
       return entry && { ...entry.order, status: entry.status };
     },
 
@@ -85,4 +85,10 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
   const stored = store.put(orders);
   if (stored.outcome === 'exists') throw new RangeError(`orders: the id ${stored.id} comes twice`);
   return store;
+}
+
+/** An id that a number holds exactly is kept under that number: V8 leaves compiled code to hash a bigint, and to compare it. */
+function keyOf(id: OrderId): number | OrderId {
+  const number = Number(id);
+  return Number.isSafeInteger(number) ? number : id;
 }

@@ -206,8 +206,9 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
 
 /** A URL may have a password in it, whatever setting it was meant for. */
 function shown(name: string, value: unknown): string {
-  const isSecret = name === 'databaseUrl' || name === 'redisUrl' || String(value).includes('://');
-  return isSecret ? '' : `, not ${JSON.stringify(value)}`;
+  const json = JSON.stringify(value);
+  const isSecret = name === 'databaseUrl' || name === 'redisUrl' || json.includes('://');
+  return isSecret ? '' : `, not ${json}`;
 }
 
 function mistake(sentence: string): { readonly ok: false; readonly mistake: string } {

@@ -13,6 +13,7 @@ import { askNode, listen } from './ways.js';
 
 const HEAD = `GET ${ORDERS} HTTP/1.1\r\nHost: orders.test\r\n${KEY.join(': ')}\r\n\r\n`;
 const SILENT_MS = 30_000;
+const WINDOW_BYTES = 524_288;
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
 
@@ -84,12 +85,55 @@ for (const [name, list] of Object.entries(streams)) {
   });
 }
 
+/** Has all that there is of it printed for its first reader, and never ends. */
+function createUnfinished(): unknown {
+  return Object.freeze({
+    async *[Symbol.asyncIterator]() {
+      yield* LONG.list();
+      await new Promise(() => {});
+    },
+  });
+}
+
+for (const [name, listed, method] of [
+  // Answered when it is whole.
+  ['a list', LONG.list(), 'HEAD'],
+  ['what there is of a list', createUnfinished(), 'GET'],
+] as const) {
+  test(`readers who begin ${name} together take turns`, async (t) => {
+    const { port, close, sockets } = await listenWith(() => listed);
+    const first = open(port, HEAD.replace('GET', method));
+    await once(first, 'data');
+    const clients = Array.from({ length: 20 }, () => open(port));
+    t.after(() => [first, ...clients].map((client) => client.destroy()));
+    while (sockets.size <= clients.length) await new Promise(setImmediate);
+    const handedOver = () => [...sockets].reduce((bytes, socket) => bytes + socket.bytesWritten, 0);
+    for (const client of clients) client.resume().write(HEAD);
+    let before = handedOver();
+    const end = before + 3 * clients.length * WINDOW_BYTES;
+    for (let most = 0; before < end; ) {
+      await new Promise(setImmediate);
+      const now = handedOver();
+      most = Math.max(most, now - before);
+      // This loop may look before or after the readers of a turn.
+      assert.ok(most < 3 * WINDOW_BYTES, `${most} bytes in a turn`);
+      before = now;
+    }
+    for (const client of [first, ...clients]) client.destroy();
+    await close();
+  });
+}
+
 test('a reader who pauses now and then reads the whole, and then has the limits of its host again', async (t) => {
   const asked = shorten(t, 2_000);
   const { server, port, close, sockets } = await listenWith(() => LONG.list());
   server.timeout = 77_000;
   server.keepAliveTimeout = 0;
-  const socket = open(port, HEAD);
+  // Answered when the list is whole.
+  const socket = open(port, HEAD.replace('GET', 'HEAD'));
+  t.after(() => socket.destroy());
+  await once(socket, 'data');
+  socket.write(HEAD);
   let end = '';
   socket.on('data', (piece) => {
     end = (end + piece.toString('latin1')).slice(-20);
@@ -97,6 +141,7 @@ test('a reader who pauses now and then reads the whole, and then has the limits 
   // Until the system takes no more.
   socket.pause();
   while (asked() === 0) await new Promise(setImmediate);
+  for (const { writableLength: bytes } of sockets) assert.ok(bytes < 2 * WINDOW_BYTES, `${bytes} bytes wait`);
   socket.resume();
   while (!/\](?:\r\n0\r\n\r\n)?$/.test(end)) await new Promise((resolve) => setTimeout(resolve, 20));
   assert.ok(asked() > 0, 'it was watched');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,6 +54,29 @@ test('every subpath loads with require and with import, and no driver is loaded 
     (path) => `if (Object.keys(await import('${path}')).length === 0) throw new Error('${path}');`,
   );
   run(process.execPath, ['--input-type=module', '-e', `${imported.join('\n')}\n${noDriver}`], join(folder, 'module'));
+});
+
+test('a PostgreSQL database without its driver is one sentence that says what to install', () => {
+  // Looked for from the root, because a directory above the project may have one.
+  const resolve =
+    "(name, context, next) => next(name, name === 'pg' ? { ...context, parentURL: 'file:///' } : context)";
+  const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+  const hook = JSON.stringify(module(`export const resolve = ${resolve}`));
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [
+      '--import',
+      module(`import { register } from 'node:module'; register(${hook})`),
+      'node_modules/store-orders/dist/server/main.js',
+      'keys',
+      'list',
+      '--database-url',
+      'postgres://ann:secret@localhost:1/shop',
+    ],
+    { cwd: join(folder, 'module'), encoding: 'utf8' },
+  );
+  const says = 'store-orders: PostgreSQL needs a driver that is not installed: npm install pg\n';
+  assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: says });
 });
 
 test('the packed service passes the audits, in a server of its own', () => {

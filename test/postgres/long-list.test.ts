@@ -43,7 +43,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
       await until(isAtRest, FREED_MS);
       freedMs.push(performance.now() - startMs);
     }
-    t.diagnostic(`first byte: ${spread(firstBytesMs)}`);
+    t.diagnostic(`first byte: ${Math.min(...firstBytesMs).toFixed(1)} ms at least, ${spread(firstBytesMs)}`);
     t.diagnostic(`freed after the client hung up: ${spread(freedMs)}`);
     assert.ok(median(firstBytesMs) <= FIRST_BYTE_MS);
     assert.ok((await statesOf(admin)).length <= 2, 'the next list takes the same connection');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -53,3 +53,50 @@ test('the README lists every error code that there is, and every subpath of the 
       assert.match(readme, new RegExp(`\\| \`${path.replace('.', 'store-orders')}\` +\\|`));
   }
 });
+
+for (const folder of ['.', 'bench', 'examples', 'src', 'src/server', 'test']) {
+  const page = join(folder, 'README.md');
+  test(`${page}: its links lead to files`, () => {
+    const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)];
+    for (const [, link = ''] of links) assert.ok(existsSync(join(root, dirname(page), link)), link);
+  });
+}
+
+const helps = new Map<string, string>();
+
+function help(...words: string[]): string {
+  const name = words.join(' ');
+  let text = helps.get(name);
+  if (text === undefined) {
+    text = execFileSync(process.execPath, [join(root, 'dist/server/main.js'), ...words, '--help'], {
+      encoding: 'utf8',
+    });
+    helps.set(name, text);
+  }
+  return text;
+}
+
+/** The help text of the command that a line calls. */
+function helpOf([first = '', second = '']: readonly string[]): string {
+  return help().includes(`\n  ${first} ${second}`) ? help(first, second) : help(first);
+}
+
+for (const page of ['README.md', 'src/server/README.md']) {
+  const isComing = page !== 'README.md' && !help('serve').includes('--workers');
+  test(`${page}: its commands and options are the program's`, { todo: isComing && 'no --workers yet' }, () => {
+    const text = readFileSync(join(root, page), 'utf8');
+    const lines = [...text.matchAll(/^store-orders (.+)$/gm)].map(([, line = '']) => line.split(' '));
+    assert.ok(lines.length > 0);
+    for (const words of lines) {
+      for (const option of words.filter((word) => word.startsWith('--'))) {
+        assert.match(helpOf(words), new RegExp(`^ {2}${option}( |$)`, 'm'), words.join(' '));
+      }
+    }
+    for (const [, option = ''] of text.matchAll(/`(--[a-z-]+)/g)) {
+      assert.ok(
+        [...helps.values()].some((options) => options.includes(`  ${option} `)),
+        option,
+      );
+    }
+  });
+}

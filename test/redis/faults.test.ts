@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPlan } from 'store-orders/limiter';
-import {
-  createRedisLimiter,
-  type LimiterModeMessage,
-  type OnBackendError,
-  type RedisLimiter,
-  type SendCommand,
-} from 'store-orders/redis';
+import { createRedisLimiter, type OnBackendError } from 'store-orders/redis';
 import { spread } from '../durability/figures.js';
 import { type Link, startLink } from './link.js';
-import { startLoad } from './load.js';
+import { nowMs, startLoading } from './loading.js';
 import { IS_FULL } from './rounds.js';
-import { connect, type Server, skip, startServer } from './server.js';
+import { type Server, skip, startServer } from './server.js';
 
 /** One at a time at 1,000 requests a second for the figures, all at once and less of each otherwise. */
 const PER_SECOND = IS_FULL ? 1_000 : 150;
@@ -23,44 +14,46 @@ const FAULT_MS = IS_FULL ? 4_000 : 1_500;
 const CALM_MS = IS_FULL ? 2_000 : 400;
 /** That of the figures is the default; a busy machine needs more to be told from a failing server. */
 const DEADLINE_MS = IS_FULL ? 100 : 400;
+/** What a request may take longer than one whose server does not fail: of a hundred 99, and all of them. */
+const [MOST_ADDED_MS, EVER_ADDED_MS] = IS_FULL ? [50, 100] : [2 * DEADLINE_MS, 2 * DEADLINE_MS];
+const SHARED_AGAIN_MS = IS_FULL ? 2_000 : 10_000;
 const KEYS = Array.from({ length: 10 }, (_, index) => `customer-${index}`);
-const HOUR_MS = 3_600_000;
-const plenty = createPlan({ name: 'plenty', policies: [{ name: 'hour', quota: 1e9, windowMs: HOUR_MS }] });
 
 interface Stage {
   server: Server;
   readonly link: Link;
-  readonly limiter: RedisLimiter;
   readonly prefix: string;
-  readonly changes: { readonly atMs: number; readonly mode: RedisLimiter['mode'] }[];
+  readonly load: Awaited<ReturnType<typeof startLoading>>;
 }
 
-async function setUp(t: TestContext, onBackendError: OnBackendError, deadlineMs = DEADLINE_MS): Promise<Stage> {
-  const server = await startServer();
+interface Load {
+  readonly deadlineMs?: number;
+  readonly quota?: number;
+  readonly keys?: readonly string[];
+}
+
+async function setUp(t: TestContext, onBackendError: OnBackendError, load: Load = {}): Promise<Stage> {
+  const [server, sound] = [await startServer(), await startServer()];
   const link = await startLink(server.port);
-  const client = connect(link.port);
   const prefix = `${t.name}:`;
-  const send: SendCommand = (command) => client.call(...command);
-  const limiter = createRedisLimiter({ send, onBackendError, prefix, deadlineMs });
-  const stage: Stage = { server, link, limiter, prefix, changes: [] };
-  const listen = (message: unknown) => {
-    const { mode, prefix: whose } = message as LimiterModeMessage;
-    if (whose === prefix) stage.changes.push({ atMs: performance.now(), mode });
+  const stops = [() => link.stop(), () => sound.stop(), () => stage.server.stop()];
+  t.after(() => Promise.all(stops.map((stop) => stop())));
+  const stage: Stage = {
+    server,
+    link,
+    prefix,
+    load: await startLoading(t, {
+      port: link.port,
+      soundPort: sound.port,
+      prefix,
+      onBackendError,
+      deadlineMs: DEADLINE_MS,
+      quota: 1e9,
+      keys: KEYS,
+      perSecond: PER_SECOND,
+      ...load,
+    }),
   };
-  subscribe('store-orders:limiter', listen);
-  t.after(async () => {
-    unsubscribe('store-orders:limiter', listen);
-    client.disconnect();
-    link.stop();
-    await stage.server.stop();
-  });
-  try {
-    await limiter.peek('warm', plenty);
-  } catch {
-    // It may have been too slow to start.
-  }
-  await sharedAgain(stage);
-  stage.changes.length = 0;
   return stage;
 }
 
@@ -116,29 +109,16 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 };
 
 /** Load before, while and after the fault. Returns what was answered, and when the fault began and ended. */
-async function endure(stage: Stage, fault: Fault, plan = plenty, keys: readonly string[] = KEYS) {
-  const load = startLoad(stage.limiter, plan, keys, PER_SECOND);
+async function endure(stage: Stage, fault: Fault) {
   await sleep(CALM_MS);
-  const beganMs = performance.now();
+  const beganMs = nowMs();
   await fault.begin(stage);
   await sleep(FAULT_MS);
   await fault.end(stage);
-  const endedMs = performance.now();
-  await sharedAgain(stage);
+  const endedMs = nowMs();
+  await stage.load.sharedAgain();
   await sleep(CALM_MS);
-  await load.stop();
-  // A busy machine may have held the server up once more.
-  await sharedAgain(stage);
-  return { answered: load.answered, beganMs, endedMs };
-}
-
-/** Until the server decides again and what was owed to it is charged. */
-async function sharedAgain({ limiter }: Stage): Promise<void> {
-  const sinceMs = performance.now();
-  do {
-    while (limiter.mode !== 'shared' && performance.now() - sinceMs < 20_000) await sleep(5);
-    await sleep(100);
-  } while (limiter.mode !== 'shared' && performance.now() - sinceMs < 20_000);
+  return { ...(await stage.load.stop()), beganMs, endedMs, changes: stage.load.changes() };
 }
 
 /** How many tokens the server says were taken. */
@@ -148,39 +128,39 @@ async function takenOf({ server, prefix }: Stage, keys: readonly string[] = KEYS
   return states.reduce((sum, state) => sum + (state?.buckets[0]?.taken ?? 0), 0);
 }
 
-describe('while the server is', { skip, concurrency: !IS_FULL }, () => {
+function quantile(durationsMs: readonly number[], part: number): number {
+  const sorted = durationsMs.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
+}
+
+describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
   for (const [what, fault] of Object.entries(FAULTS)) {
     for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
       test(`${what}, ${onBackendError}: every request is answered, and counted once`, { skip }, async (t) => {
         // Where nothing is to be noticed, a busy machine is not to be noticed either.
-        const stage = await setUp(t, onBackendError, fault.isHarmless ? 10_000 : DEADLINE_MS);
-        const stalls = monitorEventLoopDelay({ resolution: 5 });
-        stalls.enable();
-        const { answered, beganMs, endedMs } = await endure(stage, fault);
-        stalls.disable();
+        const stage = await setUp(t, onBackendError, fault.isHarmless ? { deadlineMs: 10_000 } : {});
+        const { answered, soundMs, stallMs, beganMs, endedMs, changes } = await endure(stage, fault);
 
         const latenciesMs = answered.map((answer) => answer.endedMs - answer.startedMs);
-        const back = stage.changes.find(({ mode, atMs }) => mode === 'shared' && atMs > endedMs);
+        const back = changes.find(({ mode, atMs }) => mode === 'shared' && atMs > endedMs);
         const backMs = back === undefined ? 0 : back.atMs - endedMs;
         t.diagnostic(`${answered.length} requests, ${spread(latenciesMs)}; shared ${backMs.toFixed(0)} ms after`);
+        t.diagnostic(`beside it ${spread(soundMs)}; held up for ${stallMs.toFixed(1)} ms`);
         assert.deepEqual(new Set(answered.map(({ status }) => status)), new Set([200]));
-        // What this process itself was stopped for by a busy machine is nobody's waiting for the server.
-        const stallMs = stalls.max / 1e6;
         if (!fault.isHarmless) {
-          assert.ok(
-            Math.max(...latenciesMs) <= DEADLINE_MS + 2 * stallMs,
-            `${spread(latenciesMs)}, stalled for ${stallMs} ms`,
-          );
+          const added = (part: number) => quantile(latenciesMs, part) - quantile(soundMs, part);
+          const [most, ever] = [added(0.99), added(1)];
+          // What this process itself was stopped for by a busy machine is nobody's waiting for the server.
+          const noiseMs = IS_FULL ? 0 : 2 * stallMs;
+          assert.ok(most <= MOST_ADDED_MS + noiseMs && ever <= EVER_ADDED_MS + noiseMs, `${most} and ${ever} ms more`);
         }
 
-        const modes = stage.changes.map(({ mode }) => mode);
+        const modes = changes.map(({ mode }) => mode);
         if (fault.isHarmless) assert.deepEqual(modes, []);
         else assert.deepEqual([modes[0], modes.at(-1)], [onBackendError, 'shared']);
-        const early = stage.changes.filter(
-          ({ mode, atMs }) => mode === 'shared' && atMs > beganMs && atMs < endedMs - 200,
-        );
+        const early = changes.filter(({ mode, atMs }) => mode === 'shared' && atMs > beganMs && atMs < endedMs - 200);
         assert.deepEqual(early, [], 'no probe takes a failing server for a sound one');
-        assert.ok(backMs <= 2_000 + 2 * stallMs, `shared again after ${backMs} ms`);
+        assert.ok(backMs <= SHARED_AGAIN_MS + 2 * stallMs, `shared again after ${backMs} ms`);
 
         const taken = await takenOf(stage);
         const admitted = fault.forgets ? answered.filter((answer) => answer.endedMs > beganMs).length : answered.length;
@@ -195,21 +175,21 @@ describe('while the server is', { skip, concurrency: !IS_FULL }, () => {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'closed');
-    const { answered } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
+    const { answered, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     const refused = answered.filter(({ status }) => status !== 200);
     assert.ok(refused.length >= (PER_SECOND * FAULT_MS) / 1_000 / 2);
     for (const { status, retryAfter } of refused) assert.deepEqual([status, retryAfter], [503, '1']);
     // Of what it counted in its last moment the server cannot tell in time.
     const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
-    assert.ok(unsaid >= 0 && unsaid <= 5, `${unsaid} are charged that were answered 503`);
+    // A server that is only held up, once more and by a busy machine, counts all that is waited for.
+    const furtherOutages = changes.filter(({ mode }) => mode === 'closed').length - 1;
+    const most = 5 + (furtherOutages * PER_SECOND * DEADLINE_MS) / 1_000;
+    assert.ok(unsaid >= 0 && unsaid <= most, `${unsaid} are charged that were answered 503, not ${most} at most`);
   });
 
   test('stopped, local: an outage is no free quota', { skip }, async (t) => {
-    const stage = await setUp(t, 'local');
-    const few = createPlan({ name: 'few', policies: [{ name: 'hour', quota: 40, windowMs: HOUR_MS }] });
-    const { answered, beganMs, endedMs } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault, few, [
-      'customer',
-    ]);
+    const stage = await setUp(t, 'local', { quota: 40, keys: ['customer'] });
+    const { answered, beganMs, endedMs } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     const passed = answered.filter(({ status }) => status === 200);
     const meanwhile = passed.filter((answer) => answer.endedMs > beganMs && answer.endedMs < endedMs);
     assert.equal(meanwhile.length, 40, 'this process grants the quota once');
@@ -219,11 +199,10 @@ describe('while the server is', { skip, concurrency: !IS_FULL }, () => {
   });
 
   test('stopped, open: nobody is refused, and what the quota covers is charged', { skip }, async (t) => {
-    const stage = await setUp(t, 'open');
-    const few = createPlan({ name: 'few', policies: [{ name: 'hour', quota: 40, windowMs: HOUR_MS }] });
-    const { answered, endedMs } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault, few, ['customer']);
+    const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });
+    const { answered, endedMs, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     // Until the server is asked again, a second at most, what it has refused is refused.
-    const openedMs = stage.changes[0]?.atMs ?? Number.NaN;
+    const openedMs = changes[0]?.atMs ?? Number.NaN;
     const meanwhile = answered.filter((answer) => answer.startedMs > openedMs && answer.endedMs < endedMs);
     assert.deepEqual(new Set(meanwhile.map(({ status }) => status)), new Set([200]));
     assert.ok(meanwhile.length > 40);

@@ -210,6 +210,25 @@ test('a call whose answer came too late was counted, and is not charged again', 
   assert.equal((await limiter.inspect('customer'))?.buckets[0]?.taken, 1);
 });
 
+test('what was admitted while the server failed is charged to the window that it was admitted in', {
+  skip,
+}, async () => {
+  const clock = createManualClock();
+  let isFailing = true;
+  const failing: SendCommand = (command) => (isFailing ? Promise.reject(new Error('away')) : client.call(...command));
+  const limiter = createRedisLimiter({ send: failing, clock, deadlineMs: 10_000 });
+  const { inForce } = await limiter.take('customer', daily);
+  assert.equal(limiter.mode, 'local');
+  clock.advance(5_000);
+  isFailing = false;
+  while ((await patient({ clock }).inspect('customer')) === undefined) {
+    assert.ok(['local', 'shared'].includes(limiter.mode), 'asked, so that the server is probed');
+    await sleep(50);
+  }
+  const bucket = { name: 'day', windowMs: DAY_MS, refill: 'interval', taken: 1, atMs: inForce.resetAtMs };
+  assert.deepEqual(await limiter.inspect('customer'), { buckets: [bucket] });
+});
+
 test('a cost that could never pass, and an option that cannot be used, throw an error that names it', () => {
   const none: SendCommand = () => Promise.reject(new Error('unused'));
   const limiter = createRedisLimiter({ send: none });

@@ -12,6 +12,9 @@ interface Mistake {
   readonly says: string;
 }
 
+const SHOP = 'postgres://ann:secret@127.0.0.1:1/shop';
+const DATABASE_URL =
+  'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password as %40 %2F %3F %23';
 const WHOLE_PORT = 'expected a whole number from 0 to 65535';
 
 const MISTAKES: readonly Mistake[] = [
@@ -23,6 +26,32 @@ const MISTAKES: readonly Mistake[] = [
   { args: ['--port', '--host', 'localhost'], says: '--port: expected a value (PORT); see store-orders serve --help' },
   { args: ['--host', ''], says: '--host: expected a host name or an address, not ""' },
   { args: ['--db='], says: '--db: expected the name of a file, or :memory:, not ""' },
+  {
+    args: ['--db', 'postgres://ann:secret@localhost/shop'],
+    says: '--db: expected the name of a file; a PostgreSQL database is named with --database-url',
+  },
+  { args: ['--database-url', 'mysql://ann:secret@localhost/shop'], says: `--database-url: ${DATABASE_URL}` },
+  { args: ['--database-url', ''], says: `--database-url: ${DATABASE_URL}` },
+  { env: { DATABASE_URL: 'postgres://ann:1/secret@localhost/shop' }, says: `DATABASE_URL: ${DATABASE_URL}` },
+  { file: '{"databaseUrl": 5432}', says: `settings.json: databaseUrl: ${DATABASE_URL}` },
+  { env: { REDIS_URL: 'http://:secret@localhost' }, says: 'REDIS_URL: expected a URL such as redis://host:6379' },
+  {
+    args: ['--database-url', SHOP],
+    says: '--database-url: servers on one PostgreSQL database count quotas in one place; name a Redis or Valkey server with --redis-url too',
+  },
+  {
+    args: ['--database-url', SHOP, '--db', 'file.db'],
+    says: '--db and --database-url: both say where the data is; expected one of them',
+  },
+  {
+    env: { DATABASE_URL: SHOP, STORE_ORDERS_DB: 'file.db' },
+    says: 'STORE_ORDERS_DB and DATABASE_URL: both say where the data is; expected one of them',
+  },
+  {
+    file: `{"databaseUrl": "${SHOP}", "db": "file.db"}`,
+    says: 'settings.json: db and settings.json: databaseUrl: both say where the data is; expected one of them',
+  },
+  { args: ['--host', 'http://ann:secret@localhost', '--port', 'http://secret'], says: `--port: ${WHOLE_PORT}` },
   {
     args: ['--base-path', 'v1'],
     says: '--base-path: expected a path such as /v1, without a slash at its end, not "v1"',
@@ -72,6 +101,7 @@ test('every mistake in the settings is one sentence that names it as it was writ
     if (file !== undefined) writeFileSync(join(cwd, 'settings.json'), file);
     const config = file === undefined ? [] : ['--config', 'settings.json'];
     const { code, stdout, stderr } = await run(['serve', ...config, ...args], { cwd, env });
+    assert.ok(!stderr.includes('secret'), stderr);
     assert.deepEqual({ code, stdout, stderr }, { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
   }
 });
@@ -81,7 +111,11 @@ test('a settings file that is no JSON is refused with what is wrong in it', asyn
   writeFileSync(join(cwd, 'settings.json'), '{"port": 80');
   const { code, stderr } = await run(['serve', '--config', 'settings.json'], { cwd });
   assert.equal(code, 2);
-  assert.match(stderr, /^store-orders: --config: expected settings\.json to be JSON, but .+\n$/);
+  assert.equal(stderr, 'store-orders: --config: expected settings.json to be JSON, but expected }, line 1 column 12\n');
+  writeFileSync(join(cwd, 'settings.json'), '{"databaseUrl": "postgres://ann:secret@localhost/shop"]');
+  const quoting = await run(['serve', '--config', 'settings.json'], { cwd });
+  assert.match(quoting.stderr, /^store-orders: --config: expected settings\.json to be JSON, but expected }, line 1 /);
+  assert.ok(!quoting.stderr.includes('secret'));
 });
 
 test('a flag wins over its variable, the variable over the file, the file over the default', async (t) => {
@@ -105,6 +139,30 @@ test('a flag wins over its variable, the variable over the file, the file over t
     ['listening', 'stopping', 'stopped'],
     'the file says events only',
   );
+});
+
+test('of a file and a PostgreSQL database the one counts that is named in the place that ranks higher', async (t) => {
+  const cwd = temporaryDirectory(t);
+  writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
+  writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
+  // Whatever ranks lower need not even be right.
+  const rows: readonly (readonly [args: readonly string[], env: Record<string, string>, isFile: boolean])[] = [
+    [['--db', 'file.db'], { DATABASE_URL: SHOP }, true],
+    [['--db', 'file.db'], { DATABASE_URL: 'mysql://shop' }, true],
+    [['--config', 'url.json'], { STORE_ORDERS_DB: 'file.db' }, true],
+    [['--config', 'file.json'], {}, true],
+    [[], { DATABASE_URL: '', STORE_ORDERS_DB: 'file.db' }, true],
+    [['--database-url', SHOP], { STORE_ORDERS_DB: 'file.db' }, false],
+    [['--config', 'file.json'], { DATABASE_URL: SHOP }, false],
+    [['--config', 'url.json'], {}, false],
+    [[], { DATABASE_URL: SHOP }, false],
+  ];
+  for (const [args, env, isFile] of rows) {
+    const { code, stderr } = await run(['keys', 'list', ...args], { cwd, env });
+    assert.equal(code, 1);
+    const says = isFile ? 'there is no database file.db;' : 'cannot open the database postgres://127.0.0.1:1/shop:';
+    assert.ok(stderr.startsWith(`store-orders: ${says}`), `${args} ${Object.keys(env)}: ${stderr}`);
+  }
 });
 
 test('a command on data takes the database from the same settings, and minds no other of them', async (t) => {

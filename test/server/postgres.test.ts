@@ -235,10 +235,13 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
       assert.ok(Symbol.asyncIterator in list);
       return list[Symbol.asyncIterator]();
     });
-    await Promise.all(readers.map((reader) => reader.next()));
-    assert.equal((await request('/v1/store/orders/1', 'DELETE')).status, 204);
-    assert.equal((await request('/v1/store/orders')).status, 503, 'a fifth waits for a connection, not for ever');
-    await Promise.all(readers.map((reader) => reader.return?.()));
+    try {
+      await Promise.all(readers.map((reader) => reader.next()));
+      assert.equal((await request('/v1/store/orders/1', 'DELETE')).status, 204);
+      assert.equal((await request('/v1/store/orders')).status, 503, 'a fifth waits for a connection, not for ever');
+    } finally {
+      await Promise.all(readers.map((reader) => reader.return?.()));
+    }
     assert.equal((await request('/v1/store/orders')).status, 200);
   });
 

@@ -57,7 +57,8 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
 
   writeFileSync(join(cwd, 'touched.db'), '');
   const touched = await startServer(t, { cwd }, '--db', 'touched.db');
-  assert.equal(touched.stderr(), '');
+  const advice = 'touched.db has no API keys yet; issue one: store-orders keys create --plan free\n';
+  assert.equal(touched.stderr(), advice);
 });
 
 test('it listens on IPv6, and the curl line reaches it', async (t) => {

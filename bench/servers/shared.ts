@@ -1,0 +1,20 @@
+import { createServer } from 'node:http';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { createOrderService, nodeHandler } from 'store-orders';
+import { createPostgresOrderStore } from 'store-orders/postgres';
+import { createRedisLimiter } from 'store-orders/redis';
+import { announce } from './announce.js';
+import { API_KEY } from './orders.js';
+import { PLENTY } from './plenty.js';
+
+// The whole job with what many processes share: orders in PostgreSQL, quotas in Redis.
+const [host = '', port = ''] = process.argv.slice(2);
+const redis = new Redis(Number(port), '127.0.0.1');
+const keys = new Map([[API_KEY, { id: 'bench', plan: PLENTY }]]);
+const service = createOrderService({
+  store: createPostgresOrderStore(new pg.Pool({ host, user: 'postgres', max: 10 })),
+  limiter: createRedisLimiter({ send: (command) => redis.call(...command), deadlineMs: 10_000 }),
+  authenticate: (apiKey) => keys.get(apiKey),
+});
+announce(createServer(nodeHandler(service)).listen(0, '127.0.0.1'));

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { printRegions, simulateAll } from '../../examples/regions.js';
+
+const rows = simulateAll();
+
+for (const { name, pace, outcomes, mostDenied } of rows) {
+  test(`regions, ${name}, ${pace}: stays within what reasoning says`, () => {
+    assert.equal(outcomes.length, 5);
+    for (const { above, denied, mostAbove } of outcomes) {
+      assert.ok(above <= mostAbove, `${above} above the quota, at most ${mostAbove}`);
+      assert.ok(denied <= mostDenied, `${denied} denied, at most ${mostDenied}`);
+    }
+  });
+}
+
+test('the guide to running the server has the table that examples/regions.ts prints', () => {
+  const guide = readFileSync(new URL('../../src/server/README.md', import.meta.url), 'utf8');
+  assert.ok(guide.includes(`\n${printRegions(rows)}\n`), 'run it, and put what it prints into src/server/README.md');
+});

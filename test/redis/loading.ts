@@ -1,0 +1,79 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { OnBackendError, RedisLimiter } from 'store-orders/redis';
+import type { Answered } from './load.js';
+
+export interface LoadingOptions {
+  readonly port: number;
+  /** Of the server that does not fail. */
+  readonly soundPort: number;
+  readonly prefix: string;
+  readonly onBackendError: OnBackendError;
+  readonly deadlineMs: number;
+  /** Of an hour. */
+  readonly quota: number;
+  readonly keys: readonly string[];
+  readonly perSecond: number;
+}
+
+export interface LoadingResult {
+  readonly answered: readonly Answered[];
+  /** How long each request took whose limiter's server did not fail. */
+  readonly soundMs: readonly number[];
+  /** How long the process itself was held up at most. */
+  readonly stallMs: number;
+}
+
+interface Change {
+  readonly mode: RedisLimiter['mode'];
+  readonly atMs: number;
+}
+
+/** The instant, in the way that all processes here tell it. */
+export function nowMs(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** Starts a process that will ask for orders; resolves when its limiter is shared. */
+export async function startLoading(t: TestContext, options: LoadingOptions) {
+  const changes: Change[] = [];
+  const child = fork(new URL('loading-process.ts', import.meta.url), [JSON.stringify(options)]);
+  t.after(() => child.kill('SIGKILL'));
+  const done = new Promise<LoadingResult>((resolve, reject) => {
+    child.on('exit', (code) => reject(new Error(`the loading process has ended with ${code}`)));
+    child.on('message', (message: Change | LoadingResult) => {
+      if ('mode' in message) changes.push(message);
+      else resolve(message);
+    });
+  });
+  done.catch(() => {});
+  await Promise.race([once(child, 'message'), done]);
+
+  /** Until the server decides again and what was owed to it is charged. */
+  async function sharedAgain(): Promise<void> {
+    const sinceMs = nowMs();
+    const isShared = () => (changes.at(-1)?.mode ?? 'shared') === 'shared';
+    do {
+      while (!isShared() && nowMs() - sinceMs < 20_000) await sleep(5);
+      await sleep(100);
+    } while (!isShared() && nowMs() - sinceMs < 20_000);
+  }
+
+  await sharedAgain();
+  changes.length = 0;
+  child.send('start');
+  return {
+    changes: () => changes as readonly Change[],
+    sharedAgain,
+    async stop(): Promise<LoadingResult> {
+      child.send('stop');
+      const result = await done;
+      // A busy machine may have held the server up once more.
+      await sharedAgain();
+      child.disconnect();
+      return result;
+    },
+  };
+}
