@@ -34,7 +34,10 @@ const MISTAKES: readonly Mistake[] = [
   { args: ['--database-url', ''], says: `--database-url: ${DATABASE_URL}` },
   { env: { DATABASE_URL: 'postgres://ann:1/secret@localhost/shop' }, says: `DATABASE_URL: ${DATABASE_URL}` },
   { file: '{"databaseUrl": 5432}', says: `settings.json: databaseUrl: ${DATABASE_URL}` },
-  { env: { REDIS_URL: 'http://:secret@localhost' }, says: 'REDIS_URL: expected a URL such as redis://host:6379' },
+  {
+    env: { REDIS_URL: 'http://:secret@localhost' },
+    says: 'REDIS_URL: expected a URL such as redis://user:password@host:6379, with @ / ? # in the password as %40 %2F %3F %23; for a cluster several, a comma between',
+  },
   {
     args: ['--database-url', SHOP],
     says: '--database-url: servers on one PostgreSQL database count quotas in one place; name a Redis or Valkey server with --redis-url too',
