@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import { parseJson } from '../orders/json.js';
+import { parseRedisUrl } from './redis-url.js';
 
 /** How the program is set up. Each setting comes from its flag, else its variable, else the file, else its default. */
 export interface Settings {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
+  /** How many processes serve. */
+  readonly workers: number;
   /** A file, or `:memory:`. It does not count where there is a `databaseUrl`. */
   readonly db: string;
   /** The PostgreSQL database, where that is what counts. Not to be shown: it may have a password in it. */
@@ -48,6 +51,12 @@ interface SettingText {
 export const SETTING_TEXTS: Readonly<Record<SettingName, SettingText>> = {
   host: { flag: 'host', value: 'HOST', variable: 'HOST', about: 'address to listen on (127.0.0.1)' },
   port: { flag: 'port', value: 'PORT', variable: 'PORT', about: 'port to listen on, 0 for any free one (8080)' },
+  workers: {
+    flag: 'workers',
+    value: 'N',
+    variable: 'STORE_ORDERS_WORKERS',
+    about: 'processes that serve together, over PostgreSQL and Redis (1)',
+  },
   db: { flag: 'db', value: 'FILE', variable: 'STORE_ORDERS_DB', about: 'database, or :memory: (store-orders.db)' },
   databaseUrl: {
     flag: 'database-url',
@@ -96,7 +105,8 @@ function text(expected: string) {
 const NO_FILE = 'expected the name of a file; a PostgreSQL database is named with --database-url';
 const DATABASE_URL =
   'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password as %40 %2F %3F %23';
-const REDIS_URL = 'expected a URL such as redis://host:6379';
+const REDIS_URL =
+  'expected a URL such as redis://user:password@host:6379, with @ / ? # in the password as %40 %2F %3F %23; for a cluster several, a comma between';
 
 /**
  * A password with such a character in it, as it is, would end early, and its rest be taken for a name that may be shown.
@@ -112,6 +122,7 @@ const LOG = 'expected requests or events';
 const settingsSchema = v.object({
   host: v.optional(text('expected a host name or an address'), '127.0.0.1'),
   port: v.optional(wholeNumber(0, 65_535), 8080),
+  workers: v.optional(wholeNumber(1, 1_024), 1),
   db: v.optional(
     v.pipe(
       text('expected the name of a file, or :memory:'),
@@ -120,7 +131,12 @@ const settingsSchema = v.object({
     'store-orders.db',
   ),
   databaseUrl: v.optional(v.pipe(v.string(DATABASE_URL), v.check(isPostgresUrl, DATABASE_URL))),
-  redisUrl: v.optional(v.pipe(v.string(REDIS_URL), v.regex(/^rediss?:\/\/./, REDIS_URL))),
+  redisUrl: v.optional(
+    v.pipe(
+      v.string(REDIS_URL),
+      v.check((url) => parseRedisUrl(url) !== undefined, REDIS_URL),
+    ),
+  ),
   basePath: v.optional(v.pipe(v.string(PATH), v.regex(/^(?:\/[A-Za-z0-9._~-]+)*$/, PATH)), '/v1'),
   trustProxy: v.optional(wholeNumber(0, 100), 0),
   sample: v.optional(v.boolean('expected true or false'), true),
@@ -131,6 +147,7 @@ const settingsSchema = v.object({
 export const SETTING_NAMES: readonly SettingName[] = [
   'host',
   'port',
+  'workers',
   'db',
   'databaseUrl',
   'redisUrl',
@@ -173,10 +190,15 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
     const name = String(path?.[0]?.key);
     return mistake(`${found.get(name)?.label}: ${message}${shown(name, values[name])}`);
   }
-  const { databaseUrl, redisUrl } = result.output;
+  const { databaseUrl, redisUrl, workers } = result.output;
   if (databaseUrl !== undefined && redisUrl === undefined && names.includes('redisUrl')) {
     return mistake(
       `${url?.label}: servers on one PostgreSQL database count quotas in one place; name a Redis or Valkey server with --redis-url too`,
+    );
+  }
+  if (workers > 1 && databaseUrl === undefined) {
+    return mistake(
+      `${found.get('workers')?.label}: one server at a time runs on a file; for more than one worker name a PostgreSQL database with --database-url, and a Redis or Valkey server with --redis-url`,
     );
   }
   return { ok: true, settings: result.output };
@@ -212,6 +234,7 @@ function fromVariable(name: SettingName, { environment }: SettingSources): Found
 function fromText(name: SettingName, value: string): unknown {
   switch (name) {
     case 'port':
+    case 'workers':
     case 'trustProxy':
     case 'addressPerMinute':
       return /^[0-9]{1,15}$/.test(value) ? Number(value) : value;

@@ -2,34 +2,52 @@
 export interface Log {
   event(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
-  /** Writes what is not written yet, at once. */
+  /** Begins to write what is not written yet, at once. */
   flush(): void;
 }
 
-type LogFields = Readonly<Record<string, string | number | undefined>>;
+export type LogFields = Readonly<Record<string, string | number | undefined>>;
 
 /** The part of a stream that is used. */
 export interface LogStream {
-  write(text: string): unknown;
+  write(text: string, written: () => void): unknown;
 }
 
+/** So much is written to a pipe whole or not at all, whatever other processes write to it (PIPE_BUF of Linux). */
+const WHOLE_BYTES = 4_096;
+
 /**
- * One JSON object a line, or with `readable` a line for a person. The lines of one turn of the event loop are written
- * together: a busy server logs thousands a second, and each write is a system call.
+ * One JSON object a line, or with `readable` a line for a person, each with the fields of `always`. The lines of one
+ * turn of the event loop are written together, a few dozen at a time: a busy server logs thousands a second, and each
+ * write is a system call. One write after the other: those that wait in a stream are made one, and may be torn.
  */
-export function createLog(stream: LogStream, readable: boolean): Log {
+export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}): Log {
   const print = readable ? printReadable : printJson;
-  let waiting = '';
+  const batches: string[] = [];
+  let lastBytes = 0;
+  let isWriting = false;
 
   function flush(): void {
-    const text = waiting;
-    waiting = '';
-    if (text !== '') stream.write(text);
+    const batch = isWriting ? undefined : batches.shift();
+    if (batch === undefined) return;
+    isWriting = true;
+    stream.write(batch, () => {
+      isWriting = false;
+      flush();
+    });
   }
 
   function add(level: Level, event: string, fields: LogFields): void {
-    if (waiting === '') setImmediate(flush);
-    waiting += `${print(new Date().toISOString(), level, event, fields)}\n`;
+    const line = `${print(new Date().toISOString(), level, event, { ...always, ...fields })}\n`;
+    const bytes = Buffer.byteLength(line);
+    if (batches.length === 0) setImmediate(flush);
+    if (batches.length === 0 || lastBytes + bytes > WHOLE_BYTES) {
+      batches.push(line);
+      lastBytes = bytes;
+    } else {
+      batches[batches.length - 1] += line;
+      lastBytes += bytes;
+    }
   }
 
   return {

@@ -1,6 +1,8 @@
 import { createMemoryLimiter, createSystemClock, type Decision, type Plan } from '../limits/index.js';
+import { createRedisLimiter } from '../limits/redis.js';
 import type { QuotaTable } from './data/quota-table.js';
 import { shifted } from './quotas.js';
+import type { RedisConnection } from './redis-client.js';
 
 /** What is known of keys' quotas, and what can be done about them, from outside of the process that counts. */
 export interface QuotaDesk {
@@ -23,5 +25,18 @@ export function savedQuotaDesk(table: QuotaTable): QuotaDesk {
     },
     reset: (keyId) => table.request(keyId, 'reset'),
     liftBan: (keyId) => table.request(keyId, 'lift_ban'),
+  };
+}
+
+/** A person waits longer than a request may. */
+const PATIENCE_MS = 5_000;
+
+/** Over the Redis server in which servers count: they do what is asked here at once, and refuse a second longer at most. */
+export function redisQuotaDesk({ send }: RedisConnection): QuotaDesk {
+  const limiter = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });
+  return {
+    peek: (keyId, plan) => limiter.peek(keyId, plan, 0),
+    reset: (keyId) => limiter.reset(keyId),
+    liftBan: (keyId) => limiter.unban(keyId),
   };
 }

@@ -3,7 +3,7 @@ import { createPlan, perMinute } from '../limits/index.js';
 import { baseAddress } from './base-address.js';
 import { type Command, failed, type Invocation, misused, type Outcome, settingOptions } from './commands/command.js';
 import { readSettings, SETTING_NAMES, type Settings } from './config.js';
-import { type Counting, countInMemory } from './counting.js';
+import { type Counting, openCounting } from './counting.js';
 import { openServerData } from './data/open.js';
 import type { ProgramData } from './data/program-data.js';
 import { IN_MEMORY } from './data/sqlite-data.js';
@@ -11,7 +11,8 @@ import { adviseIfKeyless, introduce } from './first-run.js';
 import { createLog, type Log } from './log.js';
 import { logReplies, messageOf } from './request-log.js';
 import { createOrderServer, type OrderServer } from './server.js';
-import { firstSignal } from './signals.js';
+import { ownWorker, processSupervisor, type Supervisor } from './supervisor.js';
+import { runWorkers } from './workers.js';
 
 export const serveCommand: Command = {
   name: 'serve',
@@ -25,42 +26,67 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
+  // Whoever read the log is gone: no reason to stop serving.
+  process.stdout.on('error', () => {});
+  const worker = ownWorker(invocation.environment);
+  const readable = process.stdout.isTTY && !invocation.flags.has('json');
+  const log = createLog(process.stdout, readable, worker === undefined ? {} : { worker: worker.number });
+  try {
+    if (worker === undefined && settings.workers > 1) return await runWorkers(settings.workers, log);
+    const outcome = await runServer(settings, log, worker ?? processSupervisor(log));
+    if (worker === undefined || outcome.outcome === 'done') return outcome;
+    log.flush();
+    return await worker.fail(outcome.message);
+  } finally {
+    log.flush();
+  }
+}
+
+async function runServer(settings: Settings, log: Log, supervisor: Supervisor): Promise<Outcome> {
   const open = await openServerData(settings);
   if (!open.ok) return failed(open.message);
   const { data } = open;
-  // Whoever read the log is gone: no reason to stop serving.
-  process.stdout.on('error', () => {});
-  const log = createLog(process.stdout, process.stdout.isTTY && !invocation.flags.has('json'));
   const stopLogging = logReplies(log, settings.log === 'events');
   try {
-    const started = await start(data, settings);
+    const started = await start(data, settings, log, supervisor);
     if (!started.ok) {
       // Only now: what has been served from is nobody's to remove.
       await data.discard();
       return failed(started.message);
     }
-    return await runUntilSignal(data, started, log);
+    return await runUntilStop(data, started, supervisor);
   } finally {
     stopLogging();
-    log.flush();
   }
 }
 
 interface Started {
   readonly ok: true;
-  readonly server: OrderServer;
   readonly counting: Counting;
   readonly url: string;
-  /** Listened for from the first moment on. */
-  readonly signal: Promise<NodeJS.Signals>;
+  /** Resolves when it has been told to stop, and has drained. Listened for from the first moment on. */
+  readonly drained: Promise<void>;
 }
 
 type StartOutcome = Started | { readonly ok: false; readonly message: string };
 
 /** Everything up to the first answer. */
-async function start(data: ProgramData, settings: Settings): Promise<StartOutcome> {
+async function start(data: ProgramData, settings: Settings, log: Log, supervisor: Supervisor): Promise<StartOutcome> {
+  const open = await openCounting(settings, data, log);
+  if (!open.ok) return open;
+  const { counting } = open;
+  const started = await startCounted(data, counting, settings, supervisor);
+  if (!started.ok) await counting.close();
+  return started;
+}
+
+async function startCounted(
+  data: ProgramData,
+  counting: Counting,
+  settings: Settings,
+  supervisor: Supervisor,
+): Promise<StartOutcome> {
   try {
-    const counting = countInMemory(data);
     const server = createOrderServer({
       store: data.orders,
       limiter: counting.limiter,
@@ -72,35 +98,43 @@ async function start(data: ProgramData, settings: Settings): Promise<StartOutcom
     });
     const refusal = await listen(server, settings);
     if (refusal !== undefined) return { ok: false, message: refusal };
-    const signal = firstSignal();
+    const drained = new Promise<void>((resolve) => {
+      // In the same turn: a worker's connections are closed by the cluster module in the next.
+      supervisor.onStop((why) => {
+        supervisor.say('stopping', why);
+        resolve(server.drain());
+      });
+    });
     const url = baseAddress(addressOf(server), settings.basePath);
     try {
-      if (!data.isNew) await adviseIfKeyless(data);
-      else if (settings.sample) await introduce(data, url);
+      if (data.isNew && settings.sample) await introduce(data, url);
+      if (!data.isNew && supervisor.isFirst) await adviseIfKeyless(data);
     } catch (error) {
       await server.drain(0);
       throw error;
     }
     data.neverBlock();
-    return { ok: true, server, counting, url, signal };
+    return { ok: true, counting, url, drained };
   } catch (error) {
     return { ok: false, message: `${data.name}: ${messageOf(error)}` };
   }
 }
 
-async function runUntilSignal(
+async function runUntilStop(
   data: ProgramData,
-  { server, counting, url, signal }: Started,
-  log: Log,
+  { counting, url, drained }: Started,
+  supervisor: Supervisor,
 ): Promise<Outcome> {
-  counting.start(log);
-  log.event('listening', { url, ...(data.name !== IN_MEMORY && { db: data.name }) });
+  supervisor.say('listening', {
+    url,
+    ...(data.name !== IN_MEMORY && { db: data.name }),
+    ...(counting.name !== undefined && { redis: counting.name }),
+  });
 
-  log.event('stopping', { signal: await signal });
-  await server.drain();
+  await drained;
   await counting.close();
   await data.close();
-  log.event('stopped');
+  supervisor.say('stopped');
   return { outcome: 'done' };
 }
 

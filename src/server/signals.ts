@@ -18,3 +18,8 @@ export function firstSignal(): Promise<NodeJS.Signals> {
     for (const signal of SIGNALS) process.on(signal, onSignal);
   });
 }
+
+/** For a process whose parent gets the signals too, and says what they mean for it. */
+export function ignoreSignals(): void {
+  for (const signal of SIGNALS) process.on(signal, () => {});
+}

@@ -34,7 +34,10 @@ const MISTAKES: readonly Mistake[] = [
   { args: ['--database-url', ''], says: `--database-url: ${DATABASE_URL}` },
   { env: { DATABASE_URL: 'postgres://ann:1/secret@localhost/shop' }, says: `DATABASE_URL: ${DATABASE_URL}` },
   { file: '{"databaseUrl": 5432}', says: `settings.json: databaseUrl: ${DATABASE_URL}` },
-  { env: { REDIS_URL: 'http://:secret@localhost' }, says: 'REDIS_URL: expected a URL such as redis://host:6379' },
+  {
+    env: { REDIS_URL: 'http://:secret@localhost' },
+    says: 'REDIS_URL: expected a URL such as redis://user:password@host:6379, with @ / ? # in the password as %40 %2F %3F %23; for a cluster several, a comma between',
+  },
   {
     args: ['--database-url', SHOP],
     says: '--database-url: servers on one PostgreSQL database count quotas in one place; name a Redis or Valkey server with --redis-url too',
@@ -63,7 +66,8 @@ const MISTAKES: readonly Mistake[] = [
   { args: ['--trust-proxy', 'yes'], says: '--trust-proxy: expected a whole number from 0 to 100, not "yes"' },
   { args: ['--no-sample=1'], says: '--no-sample: takes no value; see store-orders serve --help' },
   { args: ['--log', 'all'], says: '--log: expected requests or events, not "all"' },
-  { args: ['--workers', '4'], says: '--workers: there is no such option; see store-orders serve --help' },
+  { args: ['--threads', '4'], says: '--threads: there is no such option; see store-orders serve --help' },
+  { args: ['--workers', '0'], says: '--workers: expected a whole number from 1 to 1024, not 0' },
   { args: ['here'], says: 'expected no operand and nothing more; see store-orders serve --help' },
   { env: { PORT: 'http' }, says: `PORT: ${WHOLE_PORT}, not "http"` },
   {
@@ -88,7 +92,7 @@ const MISTAKES: readonly Mistake[] = [
   { file: '{"sample": null}', says: 'settings.json: sample: expected true or false, not null' },
   {
     file: '{"prot": 8080}',
-    says: 'settings.json: "prot" is no setting; expected one of host, port, db, databaseUrl, redisUrl, basePath, trustProxy, sample, addressPerMinute, log',
+    says: 'settings.json: "prot" is no setting; expected one of host, port, workers, db, databaseUrl, redisUrl, basePath, trustProxy, sample, addressPerMinute, log',
   },
   { file: '[]', says: '--config: expected a JSON object in settings.json' },
   { file: '8080', says: '--config: expected a JSON object in settings.json' },

@@ -38,7 +38,8 @@ test('on a terminal the log is for a person, with --json it is JSON there too', 
 test('the lines of one turn of the event loop are one write', async (t) => {
   const marked =
     'const { stdout } = process; const write = stdout.write.bind(stdout); ' +
-    'stdout.write = (text) => write(String(text) + JSON.stringify({ event: "written" }) + String.fromCharCode(10));';
+    'stdout.write = (text, written) => ' +
+    'write(text + JSON.stringify({ event: "written", bytes: text.length }) + String.fromCharCode(10), written);';
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(marked)}` };
   const server = await startServer(t, { cwd: temporaryDirectory(t), env }, '--no-sample');
   const { hostname, port } = new URL(server.url);
@@ -50,6 +51,8 @@ test('the lines of one turn of the event loop are one write', async (t) => {
   assert.equal(events.filter((event) => event === 'request').length, 51);
   const writes = events.filter((event) => event === 'written').length;
   assert.ok(writes <= 10, `${writes} writes`);
+  // More is not written whole where several processes write.
+  for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
 });
 
 test('an import draws its progress on a terminal, and wipes it out at the end', async (t) => {

@@ -107,14 +107,15 @@ export async function startServer(t: TestContext, options: RunOptions, ...args: 
   const log = () =>
     stdout
       .split('\n')
-      .filter((line) => line !== '')
+      .slice(0, -1)
       .map((line) => JSON.parse(line));
+  const listening = () => log().find(({ event }) => event === 'listening');
   await until(() => {
     const ended = child.exitCode ?? child.signalCode;
     if (ended !== null) throw new Error(`the server ended with ${ended}: ${stderr}`);
-    return stdout.includes('\n');
+    return listening() !== undefined;
   });
-  const url = String(log()[0]?.url);
+  const url = String(listening()?.url);
   return {
     url,
     child,

@@ -1,44 +1,81 @@
+import { readSettings } from '../config.js';
 import { describePlan, toPlan } from '../data/key-plan.js';
 import type { KeyRecord } from '../data/key-ring.js';
-import { type QuotaDesk, savedQuotaDesk } from '../quota-desk.js';
-import { type Command, DATA_OPTIONS, done, failed, type Invocation, type Outcome, withData } from './command.js';
+import { type QuotaDesk, redisQuotaDesk, savedQuotaDesk } from '../quota-desk.js';
+import { connectRedis } from '../redis-client.js';
+import { parseRedisUrl, type RedisAddress } from '../redis-url.js';
+import { messageOf } from '../request-log.js';
+import {
+  type Command,
+  DATA_OPTIONS,
+  done,
+  failed,
+  type Invocation,
+  misused,
+  type Outcome,
+  settingOptions,
+  withData,
+} from './command.js';
 import { noSuchKey } from './key-commands.js';
+
+const QUOTA_OPTIONS = { ...settingOptions(['redisUrl']), ...DATA_OPTIONS };
 
 export const quotaCommands: readonly Command[] = [
   {
     name: 'quota show',
     summary: 'Shows what a key has left, as of the last half second, and whether it is banned.',
     operands: ['KEY_ID'],
-    options: DATA_OPTIONS,
+    options: QUOTA_OPTIONS,
     run: (invocation) => withKey(invocation, showQuota),
   },
   {
     name: 'quota reset',
     summary: 'Gives a key its full quotas back and lifts its ban. A running server does so within a second.',
     operands: ['KEY_ID'],
-    options: DATA_OPTIONS,
+    options: QUOTA_OPTIONS,
     run: (invocation) => withKey(invocation, resetQuota),
   },
   {
     name: 'ban lift',
     summary: 'Ends the ban of a key; its quotas stay as they are. A running server does so within a second.',
     operands: ['KEY_ID'],
-    options: DATA_OPTIONS,
+    options: QUOTA_OPTIONS,
     run: (invocation) => withKey(invocation, liftBan),
   },
 ];
 
-function withKey(
-  invocation: Invocation,
-  work: (desk: QuotaDesk, key: KeyRecord) => Outcome | Promise<Outcome>,
-): Promise<Outcome> {
+type Work = (desk: QuotaDesk, key: KeyRecord) => Outcome | Promise<Outcome>;
+
+async function withKey(invocation: Invocation, work: Work): Promise<Outcome> {
   const [id = ''] = invocation.operands;
-  return withData(invocation, async ({ keys, quotas }) => {
+  const read = readSettings(invocation, ['redisUrl']);
+  if (!read.ok) return misused(read.mistake);
+  const redis = parseRedisUrl(read.settings.redisUrl ?? '');
+  return withData(invocation, async ({ keys, quotas, name }) => {
     const key = await keys.get(id);
     if (key === undefined) return failed(noSuchKey(id));
-    if (quotas === undefined) throw new TypeError('the data has no place for quotas');
-    return work(savedQuotaDesk(quotas), key);
+    if (redis !== undefined) return atRedis(redis, (desk) => work(desk, key));
+    if (quotas !== undefined) return work(savedQuotaDesk(quotas), key);
+    return failed(
+      `${name} has no quotas in it; name the Redis server in which its servers count them, with --redis-url`,
+    );
   });
+}
+
+async function atRedis(address: RedisAddress, work: (desk: QuotaDesk) => Outcome | Promise<Outcome>): Promise<Outcome> {
+  try {
+    const redis = await connectRedis(address);
+    try {
+      await redis.arrived();
+      return await work(redisQuotaDesk(redis));
+    } finally {
+      redis.close();
+    }
+  } catch (error) {
+    // The limiter says only that it cannot count, and why as the cause.
+    const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    return failed(`${address.name}: ${messageOf(reason)}`);
+  }
 }
 
 async function showQuota(desk: QuotaDesk, { id, plan }: KeyRecord): Promise<Outcome> {

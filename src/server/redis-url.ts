@@ -1,0 +1,65 @@
+/** Where quotas are counted: one server, or some nodes of a cluster. */
+export interface RedisAddress {
+  readonly nodes: readonly RedisNode[];
+  readonly username?: string;
+  readonly password?: string;
+  /** The number of its database; a cluster has 0 only. */
+  readonly db: number;
+  readonly tls: boolean;
+  /** As messages and logs call it, without user and password. */
+  readonly name: string;
+}
+
+interface RedisNode {
+  readonly host: string;
+  readonly port: number;
+}
+
+const DEFAULT_PORT = 6_379;
+
+/**
+ * Reads `redis://user:password@host:port/db`, `rediss:` for TLS, several for a cluster, a comma between; what the first
+ * says of user, password and TLS is for all of them. `undefined` for anything else: also for a URL whose password has a
+ * character in it that ends it early, so that its rest is taken for a name that may be shown.
+ */
+export function parseRedisUrl(text: string): RedisAddress | undefined {
+  const urls: URL[] = [];
+  for (const part of text.split(/,(?=rediss?:\/\/)/)) {
+    if (/\s/.test(part) || !URL.canParse(part)) return undefined;
+    urls.push(new URL(part));
+  }
+  const [first] = urls;
+  if (first === undefined || urls.some((url) => !isNode(url, first))) return undefined;
+  const path = /^\/?(\d{0,4})$/.exec(first.pathname)?.[1];
+  const db = Number(path);
+  if (path === undefined || (urls.length > 1 && db !== 0)) return undefined;
+  const credentials = credentialsOf(first);
+  if (credentials === undefined) return undefined;
+  const nodes = urls.map(({ hostname, port }) => ({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? DEFAULT_PORT : Number(port),
+  }));
+  const places = urls.map(({ hostname }, index) => `${hostname}:${nodes[index]?.port}`);
+  const name = `${first.protocol}//${places.join(',')}${db === 0 ? '' : `/${db}`}`;
+  return { nodes, ...credentials, db, tls: first.protocol === 'rediss:', name };
+}
+
+function isNode(url: URL, first: URL): boolean {
+  const { protocol, hostname, pathname, search, hash, username, password } = url;
+  const isPlain = hostname !== '' && pathname === first.pathname && search === '' && hash === '';
+  const isAnonymous = username === '' && password === '';
+  const isSame = username === first.username && password === first.password;
+  return /^rediss?:$/.test(protocol) && protocol === first.protocol && isPlain && (isAnonymous || isSame);
+}
+
+/** `undefined` where a percent sign encodes nothing. */
+function credentialsOf({ username, password }: URL): Pick<RedisAddress, 'username' | 'password'> | undefined {
+  try {
+    return {
+      ...(username !== '' && { username: decodeURIComponent(username) }),
+      ...(password !== '' && { password: decodeURIComponent(password) }),
+    };
+  } catch {
+    return undefined;
+  }
+}
