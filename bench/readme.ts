@@ -13,8 +13,14 @@ const charts = isOther ? `charts/node-${line}` : 'charts';
 
 /** Replaces what the page says between the two marks of this part, and its charts. */
 export function publish(part: string, machine: string, tables: readonly Table[]): void {
+  const readme = readFileSync(README, 'utf8');
   const [begin, end] = [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];
-  const text = existsSync(page) ? readFileSync(page, 'utf8') : emptyPage();
+  const heading = readme
+    .slice(0, readme.indexOf(begin))
+    .split(/^(?=## )/m)
+    .at(-1);
+  let text = existsSync(page) ? readFileSync(page, 'utf8') : INTRODUCTION;
+  if (isOther && !text.includes(begin)) text += `\n${heading}${begin}\n\n${end}\n`;
   const from = text.indexOf(begin);
   const to = text.indexOf(end);
   if (from < 0 || to < from) throw new Error(`${page.pathname}: expected ${begin} and ${end}`);
@@ -22,16 +28,10 @@ export function publish(part: string, machine: string, tables: readonly Table[])
   writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${section}\n\n${text.slice(to)}`);
 }
 
-/** The sections of the README, without figures. */
-function emptyPage(): string {
-  const sections = readFileSync(README, 'utf8').matchAll(/^## .+$|^<!-- .* -->$/gm);
-  return [
-    `# Figures on Node.js ${line}`,
-    'Measured as [README.md](README.md) says, which has those of the oldest Node.js that is supported.',
-    ...Array.from(sections, ([text]) => text),
-    '',
-  ].join('\n\n');
-}
+const INTRODUCTION = `# Figures on Node.js ${line}
+
+Measured as [README.md](README.md) says, which has those of the oldest Node.js that is supported.
+`;
 
 function print(table: Table): string {
   const { chart } = table;
