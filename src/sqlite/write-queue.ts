@@ -20,6 +20,12 @@ const LOCK_DEADLINE_MS = 2_000;
 const LOCK_RETRY_MS = 5;
 
 /**
+ * How many callers hear of their writes in one turn of the event loop. Were it all of them, they would all ask again at
+ * once: beside 64 who cancel as quickly as they can a list then waits 0.5 ms (median) instead of 0.12.
+ */
+const ANSWERED_AT_ONCE = 2;
+
+/**
  * Group commit: the writes that arrive in one turn of the event loop, and those that arrive while others are being
  * committed, go together. While another process holds the lock the queue waits without blocking the event loop.
  */
@@ -37,6 +43,7 @@ export function createWriteQueue<W extends Writes>(
     try {
       const results = await commit(batch.map(({ call }) => call));
       for (const [index, write] of batch.entries()) {
+        if (index > 0 && index % ANSWERED_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
         const result = results[index];
         if (result?.outcome === 'committed') write.resolve(result.value);
         else if (result?.outcome === 'busy' && !isLate(write)) {
