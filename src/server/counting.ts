@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createMemoryLimiter, createSystemClock, type RateLimiter } from '../limits/index.js';
 import { createRedisLimiter, type LimiterModeMessage } from '../limits/redis.js';
-import type { Settings } from './config.js';
 import type { ProgramData } from './data/program-data.js';
 import type { BackendState } from './health.js';
 import type { Log } from './log.js';
@@ -9,6 +8,7 @@ import { withSavedQuotas } from './quotas.js';
 import { connectRedis } from './redis-client.js';
 import { parseRedisUrl, type RedisAddress } from './redis-url.js';
 import { messageOf } from './request-log.js';
+import type { Settings } from './settings.js';
 
 /** Where a server counts. */
 export interface Counting {

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createPlan, perMinute } from '../limits/index.js';
 import { baseAddress } from './base-address.js';
 import { type Command, failed, type Invocation, misused, type Outcome, settingOptions } from './commands/command.js';
-import { readSettings, SETTING_NAMES, type Settings } from './config.js';
+import { readSettings } from './config.js';
 import { type Counting, openCounting } from './counting.js';
 import { openServerData } from './data/open.js';
 import type { ProgramData } from './data/program-data.js';
@@ -11,6 +11,7 @@ import { adviseIfKeyless, introduce } from './first-run.js';
 import { createLog, type Log } from './log.js';
 import { logReplies, messageOf } from './request-log.js';
 import { createOrderServer, type OrderServer } from './server.js';
+import { SETTING_NAMES, type Settings } from './settings.js';
 import { ownWorker, processSupervisor, type Supervisor } from './supervisor.js';
 import { runWorkers } from './workers.js';
 

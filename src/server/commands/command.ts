@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util';
-import { CONFIG_VARIABLE, readSettings, SETTING_TEXTS, type SettingName, type SettingSources } from '../config.js';
+import { CONFIG_VARIABLE, readSettings, type SettingSources } from '../config.js';
 import { openData } from '../data/open.js';
 import type { ProgramData } from '../data/program-data.js';
 import { IN_MEMORY } from '../data/sqlite-data.js';
 import { messageOf } from '../request-log.js';
+import { SETTING_TEXTS, type SettingName } from '../settings.js';
 
 /** One command of the program: what it takes, and what it does. */
 export interface Command {

@@ -1,4 +1,4 @@
-import type { Settings } from '../config.js';
+import type { Settings } from '../settings.js';
 import { openPostgresDatabase } from './postgres-data.js';
 import type { OpenOutcome } from './program-data.js';
 import { takeServerPlace } from './server-place.js';
