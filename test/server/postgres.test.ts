@@ -10,7 +10,7 @@ import { createMemoryLimiter } from 'store-orders/limiter';
 import { createOrderServer, openPostgresDatabase } from 'store-orders/server';
 import { createDatabase } from '../postgres/database.js';
 import { missingEngine, startEngine } from '../postgres/engine.js';
-import { answerOf, type IssuedKey, run, temporaryDirectory, until } from './program.js';
+import { answerOf, type IssuedKey, run, startServer, temporaryDirectory, until } from './program.js';
 
 const PASSWORD = 'horse battery';
 const WRITTEN = encodeURIComponent(PASSWORD);
@@ -208,6 +208,24 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     await until(async () => (await request('/v1/store/orders/2', 'DELETE')).status === 204);
     assert.equal((await request('/v1/store/orders', 'GET', later.key)).status, 200);
     assert.equal((await request('/readyz')).status, 200);
+  });
+
+  test('a server ends at SIGTERM although its database has stopped answering', async (t) => {
+    const { url, cwd } = await newDatabase(t);
+    const server = await startServer(t, { cwd, env: { DATABASE_URL: url } }, '--redis-url', 'redis://127.0.0.1:1');
+    assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
+    const client = new pg.Client(url);
+    await client.connect();
+    const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'");
+    assert.equal(rows.length, 1);
+    for (const { pid } of rows) process.kill(pid, 'SIGSTOP');
+    try {
+      const late = new Promise((resolve) => setTimeout(resolve, 4_000, 'still running').unref());
+      assert.equal(await Promise.race([server.stop('SIGTERM'), late]), 0);
+    } finally {
+      for (const { pid } of rows) process.kill(pid, 'SIGCONT');
+      await client.end();
+    }
   });
 
   test('a cancel that waits for a lock is given up after five seconds, by the database too', async (t) => {

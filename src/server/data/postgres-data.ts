@@ -123,7 +123,8 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
 }
 
 function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
-  const pool = new driver.Pool({ ...config, max });
+  // A server that has stopped answering does not close its end either: what is idle must not keep this process alive.
+  const pool = new driver.Pool({ ...config, max, allowExitOnIdle: true });
   // An idle connection that has ended. The next query says the same, if it is still so.
   pool.on('error', () => {});
   return pool;
