@@ -228,6 +228,20 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     }
   });
 
+  test('however many probe it at once, the database is asked once', async (t) => {
+    const { url } = await newDatabase(t);
+    const { data } = await serve(t, url);
+    const states = await Promise.all(Array.from({ length: 100 }, () => data.state()));
+    assert.ok(states.every((state) => state === 'ok'));
+    const client = new pg.Client(url);
+    await client.connect();
+    const { rows } = await client.query(
+      "SELECT FROM pg_stat_activity WHERE application_name = 'store-orders' AND datname = current_database()",
+    );
+    await client.end();
+    assert.equal(rows.length, 1, 'one connection was enough');
+  });
+
   test('a cancel that waits for a lock is given up after five seconds, by the database too', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);

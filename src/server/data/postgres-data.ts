@@ -95,6 +95,16 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
   const connect = () => lists.connect();
   const orders = createPostgresOrderStore({ query: (text, values) => statements.query(text, values), connect });
 
+  let probe: Promise<unknown> | undefined;
+
+  /** One at a time, for all who ask: strangers may, and are not to take the connections of requests. */
+  function answers(): Promise<unknown> {
+    probe ??= statements.query('SELECT').finally(() => {
+      probe = undefined;
+    });
+    return probe;
+  }
+
   async function close(): Promise<void> {
     await orders.close();
     await Promise.all([statements.end(), lists.end()]);
@@ -112,7 +122,7 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
       const timeout = AbortSignal.timeout(PROBE_MS);
       return new Promise((resolve, reject) => {
         timeout.onabort = () => reject(timeout.reason);
-        statements.query('SELECT').then(() => resolve('ok'), reject);
+        answers().then(() => resolve('ok'), reject);
       });
     },
 
