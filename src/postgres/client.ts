@@ -42,7 +42,8 @@ export function isUniqueViolation(error: unknown): boolean {
 
 /**
  * Runs `read` on a connection of its own, in one read-only transaction that sees one snapshot. However the reading ends,
- * the transaction ends and the connection is given back; one that is broken is closed.
+ * the transaction ends and the connection is given back; one over which it failed is closed: who has not answered once
+ * would be waited for twice.
  */
 export async function* readSnapshot<T>(
   connect: () => Promise<HeldPostgresClient>,
@@ -52,14 +53,20 @@ export async function* readSnapshot<T>(
   // The next query says the same.
   const ignore = () => {};
   client.on?.('error', ignore);
+  let isSound = true;
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     yield* read(client);
+  } catch (error) {
+    isSound = false;
+    throw error;
   } finally {
-    const isSound = await client.query('COMMIT').then(
-      () => true,
-      () => false,
-    );
+    if (isSound) {
+      isSound = await client.query('COMMIT').then(
+        () => true,
+        () => false,
+      );
+    }
     client.off?.('error', ignore);
     client.release(!isSound);
   }

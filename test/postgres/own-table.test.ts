@@ -220,6 +220,26 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await sql.end();
   });
 
+  test('closes a connection over which a long list failed, and asks it nothing more', async () => {
+    const asked: string[] = [];
+    const released: (boolean | undefined)[] = [];
+    const store = createPostgresOrderStore({
+      query: async () => ({ rows: [{ count: '2000', last: '1', text: '' }] }),
+      connect: async () => ({
+        async query(text: string) {
+          asked.push(text.split(' ')[0] ?? '');
+          if (text.startsWith('SELECT')) throw new Error('no answer');
+          return { rows: [] };
+        },
+        release: (destroy?: boolean) => released.push(destroy),
+      }),
+    });
+    const listed = await store.list();
+    assert.ok(Symbol.asyncIterator in listed);
+    await assert.rejects(listed[Symbol.asyncIterator]().next(), /no answer/);
+    assert.deepEqual([asked, released], [['BEGIN', 'SELECT'], [true]]);
+  });
+
   test('refuses at once what is no pool', () => {
     assert.throws(() => createPostgresOrderStore(Object({})), {
       name: 'TypeError',
