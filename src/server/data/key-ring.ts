@@ -9,9 +9,9 @@ export interface KeyRing {
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /** Issues a key. The answer is the only place where its text ever is. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
-  /** All keys, revoked ones too, in the order of issue. */
   /** Whether no key was ever issued. */
   isEmpty(): boolean | Promise<boolean>;
+  /** All keys, revoked ones too, in the order of issue. */
   list(): readonly KeyRecord[] | Promise<readonly KeyRecord[]>;
   get(id: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   setPlan(id: string, plan: KeyPlan): KeyChange | Promise<KeyChange>;
