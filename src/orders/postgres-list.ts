@@ -8,7 +8,7 @@ import type { ListedOrders } from './store.js';
 const PAGE = 2_000;
 
 /**
- * Lists the orders of a table. Up to a page of them is a frozen array, the same one for as long as a fresh look at the
+ * Lists the orders of a table. Less than a page of them is a frozen array, the same one for as long as a fresh look at the
  * table gives the same text. A longer list is streamed page by page from one snapshot on a connection of its own, and
  * none of it is kept: a copy for later readers would cost its size in memory, and a look at all rows to know that it
  * still holds. Where the pool cannot hold a connection the array has all orders.
