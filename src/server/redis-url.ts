@@ -46,7 +46,9 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
 
 function isNode(url: URL, first: URL): boolean {
   const { protocol, hostname, pathname, search, hash, username, password } = url;
-  const isPlain = hostname !== '' && pathname === first.pathname && search === '' && hash === '';
+  // Several hosts in one URL are a host of that name to the parser.
+  const isPlain =
+    hostname !== '' && !hostname.includes(',') && pathname === first.pathname && search === '' && hash === '';
   const isAnonymous = username === '' && password === '';
   const isSame = username === first.username && password === first.password;
   return /^rediss?:$/.test(protocol) && protocol === first.protocol && isPlain && (isAnonymous || isSame);

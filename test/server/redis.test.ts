@@ -119,6 +119,7 @@ test('a password is sent and never shown, whether right, wrong or misplaced', { 
     `redis://u:1#${PASSWORD}@${HOST}`,
     `redis://u:${PASSWORD}`,
     `http://:${ENCODED}@${HOST}`,
+    `redis://:${ENCODED}@${HOST},localhost`,
   ];
   for (const url of urls) {
     const { code, stdout, stderr } = await run(['serve', '--redis-url', url], { cwd });
