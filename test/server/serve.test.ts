@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -232,4 +232,12 @@ test('a second server on the same file says so and exits 1; a killed one leaves 
   await first.stop('SIGKILL');
   const second = await startServer(t, { cwd });
   assert.equal(await second.stop('SIGTERM'), 0);
+});
+
+test('a place that cannot be taken is one sentence, with exit code 1', async (t) => {
+  const cwd = temporaryDirectory(t);
+  mkdirSync(join(cwd, 'store-orders.db-server'));
+  const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd });
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /^store-orders: cannot open store-orders\.db-server: [^\n]+\n$/);
 });

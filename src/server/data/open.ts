@@ -1,8 +1,8 @@
 import type { Settings } from '../settings.js';
 import { openPostgresDatabase } from './postgres-data.js';
 import type { OpenOutcome } from './program-data.js';
-import { takeServerPlace } from './server-place.js';
-import { IN_MEMORY, openNamedDatabase } from './sqlite-data.js';
+import { PLACE_SUFFIX, takeServerPlace } from './server-place.js';
+import { IN_MEMORY, openNamedDatabase, reasonOf } from './sqlite-data.js';
 
 export type DataSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
@@ -18,10 +18,16 @@ export async function openServerData({ db, databaseUrl }: DataSettings): Promise
   const open = openNamedDatabase(db, { create: true, threaded: true });
   if (!open.ok || db === IN_MEMORY) return open;
   const { data } = open;
-  const leave = takeServerPlace(db);
+  let leave: (() => void) | undefined;
+  let refusal = `another server runs on ${db}; stop it first, or name another file with --db`;
+  try {
+    leave = takeServerPlace(db);
+  } catch (error) {
+    refusal = `cannot open ${db}${PLACE_SUFFIX}: ${reasonOf(error)}`;
+  }
   if (leave === undefined) {
     await data.close();
-    return { ok: false, message: `another server runs on ${db}; stop it first, or name another file with --db` };
+    return { ok: false, message: refusal };
   }
   return {
     ok: true,
