@@ -101,11 +101,13 @@ function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\/[^/?#\s]*[^@#\s]*$/.test(url) && URL.canParse(url.replace('@/', '@host/'));
 }
 
+const HOST = 'expected a host name or an address';
 const PATH = 'expected a path such as /v1, without a slash at its end';
 const LOG = 'expected requests or events';
 
 export const settingsSchema = v.object({
-  host: v.optional(text('expected a host name or an address'), '127.0.0.1'),
+  // What is listened on is shown where that fails, and a URL may have a password in it.
+  host: v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
   port: v.optional(wholeNumber(0, 65_535), 8080),
   workers: v.optional(wholeNumber(1, 1_024), 1),
   db: v.optional(

@@ -25,6 +25,7 @@ const MISTAKES: readonly Mistake[] = [
   { args: ['--port'], says: '--port: expected a value (PORT); see store-orders serve --help' },
   { args: ['--port', '--host', 'localhost'], says: '--port: expected a value (PORT); see store-orders serve --help' },
   { args: ['--host', ''], says: '--host: expected a host name or an address, not ""' },
+  { args: ['--host', 'http://ann:secret@localhost'], says: '--host: expected a host name or an address' },
   { args: ['--db='], says: '--db: expected the name of a file, or :memory:, not ""' },
   {
     args: ['--db', 'postgres://ann:secret@localhost/shop'],
@@ -54,7 +55,7 @@ const MISTAKES: readonly Mistake[] = [
     file: `{"databaseUrl": "${SHOP}", "db": "file.db"}`,
     says: 'settings.json: db and settings.json: databaseUrl: both say where the data is; expected one of them',
   },
-  { args: ['--host', 'http://ann:secret@localhost', '--port', 'http://secret'], says: `--port: ${WHOLE_PORT}` },
+  { args: ['--port', 'http://secret'], says: `--port: ${WHOLE_PORT}` },
   {
     args: ['--base-path', 'v1'],
     says: '--base-path: expected a path such as /v1, without a slash at its end, not "v1"',
