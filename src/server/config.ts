@@ -116,7 +116,7 @@ function readFile({ flags, environment }: SettingSources): ReadFile {
   try {
     json = readFileSync(path, 'utf8');
   } catch {
-    return mistake(`${label}: expected a JSON file, and ${path} cannot be read`);
+    return mistake(`${label}: expected a JSON file${path.includes('://') ? '' : `, and ${path} cannot be read`}`);
   }
   let content: unknown;
   try {

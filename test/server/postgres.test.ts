@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { createMemoryLimiter } from 'store-orders/limiter';
-import { createOrderServer, openPostgresDatabase } from 'store-orders/server';
+import { createApiKey, createOrderServer, openPostgresDatabase } from 'store-orders/server';
 import { createDatabase } from '../postgres/database.js';
 import { missingEngine, startEngine } from '../postgres/engine.js';
 import { answerOf, type IssuedKey, run, startServer, temporaryDirectory, until } from './program.js';
@@ -217,7 +217,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     const client = new pg.Client(url);
     await client.connect();
     const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'");
-    assert.equal(rows.length, 1);
+    assert.equal(rows.length, 2, 'one for keys, one for the rest');
     for (const { pid } of rows) process.kill(pid, 'SIGSTOP');
     try {
       const late = new Promise((resolve) => setTimeout(resolve, 4_000, 'still running').unref());
@@ -239,7 +239,25 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
       "SELECT FROM pg_stat_activity WHERE application_name = 'store-orders' AND datname = current_database()",
     );
     await client.end();
-    assert.equal(rows.length, 1, 'one connection was enough');
+    assert.equal(rows.length, 2, 'one connection was enough, beside the one that made the key');
+  });
+
+  test('keys that strangers make up take no connection that cancels and lists need', async (t) => {
+    const { url } = await newDatabase(t);
+    const { data, request } = await serve(t, url);
+    await data.orders.put([{ id: 1 }]);
+    assert.equal((await request('/v1/store/orders')).status, 200, 'the key is remembered');
+    const other = new pg.Client(url);
+    await other.connect();
+    await other.query('BEGIN');
+    await other.query('LOCK store_orders_keys');
+    const unknown = Array.from({ length: 20 }, () => request('/v1/store/orders', 'GET', createApiKey()));
+    const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
+    await until(async () => (await other.query(waiting)).rows.length === 2);
+    assert.equal((await data.orders.get(1n))?.status, 'pending', 'none of them is in its way');
+    await other.query('COMMIT');
+    await other.end();
+    for (const response of await Promise.all(unknown)) assert.equal(response.status, 401);
   });
 
   test('a cancel that waits for a lock is given up after five seconds, by the database too', async (t) => {

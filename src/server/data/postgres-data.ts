@@ -14,7 +14,9 @@ export interface PostgresOptions {
   readonly impatient?: boolean;
 }
 
-const CONNECTIONS = 10;
+const CONNECTIONS = 8;
+/** Whoever makes up a key has it looked for: that must not take what cancels need either. */
+const KEY_CONNECTIONS = 2;
 /** Each is held until a client has read its list: slow ones must not take what cancels and keys need. */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
@@ -91,6 +93,7 @@ async function prepareTables(
 function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient }: PostgresOptions): ProgramData {
   const limits = impatient === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
   const statements = openPool(driver, { ...config, ...limits }, CONNECTIONS);
+  const keys = openPool(driver, { ...config, ...limits }, KEY_CONNECTIONS);
   const lists = openPool(driver, { ...config, ...limits }, LIST_CONNECTIONS);
   const connect = () => lists.connect();
   const orders = createPostgresOrderStore({ query: (text, values) => statements.query(text, values), connect });
@@ -107,13 +110,13 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
 
   async function close(): Promise<void> {
     await orders.close();
-    await Promise.all([statements.end(), lists.end()]);
+    await Promise.all([statements.end(), keys.end(), lists.end()]);
   }
 
   return {
     name,
     orders,
-    keys: createPostgresKeyRing(statements),
+    keys: createPostgresKeyRing(keys),
     // Others have it too: nobody's to fill or to remove.
     isNew: false,
     records: () => readRecords(connect),
