@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { createLog } from '../../src/server/log.js';
 import { run, spawnProgram, startServer, temporaryDirectory, until } from './program.js';
 
 /** Loaded before the program: its output is taken for a terminal. */
@@ -53,6 +54,40 @@ test('the lines of one turn of the event loop are one write', async (t) => {
   assert.ok(writes <= 10, `${writes} writes`);
   // More is not written whole where several processes write.
   for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
+});
+
+test('what nobody reads is kept up to a limit, and what is dropped beyond it is counted in its place', async () => {
+  const texts: string[] = [];
+  let written = () => {};
+  const stream = {
+    write(text: string, then: () => void) {
+      texts.push(text);
+      written = then;
+    },
+  };
+  const log = createLog(stream, false);
+  const say = (count: number) => {
+    for (let n = 0; n < count; n++) log.event('x'.repeat(1_000));
+  };
+  say(1);
+  log.flush();
+  say(20_000);
+  log.event('later');
+  for (let before = 0; before < texts.length; ) {
+    before = texts.length;
+    written();
+  }
+  const events = texts
+    .join('')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const kept = events.filter(({ event }) => event.startsWith('xxx')).length;
+  assert.ok(kept * 1_000 < 17 * 2 ** 20, `${kept} kept`);
+  assert.deepEqual(
+    events.slice(kept).map(({ level, event, lines }) => [level, event, lines]),
+    [['error', 'log lines dropped, nobody read them', 20_002 - kept]],
+  );
 });
 
 test('an import draws its progress on a terminal, and wipes it out at the end', async (t) => {
