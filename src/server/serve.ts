@@ -9,6 +9,7 @@ import type { ProgramData } from './data/program-data.js';
 import { IN_MEMORY } from './data/sqlite-data.js';
 import { adviseIfKeyless, introduce } from './first-run.js';
 import { createLog, type Log } from './log.js';
+import { boundConnections } from './open-files.js';
 import { logReplies, messageOf } from './request-log.js';
 import { createOrderServer, type OrderServer } from './server.js';
 import { ownWorker, processSupervisor, type Supervisor } from './supervisor.js';
@@ -96,6 +97,7 @@ async function startCounted(
       trustProxy: settings.trustProxy,
       backends: { database: data.state, quotas: counting.state },
     });
+    boundConnections(server);
     const refusal = await listen(server, settings);
     if (refusal !== undefined) return { ok: false, message: refusal };
     const drained = new Promise<void>((resolve) => {
