@@ -23,6 +23,9 @@ export const serveCommand: Command = {
   run: serve,
 };
 
+/** How long what is still to be written may take, when all else is done. */
+const LAST_WORDS_MS = 1_000;
+
 async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
@@ -40,6 +43,8 @@ async function serve(invocation: Invocation): Promise<Outcome> {
     return await worker.fail(outcome.message);
   } finally {
     log.flush();
+    // Neither a log that nobody reads nor a connection whose other side is silent keeps the process from ending.
+    setTimeout(() => process.exit(), LAST_WORDS_MS).unref();
   }
 }
 

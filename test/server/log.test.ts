@@ -56,6 +56,23 @@ test('the lines of one turn of the event loop are one write', async (t) => {
   for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
 });
 
+test('a log that nobody reads keeps no server from ending', async (t) => {
+  const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--no-sample');
+  server.child.stdout?.pause();
+  const { hostname, port } = new URL(server.url);
+  for (let n = 0; n < 10; n++) {
+    const socket = connect(Number(port), hostname);
+    socket.write(`${'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500)}GET / HTTP/1.0\r\n\r\n`);
+    await text(socket);
+  }
+  const late = setTimeout(() => server.child.kill('SIGKILL'), 10_000);
+  const exited = once(server.child, 'exit');
+  server.child.kill('SIGTERM');
+  const [code] = await exited;
+  clearTimeout(late);
+  assert.equal(code, 0);
+});
+
 test('what nobody reads is kept up to a limit, and what is dropped beyond it is counted in its place', async () => {
   const texts: string[] = [];
   let written = () => {};
