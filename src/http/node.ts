@@ -1,5 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { Socket } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import { socketAddress } from './client-address.js';
 import type { Reply } from './reply.js';
@@ -40,6 +41,12 @@ interface NodeResponse extends NodeJS.WritableStream {
 }
 
 /**
+ * Most requests of one connection that wait for the answer before. Node reads on as long as no answer waits to be sent, so
+ * a client who sends and never reads would fill the memory; it is cut off, and what waited is not done.
+ */
+const MOST_WAITING = 1_000;
+
+/**
  * Mounts the service in any server that speaks node:http. Headers that the host has set stay. Create the server with
  * `requireHostHeader: false`: a request without Host is then answered 400 here, with the limit fields and not without.
  * On Node 20 set its `maxHeadersCount = 0` too: else Node drops the fields after the 1,000th without a word, and a second
@@ -47,6 +54,7 @@ interface NodeResponse extends NodeJS.WritableStream {
  */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
   const { clientAddress = frameworkAddress } = options;
+  const waiting = new WeakMap<Socket, number>();
 
   function answer(head: RequestHead, request: NodeRequest, response: NodeResponse): void {
     // What cannot be answered is not done: the answer before may have closed the connection (RFC 9112 §9.6). In HTTP/2 this
@@ -57,12 +65,26 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
     else send(response, reply);
   }
 
+  /** Sent without waiting for the answer before: it has its turn after that (RFC 9112 §9.3.2). */
+  function answerInTurn(head: RequestHead, request: NodeRequest, response: NodeResponse): void {
+    const { socket } = request;
+    const before = waiting.get(socket) ?? 0;
+    if (before === MOST_WAITING) {
+      socket.destroy();
+      return;
+    }
+    waiting.set(socket, before + 1);
+    response.once('socket', () => {
+      waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+      process.nextTick(answer, head, request, response);
+    });
+  }
+
   return (request, response, next) => {
     const head = originalHead(request);
     if (next !== undefined && !service.owns(head.url ?? '')) next();
     else if (response.socket !== null) answer(head, request, response);
-    // Sent without waiting for the answer before: it has its turn after that (RFC 9112 §9.3.2).
-    else response.once('socket', () => process.nextTick(answer, head, request, response));
+    else answerInTurn(head, request, response);
   };
 }
 

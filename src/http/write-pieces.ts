@@ -91,12 +91,19 @@ export function dropIfSilent(response: ServerResponse): () => void {
   const hostMs = socket?.timeout ?? 0;
   if (socket === null || response.writableLength === 0 || (hostMs > 0 && hostMs <= SILENT_MS)) return () => {};
   const drop = () => void response.destroy();
+  // What a client sends sets the system's limit anew: who keeps itself alive so has to take what waits within twice the time.
+  let { bytesRead } = socket;
+  const watch = setInterval(() => {
+    if (socket.bytesRead !== bytesRead) drop();
+    bytesRead = socket.bytesRead;
+  }, 2 * SILENT_MS).unref();
   function stop(): void {
-    response.off('timeout', drop).off('finish', stop);
+    clearInterval(watch);
+    response.off('timeout', drop).off('finish', stop).off('close', stop);
     socket?.setTimeout(hostMs);
   }
   socket.setTimeout(SILENT_MS);
   // Before node's own listener, which sets the limit of an idle connection.
-  response.on('timeout', drop).prependListener('finish', stop);
+  response.on('timeout', drop).on('close', stop).prependListener('finish', stop);
   return stop;
 }

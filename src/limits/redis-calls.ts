@@ -53,7 +53,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     const rest = restOf(mode, cost, rare(report, utcOffsetMs), amounts);
     const planText = plan === undefined ? NO_PLAN : planArgument(plan);
 
-    function ask(command: string, script: string): Promise<Seen> {
+    function ask(command: string, script: string, isForgotten = false): Promise<Seen> {
       // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
@@ -64,12 +64,16 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
           if (isInTime) aheadMs = found.nowMs - sentMs;
           if ('utcOffsetMs' in found) return found;
           // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
-          if (isInTime) return ask(command, script);
+          if (isInTime) return ask(command, script, isForgotten);
           throw new Error('the server was reached too late');
         },
         (error) => {
+          // Of this key alone: as a failure of the server it would have all keys counted elsewhere, again and again.
+          if (!isForgotten && isUnreadable(error)) {
+            return sendOrReject(['DEL', name], name).then(() => ask(command, script, true));
+          }
           if (command === 'EVAL' || !isUnknownScript(error)) throw error;
-          return ask('EVAL', SCRIPT);
+          return ask('EVAL', SCRIPT, isForgotten);
         },
       );
     }
@@ -119,4 +123,9 @@ function restOf(mode: string, cost: number, rare: string, amounts: readonly Amou
 /** Clients word it in their own way: "NOSCRIPT No matching script", "NoScriptError". */
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && /no_?script/i.test(error.message);
+}
+
+/** What is stored is none of ours: of another type, or the script stumbles over it. Server errors are worded otherwise. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof Error && /WRONGTYPE|bad argument #|attempt to |data string too short/.test(error.message);
 }

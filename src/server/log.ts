@@ -16,28 +16,45 @@ export interface LogStream {
 /** So much is written to a pipe whole or not at all, whatever other processes write to it (PIPE_BUF of Linux). */
 const WHOLE_BYTES = 4_096;
 
+/** Most batches that wait for a reader who has stopped reading: 16 MiB. */
+const MOST_WAITING = 4_096;
+
 /**
  * One JSON object a line, or with `readable` a line for a person, each with the fields of `always`. The lines of one
  * turn of the event loop are written together, a few dozen at a time: a busy server logs thousands a second, and each
- * write is a system call. One write after the other: those that wait in a stream are made one, and may be torn.
+ * write is a system call. One write after the other: those that wait in a stream are made one, and may be torn. Lines
+ * beyond {@link MOST_WAITING} are dropped, and how many is said where they would be.
  */
 export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}): Log {
   const print = readable ? printReadable : printJson;
   const batches: string[] = [];
   let lastBytes = 0;
   let isWriting = false;
+  let dropped = 0;
 
   function flush(): void {
     const batch = isWriting ? undefined : batches.shift();
     if (batch === undefined) return;
     isWriting = true;
+    sayDropped();
     stream.write(batch, () => {
       isWriting = false;
       flush();
     });
   }
 
+  /** There is room again. */
+  function sayDropped(): void {
+    const lines = dropped;
+    dropped = 0;
+    if (lines > 0) add('error', 'log lines dropped, nobody read them', { lines });
+  }
+
   function add(level: Level, event: string, fields: LogFields): void {
+    if (batches.length === MOST_WAITING) {
+      dropped++;
+      return;
+    }
     const line = `${print(new Date().toISOString(), level, event, { ...always, ...fields })}\n`;
     const bytes = Buffer.byteLength(line);
     if (batches.length === 0) setImmediate(flush);

@@ -9,6 +9,7 @@ import type { ProgramData } from './data/program-data.js';
 import { IN_MEMORY } from './data/sqlite-data.js';
 import { adviseIfKeyless, introduce } from './first-run.js';
 import { createLog, type Log } from './log.js';
+import { boundConnections } from './open-files.js';
 import { logReplies, messageOf } from './request-log.js';
 import { createOrderServer, type OrderServer } from './server.js';
 import { SETTING_NAMES, type Settings } from './settings.js';
@@ -22,6 +23,9 @@ export const serveCommand: Command = {
   options: settingOptions(SETTING_NAMES),
   run: serve,
 };
+
+/** How long what is still to be written may take, when all else is done. */
+const LAST_WORDS_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
@@ -40,6 +44,8 @@ async function serve(invocation: Invocation): Promise<Outcome> {
     return await worker.fail(outcome.message);
   } finally {
     log.flush();
+    // Neither a log that nobody reads nor a connection whose other side is silent keeps the process from ending.
+    setTimeout(() => process.exit(), LAST_WORDS_MS).unref();
   }
 }
 
@@ -97,6 +103,7 @@ async function startCounted(
       trustProxy: settings.trustProxy,
       backends: { database: data.state, quotas: counting.state },
     });
+    boundConnections(server);
     const refusal = await listen(server, settings);
     if (refusal !== undefined) return { ok: false, message: refusal };
     const drained = new Promise<void>((resolve) => {

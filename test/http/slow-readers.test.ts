@@ -85,6 +85,27 @@ for (const [name, list] of Object.entries(streams)) {
   });
 }
 
+test('a reader who takes nothing and goes on sending is dropped too', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const { server, port, close } = await listenWith(() => LONG.list());
+  const accepted = once(server, 'connection');
+  const reader = open(port, HEAD);
+  t.after(() => reader.destroy());
+  reader.pause();
+  const [socket] = await accepted;
+  const sleep = () => new Promise((resolve) => setTimeout(resolve, 20));
+  while (socket.timeout !== SILENT_MS) await sleep();
+  t.mock.timers.tick(2 * SILENT_MS);
+  assert.equal(socket.destroyed, false, 'what came with the request is no reason');
+  const before = socket.bytesRead;
+  reader.write('\r\n');
+  while (socket.bytesRead === before) await sleep();
+  t.mock.timers.tick(2 * SILENT_MS);
+  assert.equal(socket.destroyed, true);
+  reader.destroy();
+  await close();
+});
+
 /** Has all that there is of it printed for its first reader, and never ends. */
 function createUnfinished(): unknown {
   return Object.freeze({

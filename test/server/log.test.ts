@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { createLog } from '../../src/server/log.js';
 import { run, spawnProgram, startServer, temporaryDirectory, until } from './program.js';
 
 /** Loaded before the program: its output is taken for a terminal. */
@@ -53,6 +54,57 @@ test('the lines of one turn of the event loop are one write', async (t) => {
   assert.ok(writes <= 10, `${writes} writes`);
   // More is not written whole where several processes write.
   for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
+});
+
+test('a log that nobody reads keeps no server from ending', async (t) => {
+  const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--no-sample');
+  server.child.stdout?.pause();
+  const { hostname, port } = new URL(server.url);
+  for (let n = 0; n < 10; n++) {
+    const socket = connect(Number(port), hostname);
+    socket.write(`${'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500)}GET / HTTP/1.0\r\n\r\n`);
+    await text(socket);
+  }
+  const late = setTimeout(() => server.child.kill('SIGKILL'), 10_000);
+  const exited = once(server.child, 'exit');
+  server.child.kill('SIGTERM');
+  const [code] = await exited;
+  clearTimeout(late);
+  assert.equal(code, 0);
+});
+
+test('what nobody reads is kept up to a limit, and what is dropped beyond it is counted in its place', async () => {
+  const texts: string[] = [];
+  let written = () => {};
+  const stream = {
+    write(text: string, then: () => void) {
+      texts.push(text);
+      written = then;
+    },
+  };
+  const log = createLog(stream, false);
+  const say = (count: number) => {
+    for (let n = 0; n < count; n++) log.event('x'.repeat(1_000));
+  };
+  say(1);
+  log.flush();
+  say(20_000);
+  log.event('later');
+  for (let before = 0; before < texts.length; ) {
+    before = texts.length;
+    written();
+  }
+  const events = texts
+    .join('')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const kept = events.filter(({ event }) => event.startsWith('xxx')).length;
+  assert.ok(kept * 1_000 < 17 * 2 ** 20, `${kept} kept`);
+  assert.deepEqual(
+    events.slice(kept).map(({ level, event, lines }) => [level, event, lines]),
+    [['error', 'log lines dropped, nobody read them', 20_002 - kept]],
+  );
 });
 
 test('an import draws its progress on a terminal, and wipes it out at the end', async (t) => {
