@@ -6,6 +6,8 @@ import type { RedisConnection } from './redis-client.js';
 
 /** What is known of keys' quotas, and what can be done about them, from outside of the process that counts. */
 export interface QuotaDesk {
+  /** Where they are counted: a server that counts elsewhere knows nothing of it. */
+  readonly place: string;
   /** What the limiter would say, without taking anything. */
   peek(keyId: string, plan: Plan): Decision | Promise<Decision>;
   /** Gives full quotas back and lifts the ban. */
@@ -14,8 +16,9 @@ export interface QuotaDesk {
 }
 
 /** Over what a server saves, which does within a second what is asked here. */
-export function savedQuotaDesk(table: QuotaTable): QuotaDesk {
+export function savedQuotaDesk(table: QuotaTable, place: string): QuotaDesk {
   return {
+    place,
     peek(keyId, plan) {
       const clock = createSystemClock();
       const limiter = createMemoryLimiter({ clock });
@@ -32,9 +35,10 @@ export function savedQuotaDesk(table: QuotaTable): QuotaDesk {
 const PATIENCE_MS = 5_000;
 
 /** Over the Redis server in which servers count: they do what is asked here at once, and refuse a second longer at most. */
-export function redisQuotaDesk({ send }: RedisConnection): QuotaDesk {
+export function redisQuotaDesk({ send }: RedisConnection, place: string): QuotaDesk {
   const limiter = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });
   return {
+    place,
     peek: (keyId, plan) => limiter.peek(keyId, plan, 0),
     reset: (keyId) => limiter.reset(keyId),
     liftBan: (keyId) => limiter.unban(keyId),

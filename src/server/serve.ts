@@ -160,7 +160,8 @@ function listen(server: OrderServer, { host, port }: Settings): Promise<string |
           : `cannot listen on port ${port} of ${host}: ${error.code ?? error.message}`,
       );
     });
-    server.listen(port, host, () => resolve(undefined));
+    // From then on it is about a connection that could not be accepted.
+    server.listen(port, host, () => resolve(void server.on('error', () => {})));
   });
 }
 

@@ -135,12 +135,13 @@ async function bodyOf(server: RunningServer, apiKey: string): Promise<string> {
   return (await server.get(apiKey)).text();
 }
 
+const redisUrl = () => `redis://127.0.0.1:${redis?.port}`;
 const PLACES = [
-  { name: 'in the file', skip: false, env: () => ({}) },
-  { name: 'in Redis', skip, env: () => ({ REDIS_URL: `redis://127.0.0.1:${redis?.port}` }) },
+  { name: 'in the file', skip: false, env: () => ({}), place: () => 'store-orders.db' },
+  { name: 'in Redis', skip, env: () => ({ REDIS_URL: redisUrl() }), place: redisUrl },
 ];
 
-for (const { name, skip, env } of PLACES) {
+for (const { name, skip, env, place } of PLACES) {
   test(`a running server shows, resets and lifts what its commands ask for, within a second: ${name}`, {
     skip,
   }, async (t) => {
@@ -160,7 +161,10 @@ for (const { name, skip, env } of PLACES) {
       return /"quota":3,"remaining":0,"resetAt":"[^"]+Z".*"quota":90,"remaining":87,.*"bannedUntil":null/.test(shown);
     }, 1_500);
 
-    assert.equal((await run(['quota', 'reset', id], options)).stdout, `${id} has its full quotas\n`);
+    assert.equal(
+      (await run(['quota', 'reset', id], options)).stdout,
+      `${id} has its full quotas, as counted in ${place()}\n`,
+    );
     await until(async () => (await server.get(key)).status === 200, 1_000);
 
     // Refusals are strikes from two seconds after the first; the twentieth bans.
@@ -170,7 +174,7 @@ for (const { name, skip, env } of PLACES) {
     assert.match(await bodyOf(server, key), /"code":"api_key_banned"/);
     await sleep(600);
     assert.match((await run(['quota', 'show', id], options)).stdout, /\nbanned until \S+Z\n$/);
-    assert.equal((await run(['ban', 'lift', id], options)).stdout, `${id} is not banned\n`);
+    assert.equal((await run(['ban', 'lift', id], options)).stdout, `${id} is not banned, as counted in ${place()}\n`);
     await until(async () => (await bodyOf(server, key)).includes('"rate_limit_exceeded"'), 1_000);
     assert.match((await run(['quota', 'show', id], options)).stdout, /: 0 of 3 left.*\nday: /);
 

@@ -55,7 +55,7 @@ async function withKey(invocation: Invocation, work: Work): Promise<Outcome> {
     const key = await keys.get(id);
     if (key === undefined) return failed(noSuchKey(id));
     if (redis !== undefined) return atRedis(redis, (desk) => work(desk, key));
-    if (quotas !== undefined) return work(savedQuotaDesk(quotas), key);
+    if (quotas !== undefined) return work(savedQuotaDesk(quotas, name), key);
     return failed(
       `${name} has no quotas in it; name the Redis server in which its servers count them, with --redis-url`,
     );
@@ -67,7 +67,7 @@ async function atRedis(address: RedisAddress, work: (desk: QuotaDesk) => Outcome
     const redis = await connectRedis(address);
     try {
       await redis.arrived();
-      return await work(redisQuotaDesk(redis));
+      return await work(redisQuotaDesk(redis, address.name));
     } finally {
       redis.close();
     }
@@ -106,10 +106,10 @@ function isoTime(unixMs: number): string {
 
 async function resetQuota(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
   await desk.reset(id);
-  return done(`${id} has its full quotas`, { id, done: 'reset' });
+  return done(`${id} has its full quotas, as counted in ${desk.place}`, { id, done: 'reset' });
 }
 
 async function liftBan(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
   await desk.liftBan(id);
-  return done(`${id} is not banned`, { id, done: 'lift_ban' });
+  return done(`${id} is not banned, as counted in ${desk.place}`, { id, done: 'lift_ban' });
 }
