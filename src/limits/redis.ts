@@ -102,8 +102,10 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   });
 
   function charge(key: string): Promise<void> {
-    return outage.charge(key, (plan, owed) =>
-      breaker.run(() => redis.call('charge', key, plan, 0, NOTHING_TO_REPORT, owed)),
+    return outage.charge(
+      key,
+      (plan, owed) => redis.call('charge', key, plan, 0, NOTHING_TO_REPORT, owed),
+      (asked) => breaker.run(() => asked),
     );
   }
 
@@ -200,6 +202,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
 
     async unban(key) {
       denials.forget(key);
+      local.unban(key);
       await breaker.run(() => redis.call('unban', key, undefined, 0, NOTHING_TO_REPORT));
     },
 

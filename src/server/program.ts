@@ -52,7 +52,10 @@ async function runCommand(
   const words = first.startsWith('-') ? [] : GROUPS.has(first) ? args.slice(0, 2) : args.slice(0, 1);
   const name = words.length === 0 ? 'serve' : words.join(' ');
   const command = COMMANDS.find((candidate) => candidate.name === name);
-  if (command === undefined) return misused(`${name}: there is no such command; --help lists them`);
+  // A URL may have a password in it.
+  if (command === undefined) {
+    return misused(`${name.includes('://') ? '' : `${name}: `}there is no such command; --help lists them`);
+  }
 
   const parsed = parseCommand(command, args.slice(words.length), environment);
   if (!parsed.ok) return misused(`${parsed.message}; see store-orders ${name} --help`);

@@ -229,6 +229,59 @@ test('what was admitted while the server failed is charged to the window that it
   assert.deepEqual(await limiter.inspect('customer'), { buckets: [bucket] });
 });
 
+test('one outage after the other grants a key its quota here once a window, and charges it once', {
+  skip,
+}, async () => {
+  let isFailing = true;
+  const failing: SendCommand = (command) => (isFailing ? Promise.reject(new Error('away')) : client.call(...command));
+  const limiter = createRedisLimiter({ send: failing, deadlineMs: 10_000 });
+  const plan = createPlan({ name: 'some', policies: [perDay(5)] });
+  const passed = async (times: number) => {
+    let count = 0;
+    for (let n = 0; n < times; n++) if ((await limiter.take('customer', plan)).verdict === 'within_quota') count++;
+    return count;
+  };
+  assert.equal(await passed(3), 3);
+  for (const more of [2, 0]) {
+    isFailing = false;
+    while (limiter.mode !== 'shared') await sleep(50);
+    while ((await limiter.inspect('customer'))?.buckets[0]?.taken !== (more === 2 ? 3 : 5)) await sleep(10);
+    isFailing = true;
+    await limiter.take('other', plan);
+    assert.equal(limiter.mode, 'local');
+    assert.equal(await passed(4), more);
+  }
+});
+
+test('a charge whose answer came too late is not made again', { skip }, async () => {
+  const kept: (() => void)[] = [];
+  let mode: 'failing' | 'keeping' | 'sound' = 'failing';
+  const keeping: SendCommand = async (command) => {
+    if (mode === 'failing') throw new Error('away');
+    const answer = await client.call(...command);
+    if (mode === 'keeping' && command.includes('charge')) await new Promise<void>((resolve) => kept.push(resolve));
+    return answer;
+  };
+  const limiter = createRedisLimiter({ send: keeping, deadlineMs: 200 });
+  const isShared = () => limiter.mode === 'shared';
+  for (let n = 0; n < 2; n++) await limiter.take('customer', PLANS.free);
+  mode = 'keeping';
+  while (kept.length === 0) {
+    isShared();
+    await sleep(20);
+  }
+  while (isShared()) await sleep(20);
+  mode = 'sound';
+  for (const release of kept) release();
+  while (!isShared()) await sleep(50);
+  await limiter.take('customer', PLANS.free);
+  await sleep(100);
+  assert.deepEqual(
+    (await limiter.inspect('customer'))?.buckets.map(({ taken }) => taken),
+    [3, 3],
+  );
+});
+
 test('a cost that could never pass, and an option that cannot be used, throw an error that names it', () => {
   const none: SendCommand = () => Promise.reject(new Error('unused'));
   const limiter = createRedisLimiter({ send: none });
