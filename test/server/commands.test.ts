@@ -51,6 +51,7 @@ test('misuse is told in one sentence and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: string, says: string])[] = [
     ['import', 'import: there is no such command; --help lists them'],
+    ['redis://:secret@host', 'there is no such command; --help lists them'],
     ['orders', 'orders: expected one of import, export, show, ship'],
     ['orders list', 'orders list: there is no such command; --help lists them'],
     ['orders show', 'expected ORDER_ID; see store-orders orders show --help'],
