@@ -161,7 +161,8 @@ test('where the driver is missing, it is said how to install it', async (t) => {
   };`;
   const url = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
   const setUp = url(`import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`);
-  const env = { NODE_OPTIONS: `--import=${setUp}` };
+  // Newer lines of Node.js have another way to register, which Node.js 20 has not.
+  const env = { NODE_OPTIONS: `--no-deprecation --import=${setUp}` };
   const parameters = ['serve', '--db', ':memory:', '--port', '0', '--redis-url', `redis://${HOST}:1`];
   const { code, stderr } = await run(parameters, { cwd: temporaryDirectory(t), env });
   assert.equal(code, 1);
