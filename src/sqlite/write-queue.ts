@@ -21,9 +21,9 @@ const LOCK_RETRY_MS = 5;
 
 /**
  * How many callers hear of their writes in one turn of the event loop. Were it all of them, they would all ask again at
- * once: beside 64 who cancel as quickly as they can a list then waits 0.5 ms (median) instead of 0.12.
+ * once: beside 64 who cancel as quickly as they can a list then waits 2.3 ms (p99) instead of 1.5, at no other rate.
  */
-const ANSWERED_AT_ONCE = 2;
+const ANSWERED_AT_ONCE = 4;
 
 /**
  * Group commit: the writes that arrive in one turn of the event loop, and those that arrive while others are being
