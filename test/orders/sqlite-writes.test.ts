@@ -163,6 +163,23 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(calls, 0);
     });
 
+    test('of one commit are answered a few in a turn of the event loop, in the order in which they were asked for', async (t) => {
+      const { store } = await opened(t);
+      const asked = 64;
+      const answered: number[] = [];
+      const turns: number[] = [];
+      for (let index = 0; index < asked; index++) {
+        void Promise.resolve(store.cancel(BigInt(index))).then(() => answered.push(index));
+      }
+      while (answered.length < asked) {
+        const before = answered.length;
+        await new Promise((resolve) => setImmediate(resolve));
+        turns.push(answered.length - before);
+      }
+      assert.deepEqual(answered, [...Array(asked).keys()]);
+      assert.ok(Math.max(...turns) <= 8, `${turns}`);
+    });
+
     test('are refused at opening when the file stays locked', (t) => {
       const file = temporaryFile();
       const [holder, database] = [open(file), open(file)];
