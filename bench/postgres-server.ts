@@ -1,18 +1,15 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { postgresPrograms } from '../test/postgres/programs.js';
 import { cpuUsOf } from './child.js';
-
-const DEBIAN = '/usr/lib/postgresql';
-
-const programs = [process.env['PATH']?.split(':') ?? [], debianPrograms()].flat().find(hasServer);
 
 /** Why it cannot be measured here, if so. */
 export function postgresIsMissing(): string | undefined {
-  return programs === undefined ? 'the PostgreSQL server is not installed' : undefined;
+  return postgresPrograms === undefined ? 'the PostgreSQL server is not installed' : undefined;
 }
 
 export interface PostgresServer {
@@ -33,7 +30,10 @@ export async function startPostgres(): Promise<PostgresServer> {
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
   const run = (program: string, ...operands: readonly string[]) =>
-    promisify(execFile)(join(programs ?? '', program), ['--pgdata', data, ...operands], { ...account, cwd: directory });
+    promisify(execFile)(join(postgresPrograms ?? '', program), ['--pgdata', data, ...operands], {
+      ...account,
+      cwd: directory,
+    });
   await run('initdb', '--username', 'postgres', '--auth', 'trust', '--no-sync', '--locale=C', '--encoding=UTF8');
   const options = `-c unix_socket_directories=${directory} -c listen_addresses=`;
   await run('pg_ctl', '--wait', '--log', join(directory, 'log'), '--options', options, 'start');
@@ -58,22 +58,4 @@ export async function startPostgres(): Promise<PostgresServer> {
       rmSync(directory, { recursive: true, force: true });
     },
   };
-}
-
-function debianPrograms(): readonly string[] {
-  try {
-    const versions = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a));
-    return versions.map((version) => join(DEBIAN, version, 'bin'));
-  } catch {
-    return [];
-  }
-}
-
-function hasServer(directory: string): boolean {
-  try {
-    execFileSync(join(directory, 'initdb'), ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
 }

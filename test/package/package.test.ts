@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -41,6 +50,10 @@ test('installing the library adds two packages', () => {
     const installed = readdirSync(join(folder, kind, 'node_modules')).filter((name) => !name.startsWith('.'));
     assert.deepEqual(installed.sort(), ['lru-cache', 'store-orders', 'valibot']);
   }
+});
+
+test('the program can still be run where a link leads to it, after another build', () => {
+  assert.equal(statSync(join(root, 'dist/server/main.js')).mode & 0o111, 0o111);
 });
 
 test('every subpath loads with require and with import, and no driver is loaded or needed', () => {

@@ -1,22 +1,18 @@
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdtempSync, readdirSync } from 'node:fs';
+import { chownSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
-
-const DEBIAN = '/usr/lib/postgresql';
+import { postgresPrograms } from './programs.js';
 
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
 
-/** Where the newest server on this machine has its programs, `undefined` where there is none. */
-const programs = [process.env['PATH']?.split(':') ?? [], debianPrograms()].flat().find(hasServer);
-
 /** What to do about it, where there is none. */
 export const missingEngine =
-  programs === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
+  postgresPrograms === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
 
 /** A PostgreSQL server of the test file's own, reached through a socket in its directory. */
 export interface Engine {
@@ -42,7 +38,7 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
     // In its own directory, because that of the tests may be one that it cannot read.
-    await promisify(execFile)(join(programs ?? '', program), operands, { ...account, cwd: directory });
+    await promisify(execFile)(join(postgresPrograms ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
   const options = [`unix_socket_directories=${directory}`, 'listen_addresses=', ...settings];
@@ -51,7 +47,7 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   const crash = () => control('--mode', 'immediate', 'stop');
 
   // Ends the engine when this process has ended, killed or not: then there is nothing more to read.
-  const guard = spawn('sh', ['-c', GUARD, join(programs ?? '', 'pg_ctl'), data, directory], {
+  const guard = spawn('sh', ['-c', GUARD, join(postgresPrograms ?? '', 'pg_ctl'), data, directory], {
     ...account,
     cwd: '/',
     detached: true,
@@ -93,22 +89,4 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
       return pool;
     },
   };
-}
-
-function debianPrograms(): readonly string[] {
-  try {
-    const versions = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a));
-    return versions.map((version) => join(DEBIAN, version, 'bin'));
-  } catch {
-    return [];
-  }
-}
-
-function hasServer(directory: string): boolean {
-  try {
-    execFileSync(join(directory, 'initdb'), ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,0 +1,26 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+const DEBIAN = '/usr/lib/postgresql';
+
+/** Where the newest PostgreSQL server on this machine has its programs, `undefined` where there is none. */
+export const postgresPrograms = [process.env['PATH']?.split(':') ?? [], debianPrograms()].flat().find(hasServer);
+
+function debianPrograms(): readonly string[] {
+  try {
+    const versions = readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a));
+    return versions.map((version) => join(DEBIAN, version, 'bin'));
+  } catch {
+    return [];
+  }
+}
+
+function hasServer(directory: string): boolean {
+  try {
+    execFileSync(join(directory, 'initdb'), ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
