@@ -3,7 +3,7 @@ import { createPlan, perMinute } from '../limits/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { type Exchange, isPromise } from './exchange.js';
-import { limitFields, retryAfter } from './limit-fields.js';
+import { limitFields, retryAfter } from './rate-limit-fields.js';
 import { type Reply, refusal } from './reply.js';
 
 /** Who an API key belongs to: the key of its buckets, and the plan it has bought. */

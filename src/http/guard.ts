@@ -8,13 +8,13 @@ import {
   type Principal,
 } from './admission.js';
 import { type ClientAddress, createExchange, isPromise } from './exchange.js';
-import { type FetchMountOptions, headOf, ipOf, toResponse } from './fetch.js';
-import { frameworkAddress, type NodeMountOptions, type NodeRequest, send } from './node.js';
+import { type FetchMountOptions, headOf, ipOf, toResponse } from './mounts/fetch.js';
+import { frameworkAddress, type NodeMountOptions, type NodeRequest, send } from './mounts/node.js';
 import { attempt, finish, limitFieldsOf, type Reply } from './reply.js';
 import { type RequestHead, readHead } from './request-head.js';
 import { FOREIGN } from './route.js';
 
-export { type Announcement, announcementFields } from './announcement.js';
+export { type Announcement, announcementFields } from './deprecation.js';
 
 /**
  * The key check, the quotas and the limit fields of the service, before other routes of a host: a key's quota counts

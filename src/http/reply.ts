@@ -1,6 +1,6 @@
 import { type ErrorCode, errorObject } from './errors.js';
 import { type Exchange, isPromise, publish } from './exchange.js';
-import { retryAfter, unavailableFields } from './limit-fields.js';
+import { retryAfter, unavailableFields } from './rate-limit-fields.js';
 
 /** A response that is not written yet: exactly what `writeHead` and `end` take. */
 export interface Reply {

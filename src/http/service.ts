@@ -9,12 +9,12 @@ import {
 import { createDrain } from './drain.js';
 import type { ErrorCode } from './errors.js';
 import { type ClientAddress, createExchange, type Exchange, isPromise, publish } from './exchange.js';
-import type { ListAnswer } from './list-answers.js';
-import { createListPrinter } from './list-body.js';
+import { ABANDONED, type PrintFailure } from './list/replayable-bytes.js';
+import type { ListAnswer } from './list/representations.js';
+import { createListPrinter } from './list/serializer.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
 import { checkBasePath, createRouter, FOREIGN } from './route.js';
-import { ABANDONED, type PrintFailure } from './shared-print.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;

@@ -8,7 +8,7 @@ export {
   type RateLimiter,
   type WindowState,
 } from './limiter.js';
-export { createMemoryLimiter, type MemoryLimiter, type MemoryLimiterOptions } from './memory.js';
+export { createMemoryLimiter, type MemoryLimiter, type MemoryLimiterOptions } from './memory/limiter.js';
 export {
   type BanPolicy,
   createPlan,

@@ -1,7 +1,7 @@
 export { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from './cancellation.js';
 // What a host needs besides to write an importer, an exporter or a store of its own: JSON.parse rounds an int64.
 export { parseJson, printOrder, printOrders } from './json.js';
-export { createMemoryOrderStore, type MemoryOrderStore } from './memory.js';
+export { createMemoryOrderStore, type MemoryOrderStore } from './memory/store.js';
 export { type Order, type OrderId, parseOrderId } from './order.js';
 export { type OrderInput, type OrderRecord, type ParsedRecord, parseOrderRecord } from './record.js';
 export type {

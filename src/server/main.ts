@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runProgram } from './program.js';
+import { runProgram } from './cli/program.js';
 
 // Node 22 and 24 warn at each start that node:sqlite is experimental: no news to whoever runs this program.
 const printers = process.listeners('warning');

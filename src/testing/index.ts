@@ -1,7 +1,7 @@
-export type { Audit, AuditLevel, AuditTarget } from './audit.js';
-export { serviceAudits } from './audits.js';
+export type { Audit, AuditLevel, AuditTarget } from './audits/audit.js';
+export { serviceAudits } from './audits/index.js';
 export { createManualClock, type ManualClock } from './clock.js';
-export { type OpenedOrderStore, type OpenOrderStore, orderStoreSuite } from './order-store-suite.js';
-export { type OpenedRateLimiter, type OpenRateLimiter, rateLimiterSuite } from './rate-limiter-suite.js';
 export { createTestService, type TestService, type TestServiceOptions } from './service.js';
-export type { TestCase } from './test-case.js';
+export { type OpenedOrderStore, type OpenOrderStore, orderStoreSuite } from './suites/order-store.js';
+export { type OpenedRateLimiter, type OpenRateLimiter, rateLimiterSuite } from './suites/rate-limiter.js';
+export type { TestCase } from './suites/test-case.js';

@@ -1,5 +1,5 @@
-import { fetchHandler } from '../http/fetch.js';
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
+import { fetchHandler } from '../http/mounts/fetch.js';
 import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput } from '../orders/index.js';
 import { createManualClock, type ManualClock } from './clock.js';

@@ -8,12 +8,11 @@ const src = new URL('../../src/', import.meta.url);
 
 /** Which rooms a room may import from. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  sqlite: [],
-  postgres: [],
-  orders: ['sqlite', 'postgres'],
+  databases: [],
+  orders: ['databases'],
   limits: [],
   http: ['orders', 'limits'],
-  server: ['http', 'orders', 'limits', 'sqlite', 'postgres'],
+  server: ['http', 'orders', 'limits', 'databases'],
   testing: ['http', 'orders', 'limits'],
 };
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { createLog } from '../../src/server/log.js';
+import { createLog } from '../../src/server/log/log.js';
 import { run, spawnProgram, startServer, temporaryDirectory, until } from './program.js';
 
 /** Loaded before the program: its output is taken for a terminal. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { namesTag } from '../../http/entity-tag.js';
+import { namesTag } from '../../http/list/entity-tag.js';
 import { readDocsFiles } from './files.js';
 
 /**

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { digestOf, entityTag } from '../../http/entity-tag.js';
-import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi.js';
-import { printPage } from './html.js';
+import { digestOf, entityTag } from '../../http/list/entity-tag.js';
+import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
+import { printPage } from './page.js';
 
 /** Something that is served as it is. */
 export interface DocsFile {

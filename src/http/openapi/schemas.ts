@@ -1,0 +1,196 @@
+import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
+import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
+
+/** Plain JSON, never changed. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+
+/** To one of the components. A type and no interface, because only a type is known to be {@link Json}. */
+export type Reference = { readonly $ref: string };
+
+export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): Reference {
+  return { $ref: `#/components/${kind}/${name}` };
+}
+
+/** As numbers these are -2^63 and 2^63, the nearest that there are; `printOpenApiDocument` prints them exactly. */
+const INT64 = { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) };
+
+/** An order beyond 2^53 whose id is a number all the same, so that the example stays exact wherever it is read. */
+export const EXAMPLE_ID = 9_007_199_254_740_994;
+
+export const EXAMPLE_ORDERS = [
+  { id: 1, petId: 101, quantity: 1, shipDate: '2026-01-05T09:30:00Z', complete: true },
+  { id: 5, petId: 102, quantity: 2, complete: false },
+  { id: EXAMPLE_ID, petId: 108, quantity: 1, shipDate: '2030-03-04T16:20:00Z', complete: false },
+] as const;
+
+const ORDER = {
+  type: 'object',
+  description: 'One order (no field is required: what is not known is absent, never `null`).',
+  properties: {
+    id: {
+      ...INT64,
+      description: 'Unique order identifier. Read it exactly: it can be beyond 2^53.',
+      examples: [EXAMPLE_ID],
+    },
+    petId: { ...INT64, description: 'Identifier of the animal in the order.', examples: [108] },
+    quantity: {
+      type: 'integer',
+      format: 'int64',
+      minimum: Number.MIN_SAFE_INTEGER,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Number of units ordered.',
+      examples: [1],
+    },
+    shipDate: {
+      type: 'string',
+      format: 'date-time',
+      description: 'Expected or actual ship date, RFC 3339.',
+      examples: ['2030-03-04T16:20:00Z'],
+    },
+    complete: { type: 'boolean', description: 'Whether the order has been fulfilled.', examples: [false] },
+  },
+};
+
+const ORDER_LIST = {
+  type: 'array',
+  description: 'Every order, ascending by id. There are no pages, so there is no largest number of items.',
+  items: refer('schemas', 'Order'),
+};
+
+/** The schemas by their names; the Error object's with all `codes`. */
+export function schemas(codes: readonly string[]): Readonly<Record<string, Json>> {
+  return {
+    Order: ORDER,
+    OrderList: ORDER_LIST,
+    OrderId: { ...INT64, description: 'Identifier of an order, in plain decimal digits.' },
+    Error: {
+      type: 'object',
+      description: 'Every error has this shape.',
+      required: ['code', 'message', 'status'],
+      properties: {
+        code: { type: 'string', description: 'Machine-readable error code.', enum: codes },
+        message: {
+          type: 'string',
+          description: 'What was wrong and what to do, for people. Its wording may change.',
+          pattern: '^[ -~]+$',
+          maxLength: 200,
+        },
+        status: { type: 'integer', format: 'int32', minimum: 400, maximum: 599, description: 'The HTTP status code.' },
+      },
+    },
+  };
+}
+
+/** The largest integer of a structured field (RFC 9651 §3.3.1). */
+const MAX_PRINTED_INTEGER = 999_999_999_999_999;
+/** The longest header section that Node reads by default. */
+const MAX_FIELD_LENGTH = 16_384;
+
+function integer(minimum: number) {
+  return { type: 'integer', format: 'int64', minimum, maximum: MAX_PRINTED_INTEGER };
+}
+
+/** A list of structured fields: a policy's name with two numbers each. */
+function windows(first: string, second: string) {
+  const item = `"[A-Za-z][A-Za-z0-9_.-]*";${first}=[0-9]{1,15};${second}=[0-9]{1,15}`;
+  return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
+}
+
+const HEADERS = {
+  'X-RateLimit-Limit': {
+    description: 'The limit in force: that of the window which will refuse first.',
+    required: true,
+    schema: integer(0),
+    example: 60,
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Requests remaining under the limit in force.',
+    required: true,
+    schema: integer(0),
+    example: 59,
+  },
+  'X-RateLimit-Reset': {
+    description: 'Unix timestamp, in seconds, at which the limit in force resets.',
+    required: true,
+    schema: integer(0),
+    example: 1_767_225_660,
+  },
+  'RateLimit-Policy': {
+    description:
+      'The quota (q) and the seconds (w) of each window, as in draft-ietf-httpapi-ratelimit-headers-11. A host may turn it off.',
+    schema: windows('q', 'w'),
+    example: '"minute";q=60;w=60, "day";q=1000;w=86400',
+  },
+  RateLimit: {
+    description:
+      'What remains (r) of each window and the seconds until it resets (t), as in the same draft. A host may turn it off.',
+    schema: windows('r', 't'),
+    example: '"minute";r=59;t=60, "day";r=999;t=86400',
+  },
+  'Retry-After': {
+    description: 'Whole seconds to wait before the next request. Waiting that long suffices.',
+    required: true,
+    schema: integer(1),
+    example: 60,
+  },
+  'WWW-Authenticate': {
+    description: 'The challenge of RFC 6750; with `error` only if a key was sent.',
+    required: true,
+    schema: { type: 'string', enum: [CHALLENGE, INVALID_TOKEN_CHALLENGE] },
+    example: CHALLENGE,
+  },
+  Allow: {
+    description: 'The methods that the path supports.',
+    required: true,
+    schema: { type: 'string', enum: ['GET, HEAD', 'DELETE'] },
+    example: 'GET, HEAD',
+  },
+  'Cache-Control': {
+    description: 'Errors are not stored.',
+    required: true,
+    schema: { type: 'string', const: 'no-store' },
+    example: 'no-store',
+  },
+  ETag: {
+    description:
+      'The entity tag of the list, another for each coding. Absent when the list is streamed, or may change.',
+    schema: { type: 'string', pattern: '^"[\\w-]{22}(?:-(?:gzip|br))?"$', maxLength: 32 },
+    example: '"C3Hqqa2Jnq8tqHYacGG9Ht"',
+  },
+  Vary: {
+    description: 'On what the answer depends: absent when it is too small to be compressed.',
+    schema: { type: 'string', pattern: '^(?:[\\w-]+, )*Accept-Encoding$', maxLength: MAX_FIELD_LENGTH },
+    example: 'Accept-Encoding',
+  },
+  'Content-Encoding': {
+    description: 'The coding of the body, as `Accept-Encoding` asked for it.',
+    schema: { type: 'string', enum: ['gzip', 'br'] },
+    example: 'gzip',
+  },
+  'Content-Length': {
+    description: 'In bytes. Absent when a long list is streamed.',
+    schema: integer(0),
+    example: 143,
+  },
+} as const;
+
+export type HeaderName = keyof typeof HEADERS;
+
+/** On every response, whatever its status (specification, part 8). */
+export const LIMIT_HEADERS = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
+] as const satisfies readonly HeaderName[];
+
+/** Not a component: those are for what operations answer. */
+const { Allow: ALLOW, ...SHARED_HEADERS } = HEADERS;
+
+export const headers: Readonly<Record<string, Json>> = SHARED_HEADERS;
+
+/** These headers, by reference if they are components. */
+export function headersOf(names: readonly HeaderName[]): Readonly<Record<string, Json>> {
+  return Object.fromEntries(names.map((name) => [name, name === 'Allow' ? ALLOW : refer('headers', name)]));
+}

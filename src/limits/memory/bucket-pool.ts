@@ -1,0 +1,192 @@
+import type { KeyState } from '../limiter.js';
+import { type Identity, isSame, mattersUntilMs } from '../rule.js';
+import type { Instant } from '../token-bucket.js';
+import { PackedDecision } from './packed-decision.js';
+import { MAX_PACKED_TAKEN, type PackedPlan } from './packed-plan.js';
+
+/** Whose buckets newcomers to a full pool share; no address is spelled so. */
+const OVERFLOW = '*';
+
+/** Two a newcomer: the sweep goes round at least as quickly as the pool grows. */
+const SWEPT_PER_NEWCOMER = 2;
+
+// A place is the number of a slot and that of a shape. A slot has 24 bytes: the ends of two windows, then what was taken
+// in them; when free, the next free slot. So a key costs one look-up, and no object.
+const SHAPE_BITS = 5;
+const SHAPE_MASK = 2 ** SHAPE_BITS - 1;
+const MAX_SLOTS = 2 ** (31 - SHAPE_BITS);
+const SLOT_BYTES = 24;
+const NO_SLOT = -1;
+const UNPACKED = 0;
+const NO_WINDOW_MS = Number.NEGATIVE_INFINITY;
+
+/**
+ * States by key, `max` of them at most. What no longer matters is swept as newcomers arrive, a few steps each, so there
+ * is no timer and no pause. Nothing that matters is ever dropped: in a full pool newcomers share one place instead.
+ *
+ * One or two interval windows of a key that has no conduct to remember are kept packed, any other state as it is.
+ */
+export class BucketPool {
+  readonly #max: number;
+  readonly #places = new Map<string, number>();
+  #hand = this.#places.entries();
+  /** Whose windows they are, by shape less one. */
+  readonly #shapes: (readonly Identity[])[] = [];
+  readonly #unpacked = new Map<number, KeyState>();
+  // Two views of the same bytes.
+  #ends = new Float64Array(0);
+  #taken = new Int32Array(0);
+  #slots = 0;
+  #freeSlot = NO_SLOT;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /**
+   * Takes from a packed state what the rule would, if all windows have it. Otherwise nothing is changed, and the rule
+   * has to decide: a newcomer, a refusal, another shape, a clock that stepped back, a window that follows a calendar.
+   */
+  charge(key: string, packed: PackedPlan, cost: number, instant: Instant): PackedDecision | undefined {
+    const place = this.#places.get(key);
+    if (place === undefined || (place & SHAPE_MASK) !== packed.fastShape) return undefined;
+    if ((cost | 0) !== cost || cost < 1) return undefined;
+    const { nowMs } = instant;
+    const ends = this.#ends;
+    const takens = this.#taken;
+    const end = (place >>> SHAPE_BITS) * 3;
+    const taken = end * 2 + 4;
+
+    let firstTaken = cost;
+    let firstLeftMs = (ends[end] ?? 0) - nowMs;
+    if (firstLeftMs > 0) firstTaken += takens[taken] ?? 0;
+    else firstLeftMs = packed.firstFreshMs;
+    if (firstTaken > packed.firstQuota || firstLeftMs > packed.firstWindowMs) return undefined;
+
+    let secondTaken = cost;
+    let secondLeftMs = (ends[end + 1] ?? 0) - nowMs;
+    if (secondLeftMs > 0) secondTaken += takens[taken + 1] ?? 0;
+    else secondLeftMs = packed.secondFreshMs;
+    if (secondTaken > packed.secondQuota || secondLeftMs > packed.secondWindowMs) return undefined;
+
+    ends[end] = nowMs + firstLeftMs;
+    ends[end + 1] = nowMs + secondLeftMs;
+    takens[taken] = firstTaken;
+    takens[taken + 1] = secondTaken;
+    return new PackedDecision(key, cost, packed, instant, firstTaken, firstLeftMs | 0, secondTaken, secondLeftMs | 0);
+  }
+
+  /** Where the key's state belongs: at the key, or at the shared place when the pool is full of others. */
+  keyOf(key: string, nowMs: number): string {
+    if (this.#places.has(key)) return key;
+    this.#sweep(nowMs);
+    return this.#places.size < this.#max ? key : OVERFLOW;
+  }
+
+  get(key: string): KeyState | undefined {
+    const place = this.#places.get(key);
+    return place === undefined ? undefined : this.#read(place);
+  }
+
+  /** Remembers the state, in the packed form of this shape if it has it; `undefined` forgets the key. */
+  set(key: string, state: KeyState | undefined, shape: number = this.shapeOf(state?.buckets ?? [])): void {
+    const before = this.#places.get(key);
+    if (state === undefined) {
+      if (before !== undefined) this.#forget(key, before);
+      return;
+    }
+    const slot = before === undefined ? this.#newSlot() : before >>> SHAPE_BITS;
+    const isPacked = this.#pack(slot, state, shape);
+    if (isPacked) this.#unpacked.delete(slot);
+    else this.#unpacked.set(slot, state);
+    const place = (slot << SHAPE_BITS) | (isPacked ? shape : UNPACKED);
+    if (place !== before) this.#places.set(key, place);
+  }
+
+  /** The number of the form in which these buckets can be packed; 0 if there is none, or too many forms are known already. */
+  shapeOf(buckets: readonly Identity[]): number {
+    const [first, second] = buckets;
+    if (first === undefined || buckets.length > 2 || buckets.some(({ refill }) => refill !== 'interval'))
+      return UNPACKED;
+    if (second !== undefined && isSame(first, second)) return UNPACKED;
+    const known = this.#shapes.findIndex(
+      (shape) => shape.length === buckets.length && shape.every((one, index) => isSame(one, buckets[index] ?? first)),
+    );
+    if (known >= 0) return known + 1;
+    if (this.#shapes.length === SHAPE_MASK) return UNPACKED;
+    return this.#shapes.push(buckets.map(({ name, windowMs, refill }) => ({ name, windowMs, refill })));
+  }
+
+  #read(place: number): KeyState {
+    const slot = place >>> SHAPE_BITS;
+    const shape = this.#shapes[(place & SHAPE_MASK) - 1];
+    if (shape === undefined) return this.#unpacked.get(slot) ?? { buckets: [] };
+    const buckets = shape.map(({ name, windowMs, refill }, index) => {
+      const taken = this.#taken[slot * 6 + 4 + index] ?? 0;
+      return { name, windowMs, refill, taken, atMs: this.#ends[slot * 3 + index] ?? 0 };
+    });
+    return { buckets: buckets.filter(({ taken }) => taken > 0) };
+  }
+
+  /** Writes the state into the slot; false if it does not fit. */
+  #pack(slot: number, { buckets, conduct }: KeyState, shapeNumber: number): boolean {
+    const shape = this.#shapes[shapeNumber - 1];
+    if (shape === undefined || conduct !== undefined) return false;
+    let found = 0;
+    for (let index = 0; index < 2; index++) {
+      const identity = shape[index];
+      const bucket = identity && buckets.find((other) => isSame(identity, other));
+      if (bucket !== undefined) {
+        const { taken } = bucket;
+        if (!Number.isInteger(taken) || taken < 1 || taken > MAX_PACKED_TAKEN) return false;
+        found++;
+      }
+      this.#ends[slot * 3 + index] = bucket?.atMs ?? NO_WINDOW_MS;
+      this.#taken[slot * 6 + 4 + index] = bucket?.taken ?? 0;
+    }
+    return found === buckets.length;
+  }
+
+  #newSlot(): number {
+    if (this.#freeSlot !== NO_SLOT) {
+      const slot = this.#freeSlot;
+      this.#freeSlot = this.#taken[slot * 6 + 4] ?? NO_SLOT;
+      return slot;
+    }
+    if (this.#slots * 3 === this.#ends.length) {
+      if (this.#slots === MAX_SLOTS) throw new RangeError(`limiter: more than ${MAX_SLOTS} keys`);
+      const bytes = new ArrayBuffer(Math.max(64, this.#slots * 2) * SLOT_BYTES);
+      const ends = new Float64Array(bytes);
+      ends.set(this.#ends);
+      this.#ends = ends;
+      this.#taken = new Int32Array(bytes);
+    }
+    return this.#slots++;
+  }
+
+  #forget(key: string, place: number): void {
+    const slot = place >>> SHAPE_BITS;
+    this.#places.delete(key);
+    this.#unpacked.delete(slot);
+    this.#taken[slot * 6 + 4] = this.#freeSlot;
+    this.#freeSlot = slot;
+  }
+
+  #sweep(nowMs: number): void {
+    for (let step = 0; step < SWEPT_PER_NEWCOMER; step++) {
+      const { value, done } = this.#hand.next();
+      if (done) {
+        this.#hand = this.#places.entries();
+        return;
+      }
+      const [key, place] = value;
+      if (this.#mattersUntilMs(place) <= nowMs) this.#forget(key, place);
+    }
+  }
+
+  #mattersUntilMs(place: number): number {
+    if ((place & SHAPE_MASK) === UNPACKED) return mattersUntilMs(this.#read(place));
+    const first = (place >>> SHAPE_BITS) * 3;
+    return Math.max(this.#ends[first] ?? 0, this.#ends[first + 1] ?? 0);
+  }
+}

@@ -1,0 +1,134 @@
+import { banned, GOOD_CONDUCT } from '../ban.js';
+import { type Clock, createSystemClock } from '../clock.js';
+import type { Decision, KeyState, RateLimiter } from '../limiter.js';
+import { type Plan, wholeNumber } from '../plan.js';
+import { decide, giveBack, keyState } from '../rule.js';
+import type { Instant } from '../token-bucket.js';
+import { BucketPool } from './bucket-pool.js';
+import { type PackedPlan, packPlan } from './packed-plan.js';
+
+/** {@link RateLimiter} in memory: every method answers at once. Exact, never forgets a counter, starts no timer. */
+export interface MemoryLimiter extends RateLimiter {
+  take(key: string, plan: Plan, cost?: number): Decision;
+  /** What `take` would answer now; nothing is changed. */
+  peek(key: string, plan: Plan, cost?: number): Decision;
+  /** Puts back what a decision took, as far as its windows are still open. Call it at most once for a decision of `take`. */
+  refund(decision: Decision): void;
+  /** What is remembered of a key, `undefined` for nothing. It can be stored, and given to `restore` later. */
+  inspect(key: string): KeyState | undefined;
+  /** Replaces what is remembered of a key: all of its windows, strikes and bans. */
+  restore(key: string, state: KeyState): void;
+  /** Forgets the key: full buckets, no ban. */
+  reset(key: string): void;
+  /** Refuses the key for `ms` milliseconds from now, whatever its plan says of bans. */
+  ban(key: string, ms: number): void;
+  /** Ends a ban, and forgets the ones before. */
+  unban(key: string): void;
+}
+
+export interface MemoryLimiterOptions {
+  /** Default: the process's monotonic clock. */
+  readonly clock?: Clock | undefined;
+  /** Most addresses with a bucket of their own at a time; further ones share one. Default: 100,000. */
+  readonly maxAddresses?: number | undefined;
+}
+
+/**
+ * Two pools that cannot evict each other: keys, as many as are issued, and addresses (plans of the partition `address`),
+ * which strangers choose. `inspect`, `restore`, `reset`, `ban` and `unban` are about keys. Throws a RangeError for a bad option.
+ */
+export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
+  const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
+  wholeNumber('maxAddresses', maxAddresses, 1);
+  const keys = new BucketPool(Number.POSITIVE_INFINITY);
+  const addresses = new BucketPool(maxAddresses);
+  const packedPlans = new WeakMap<Plan, PackedPlan>();
+  let recent: PackedPlan | undefined;
+  let instant: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
+
+  function pack(plan: Plan): PackedPlan {
+    // One plan after the other is mostly the same, and to compare is quicker than to look up.
+    return recent?.plan === plan ? recent : packAnew(plan);
+  }
+
+  function packAnew(plan: Plan): PackedPlan {
+    let packed = packedPlans.get(plan);
+    if (packed === undefined) {
+      packed = packPlan(plan, plan.partition === 'address' ? addresses : keys);
+      // One that was not made by `createPlan` may still change.
+      if (!isFrozen(plan)) return packed;
+      packedPlans.set(plan, packed);
+    }
+    recent = packed;
+    return packed;
+  }
+
+  function read(): Instant {
+    const nowMs = clock.nowMs();
+    const utcOffsetMs = clock.utcOffsetMs(nowMs);
+    return instant.nowMs === nowMs && instant.utcOffsetMs === utcOffsetMs ? instant : newInstant(nowMs, utcOffsetMs);
+  }
+
+  function newInstant(nowMs: number, utcOffsetMs: number): Instant {
+    instant = { nowMs, utcOffsetMs };
+    return instant;
+  }
+
+  function decideByRule(key: string, { plan, pool, shape }: PackedPlan, cost: number, now: Instant): Decision {
+    checkCost(cost, plan);
+    const place = pool.keyOf(key, now.nowMs);
+    const { decision, next } = decide(place, pool.get(place), plan, cost, now);
+    pool.set(place, next, shape);
+    return decision;
+  }
+
+  return {
+    take(key, plan, cost = 1) {
+      const now = read();
+      const packed = pack(plan);
+      return packed.pool.charge(key, packed, cost, now) ?? decideByRule(key, packed, cost, now);
+    },
+
+    peek(key, plan, cost = 1) {
+      checkCost(cost, plan);
+      const now = read();
+      const { pool } = pack(plan);
+      const place = pool.keyOf(key, now.nowMs);
+      return decide(place, pool.get(place), plan, cost, now).decision;
+    },
+
+    refund(decision) {
+      const { pool, shape } = pack(decision.plan);
+      const state = pool.get(decision.key);
+      if (decision.verdict !== 'within_quota' || state === undefined) return;
+      pool.set(decision.key, giveBack(state, decision, clock.nowMs()), shape);
+    },
+
+    inspect: (key) => keys.get(key),
+    restore: (key, state) => keys.set(key, state),
+    reset: (key) => keys.set(key, undefined),
+
+    ban(key, ms) {
+      wholeNumber('ms', ms, 1);
+      const { buckets, conduct } = keys.get(key) ?? { buckets: [] };
+      keys.set(key, { buckets, conduct: banned(conduct ?? GOOD_CONDUCT, ms, clock.nowMs()) });
+    },
+
+    unban(key) {
+      const state = keys.get(key);
+      if (state !== undefined) keys.set(key, keyState(state.buckets));
+    },
+  };
+}
+
+function isFrozen(plan: Plan): boolean {
+  return [plan, plan.policies, ...plan.policies].every(Object.isFrozen);
+}
+
+export function checkCost(cost: number, plan: Plan): void {
+  if (!Number.isInteger(cost) || cost < 0) throw new RangeError('cost: expected a whole number from 0 up');
+  for (const { name, quota } of plan.policies) {
+    if (cost > quota)
+      throw new RangeError(`cost: ${cost} is above the quota of ${quota} per ${name}, it could never pass`);
+  }
+}

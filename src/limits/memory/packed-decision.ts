@@ -1,0 +1,92 @@
+import { type Decision, plainDecision, type WindowState } from '../limiter.js';
+import type { Plan, QuotaPolicy } from '../plan.js';
+import { lesser } from '../rule.js';
+import type { Instant } from '../token-bucket.js';
+import type { PackedPlan } from './packed-plan.js';
+
+/**
+ * The decision on a request that passed, of a plan of one or two windows. One is made for every request, and 32 bytes of
+ * it cost 3 %: so it has only what it must, in integers so small that V8 needs no box for them, shares the instant with
+ * others of the same millisecond, and computes the rest for who reads it.
+ */
+export class PackedDecision implements Decision {
+  // Only declared: to define them as well, `undefined` first, is so much code that V8 no longer inlines the whole of
+  // `take`, which costs 12 %. For the same reason they are not `#private`.
+  declare readonly key: string;
+  declare readonly cost: number;
+  declare private readonly packed: PackedPlan;
+  declare private readonly instant: Instant;
+  declare private readonly firstTaken: number;
+  declare private readonly firstLeftMs: number;
+  declare private readonly secondTaken: number;
+  declare private readonly secondLeftMs: number;
+  declare private computed: readonly [WindowState] | readonly [WindowState, WindowState] | undefined;
+
+  constructor(
+    key: string,
+    cost: number,
+    packed: PackedPlan,
+    instant: Instant,
+    firstTaken: number,
+    firstLeftMs: number,
+    secondTaken: number,
+    secondLeftMs: number,
+  ) {
+    this.key = key;
+    this.cost = cost;
+    this.packed = packed;
+    this.instant = instant;
+    this.firstTaken = firstTaken;
+    this.firstLeftMs = firstLeftMs;
+    this.secondTaken = secondTaken;
+    this.secondLeftMs = secondLeftMs;
+    this.computed = undefined;
+  }
+
+  get plan(): Plan {
+    return this.packed.plan;
+  }
+
+  get allowed(): boolean {
+    return true;
+  }
+
+  get verdict(): Decision['verdict'] {
+    return 'within_quota';
+  }
+
+  get nowMs(): number {
+    return this.instant.nowMs;
+  }
+
+  get utcOffsetMs(): number {
+    return this.instant.utcOffsetMs;
+  }
+
+  get retryAfterMs(): number {
+    return 0;
+  }
+
+  get windows(): readonly [WindowState] | readonly [WindowState, WindowState] {
+    if (this.computed !== undefined) return this.computed;
+    const { nowMs } = this.instant;
+    const { first, second } = this.packed;
+    const one = windowOf(first, this.firstTaken, nowMs + this.firstLeftMs);
+    this.computed = second === undefined ? [one] : [one, windowOf(second, this.secondTaken, nowMs + this.secondLeftMs)];
+    return this.computed;
+  }
+
+  get inForce(): WindowState {
+    const [first, second] = this.windows;
+    return second === undefined ? first : lesser(first, second);
+  }
+
+  /** All of a decision, for who prints it. */
+  toJSON(): Decision {
+    return plainDecision(this);
+  }
+}
+
+function windowOf(policy: QuotaPolicy, taken: number, resetAtMs: number): WindowState {
+  return { policy, remaining: policy.quota - taken, resetAtMs };
+}

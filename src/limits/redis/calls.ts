@@ -1,0 +1,131 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../clock.js';
+import type { KeyState } from '../limiter.js';
+import type { Plan } from '../plan.js';
+import { type Found, NO_PLAN, type Passed, planArgument, readAnswer, readState } from './codec.js';
+import type { Amount } from './local-fallback.js';
+import type { Report } from './refusal-cache.js';
+import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './script.js';
+
+/**
+ * Sends one command to the server and resolves to its answer. `key` is the one key that the command is about, for
+ * clients of a cluster that cannot tell it from the command.
+ */
+export type SendCommand = (command: [name: string, ...parameters: string[]], key: string) => Promise<unknown>;
+
+/** What a call found or did, and the instant at which it did. */
+export type Seen = Found | Passed;
+
+/** A digest costs more than the look-up. */
+const REMEMBERED_NAMES = 10_000;
+
+const NOTHING_MORE: readonly string[] = [];
+
+/** What the limiter asks of the server, each in one round trip. */
+export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
+  /** What to add to the process's time for the server's. The time that the last call took is in it. */
+  let aheadMs = performance.timeOrigin;
+
+  const names = new LRUCache<string, string>({ max: REMEMBERED_NAMES });
+
+  function nameOf(key: string): string {
+    let name = names.get(key);
+    if (name === undefined) {
+      name = `${prefix}${hash('sha256', key, 'base64url')}`;
+      names.set(key, name);
+    }
+    return name;
+  }
+
+  /** No `async`: each decision would pay for its promises. */
+  function call(
+    mode: 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'unban',
+    key: string,
+    plan: Plan | undefined,
+    cost: number,
+    report: Report,
+    amounts?: readonly Amount[],
+  ): Promise<Seen> {
+    const sinceMs = performance.now();
+    const name = nameOf(key);
+    const utcOffsetMs = clock === undefined ? 0 : clock.utcOffsetMs();
+    const rest = restOf(mode, cost, rare(report, utcOffsetMs), amounts);
+    const planText = plan === undefined ? NO_PLAN : planArgument(plan);
+
+    function ask(command: string, script: string, isForgotten = false): Promise<Seen> {
+      // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
+      const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
+      const sentMs = performance.now();
+      return sendOrReject([command, script, '1', name, latest, planText, ...rest], name).then(
+        (answer) => {
+          const found = readAnswer(answer, plan === undefined ? [] : plan.policies, utcOffsetMs);
+          const isInTime = performance.now() - sinceMs < patienceMs;
+          if (isInTime) aheadMs = found.nowMs - sentMs;
+          if ('utcOffsetMs' in found) return found;
+          // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
+          if (isInTime) return ask(command, script, isForgotten);
+          throw new Error('the server was reached too late');
+        },
+        (error) => {
+          // Of this key alone: as a failure of the server it would have all keys counted elsewhere, again and again.
+          if (!isForgotten && isUnreadable(error)) {
+            return sendOrReject(['DEL', name], name).then(() => ask(command, script, true));
+          }
+          if (command === 'EVAL' || !isUnknownScript(error)) throw error;
+          return ask('EVAL', SCRIPT, isForgotten);
+        },
+      );
+    }
+
+    return ask('EVALSHA', SCRIPT_SHA);
+  }
+
+  function sendOrReject(command: Parameters<SendCommand>[0], name: string): Promise<unknown> {
+    try {
+      return Promise.resolve(send(command, name));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  function rare({ strikes, strikesEndMs, most }: Report, utcOffsetMs: number): string {
+    if (clock !== undefined) return `${strikes} ${strikesEndMs} ${most} ${clock.nowMs()} ${utcOffsetMs}`;
+    return strikes === 0 ? '' : `${strikes} ${strikesEndMs} ${most}`;
+  }
+
+  return {
+    call,
+
+    async inspect(key: string): Promise<KeyState | undefined> {
+      const name = nameOf(key);
+      return readState(await send(['EVAL', INSPECT, '1', name], name));
+    },
+
+    async reset(key: string): Promise<void> {
+      const name = nameOf(key);
+      await send(['DEL', name], name);
+    },
+
+    async probe(key: string): Promise<void> {
+      const name = nameOf(key);
+      await send(['EVAL', PROBE, '1', name], name);
+    },
+  };
+}
+
+/** The script's ARGV after the plan: of a plain request nothing. */
+function restOf(mode: string, cost: number, rare: string, amounts: readonly Amount[] | undefined): readonly string[] {
+  if (mode === 'take' && cost === 1 && rare === '') return NOTHING_MORE;
+  return [`${cost}`, mode, rare, ...(amounts ?? []).flat().map(String)];
+}
+
+/** Clients word it in their own way: "NOSCRIPT No matching script", "NoScriptError". */
+function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && /no_?script/i.test(error.message);
+}
+
+/** What is stored is none of ours: of another type, or the script stumbles over it. Server errors are worded otherwise. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof Error && /WRONGTYPE|bad argument #|attempt to |data string too short/.test(error.message);
+}

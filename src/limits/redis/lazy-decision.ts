@@ -1,0 +1,63 @@
+import { type Decision, plainDecision, type WindowState } from '../limiter.js';
+import type { Plan } from '../plan.js';
+import { lesser } from '../rule.js';
+import { remaining, resetAtMs } from '../token-bucket.js';
+
+/**
+ * The decision on a request that a backend has let pass, computed from its answer for who reads it: as in
+ * packed-decision.ts, what is not read costs nothing.
+ */
+export class PassedDecision implements Decision {
+  readonly key: string;
+  readonly plan: Plan;
+  readonly cost: number;
+  readonly utcOffsetMs: number;
+  readonly #numbers: readonly number[];
+  #windows: readonly WindowState[] | undefined;
+
+  /** `numbers`: now, and for each window the taken of its bucket and how many ms from now its `atMs` is. */
+  constructor(key: string, plan: Plan, cost: number, utcOffsetMs: number, numbers: readonly number[]) {
+    this.key = key;
+    this.plan = plan;
+    this.cost = cost;
+    this.utcOffsetMs = utcOffsetMs;
+    this.#numbers = numbers;
+  }
+
+  get allowed(): boolean {
+    return true;
+  }
+
+  get verdict(): Decision['verdict'] {
+    return 'within_quota';
+  }
+
+  get nowMs(): number {
+    return this.#at(0);
+  }
+
+  get retryAfterMs(): number {
+    return 0;
+  }
+
+  get windows(): readonly WindowState[] {
+    this.#windows ??= this.plan.policies.map((policy, index) => {
+      const bucket = { taken: this.#at(2 * index + 1), atMs: this.nowMs + this.#at(2 * index + 2) };
+      return { policy, remaining: remaining(bucket, policy), resetAtMs: resetAtMs(bucket, policy) };
+    });
+    return this.#windows;
+  }
+
+  get inForce(): WindowState {
+    return this.windows.reduce(lesser);
+  }
+
+  #at(index: number): number {
+    return this.#numbers[index] ?? 0;
+  }
+
+  /** All of a decision, for who prints it. */
+  toJSON(): Decision {
+    return plainDecision(this);
+  }
+}

@@ -1,0 +1,21 @@
+import type { Schemas } from '../../databases/postgres/migration.js';
+import type { PostgresOrderTable } from './table.js';
+
+export const ORDERS_SCHEMA: Schemas = {
+  orders: [
+    `CREATE TABLE store_orders (
+      id bigint PRIMARY KEY, pet_id bigint, quantity bigint, ship_date text, complete boolean, status text NOT NULL)`,
+  ],
+};
+
+export const OWN_TABLE: PostgresOrderTable = {
+  table: 'store_orders',
+  columns: {
+    id: 'id',
+    petId: 'pet_id',
+    quantity: 'quantity',
+    shipDate: 'ship_date',
+    complete: 'complete',
+    status: 'status',
+  },
+};

@@ -1,0 +1,52 @@
+import { isUniqueViolation, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import { printOrder } from '../json.js';
+import type { OrderRecord } from '../record.js';
+import type { PutOutcome } from '../store.js';
+
+const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
+
+/** The records handed over, as one text, in the order in which they came. */
+const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (
+    json_to_recordset($1::text::json)
+    AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)) WITH ORDINALITY)`;
+
+// Stored in the order of their ids, so that two of these at once cannot wait for each other.
+
+const INSERT = `WITH ${GIVEN},
+  taken AS (
+    SELECT id FROM (SELECT id, place, row_number() OVER (PARTITION BY id ORDER BY place) AS nth FROM given) AS one
+    WHERE nth > 1 OR EXISTS (SELECT FROM store_orders AS o WHERE o.id = one.id) ORDER BY place LIMIT 1),
+  stored AS (
+    INSERT INTO store_orders (${COLUMNS})
+    SELECT ${COLUMNS} FROM given WHERE NOT EXISTS (SELECT FROM taken) ORDER BY id RETURNING 1)
+  SELECT (SELECT id FROM taken)::text AS taken, (SELECT count(*) FROM stored)::text AS count, ${WAIT_FOR_DISK}`;
+
+const UPSERT = `WITH ${GIVEN},
+  stored AS (
+    INSERT INTO store_orders (${COLUMNS})
+    SELECT DISTINCT ON (id) ${COLUMNS} FROM given ORDER BY id, place DESC
+    ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
+      excluded.id, excluded.pet_id, excluded.quantity, excluded.ship_date, excluded.complete, excluded.status)
+    RETURNING 1)
+  SELECT NULL AS taken, (SELECT count(*) FROM stored)::text AS count, ${WAIT_FOR_DISK}`;
+
+/** Adds the records to the store's own table, in one statement. */
+export async function putRecords(
+  client: PostgresClient,
+  records: readonly OrderRecord[],
+  replace: boolean,
+): Promise<PutOutcome> {
+  const put = () => client.query(replace ? UPSERT : INSERT, [`[${records.map(printRecord).join(',')}]`]);
+  const { rows } = await put().catch((error) => {
+    // Another transaction has committed one of these ids since the statement began, and nothing was stored. Now it shows.
+    if (isUniqueViolation(error)) return put();
+    throw error;
+  });
+  const { taken, count } = rows[0] ?? {};
+  if (typeof taken === 'string') return { outcome: 'exists', id: BigInt(taken) };
+  return { outcome: 'stored', count: Number(count) };
+}
+
+function printRecord(record: OrderRecord): string {
+  return `${printOrder(record).slice(0, -1)},"status":${JSON.stringify(record.status)}}`;
+}

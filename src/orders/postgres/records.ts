@@ -1,0 +1,21 @@
+import type { PostgresPool } from '../../databases/postgres/client.js';
+import { parseJsonArray } from '../json.js';
+import type { OrderRecord } from '../record.js';
+import { readTexts } from './list.js';
+import { OWN_TABLE } from './own-table.js';
+import { orderOf, readTable } from './table.js';
+
+/** Every order of the store's own table with its status, ascending by id, page by page from one snapshot. */
+export async function* readRecords(
+  connect: NonNullable<PostgresPool['connect']>,
+): AsyncGenerator<readonly OrderRecord[]> {
+  const own = readTable(OWN_TABLE);
+  const json = `left(${own.json}, -1) || ',"status":' || to_json(o.status) || '}'`;
+  for await (const text of readTexts(connect, { ...own, json })) {
+    yield Array.from(parseJsonArray(`[${text}]`), ({ value }) => recordOf(Object(value)));
+  }
+}
+
+function recordOf(value: Readonly<Record<string, unknown>>): OrderRecord {
+  return { ...orderOf(value), status: String(value['status']) };
+}

@@ -1,0 +1,46 @@
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import type { OrderId } from '../order.js';
+
+/** A put of more orders than this is not noted one by one: whoever lists then reads everything anew. */
+const MOST_NOTED = 1_000n;
+
+/** Revisions whose changes are kept. Whoever lists more rarely reads everything anew. */
+const KEPT = 1_000n;
+
+/** Changes that are read in one go, in some milliseconds: with more of them everything is read anew, page by page. */
+const MOST_READ = 5_000n;
+
+/**
+ * Notes, in somebody else's transaction, that orders were put: the next revision, and which they were, so that who has
+ * listed the revision before need not read the others again.
+ */
+export function prepareChanges(database: SqliteDatabase): (orders: readonly { readonly id: OrderId }[]) => void {
+  const bumpRevision = prepare(database, 'UPDATE orders_revision SET revision = revision + 1');
+  const insert = prepare(database, 'INSERT OR IGNORE INTO orders_changes SELECT revision, ? FROM orders_revision');
+  const forget = prepare(
+    database,
+    'DELETE FROM orders_changes WHERE revision <= (SELECT revision FROM orders_revision) - ?',
+  );
+  return (orders) => {
+    if (orders.length === 0) return;
+    bumpRevision.run();
+    if (orders.length <= MOST_NOTED) for (const { id } of orders) insert.run(id);
+    forget.run(KEPT);
+  };
+}
+
+/** The ids put after this revision, ascending; `undefined` if not all of them are known, or they are too many. */
+export function changesSince(database: SqliteDatabase, revision: bigint): readonly OrderId[] | undefined {
+  const changes = prepare(
+    database,
+    'SELECT revision, id FROM (SELECT * FROM orders_changes WHERE revision > ? LIMIT ?) ORDER BY id',
+  ).all(revision, MOST_READ + 1n);
+  const noted = new Set(changes.map((change) => change['revision'])).size;
+  if (changes.length > MOST_READ || revisionOf(database) !== revision + BigInt(noted)) return undefined;
+  return changes.map(({ id }) => BigInt(id ?? 0));
+}
+
+/** Grows with every put, of whatever process. */
+export function revisionOf(database: SqliteDatabase): bigint {
+  return BigInt(prepare(database, 'SELECT revision FROM orders_revision').get()?.['revision'] ?? 0);
+}

@@ -1,0 +1,55 @@
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from '../cancellation.js';
+import type { OrderId } from '../order.js';
+import type { OrderRecord } from '../record.js';
+import type { PutOutcome } from '../store.js';
+import { prepareChanges } from './change-log.js';
+import { valuesOf } from './table.js';
+
+/** What can be written, each a part of somebody else's transaction. Plain functions of plain data: they run in a worker too. */
+export type OrderWrites = {
+  cancel(id: OrderId): CancelOutcome;
+  ship(id: OrderId): ShipOutcome;
+  put(records: readonly OrderRecord[], replace: boolean): PutOutcome;
+};
+
+/** This module, for the thread that writes. */
+export const ORDER_WRITES = import.meta.url;
+
+/** On a database that has the tables. */
+export function prepareWrites(database: SqliteDatabase): OrderWrites {
+  const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
+  const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');
+  const upsert = prepare(database, 'INSERT OR REPLACE INTO orders VALUES (?, ?, ?, ?, ?, ?)');
+  const noteChange = prepareChanges(database);
+
+  function statusOf(id: OrderId): OrderStatus | undefined {
+    const status = selectStatus.get(id)?.['status'];
+    return status === undefined ? undefined : String(status);
+  }
+
+  return {
+    cancel(id) {
+      const outcome = cancel(statusOf(id));
+      if (outcome === 'cancelled') updateStatus.run('cancelled', id);
+      return outcome;
+    },
+
+    ship(id) {
+      const outcome = ship(statusOf(id));
+      if (outcome === 'shipped') updateStatus.run('shipped', id);
+      return outcome;
+    },
+
+    put(records, replace) {
+      const seen = new Set<OrderId>();
+      for (const { id } of replace ? [] : records) {
+        if (seen.has(id) || statusOf(id) !== undefined) return { outcome: 'exists', id };
+        seen.add(id);
+      }
+      for (const record of records) upsert.run(...valuesOf(record));
+      noteChange(records);
+      return { outcome: 'stored', count: replace ? new Set(records.map(({ id }) => id)).size : seen.size };
+    },
+  };
+}

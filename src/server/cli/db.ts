@@ -1,0 +1,148 @@
+import { existsSync, statSync } from 'node:fs';
+import { prepare, syncEveryCommit } from '../../databases/sqlite/database.js';
+import type { SqliteDatabase } from '../../orders/sqlite/index.js';
+import { readSettings } from '../config/read-settings.js';
+import { backUp } from '../storage/backup.js';
+import { refusalOf } from '../storage/file-check.js';
+import { damage, problemsOf, troubleOf } from '../storage/integrity.js';
+import { IN_MEMORY, noSuchDatabase, openAsItIs, SCHEMAS } from '../storage/sqlite.js';
+import {
+  type Command,
+  done,
+  failed,
+  type Invocation,
+  misused,
+  NOTHING_LEFT,
+  type Outcome,
+  settingOptions,
+} from './command.js';
+
+const FILE_OPTIONS = settingOptions(['db']);
+
+export const dbCommands: readonly Command[] = [
+  {
+    name: 'db check',
+    summary: 'Reads every page, says whether the database is sound and what is in it, and changes nothing.',
+    operands: [],
+    options: FILE_OPTIONS,
+    run: (invocation) => withFile(invocation, check),
+  },
+  {
+    name: 'db backup',
+    summary: 'Copies the database to a new file, itself a database, while a server goes on writing.',
+    operands: ['FILE'],
+    options: FILE_OPTIONS,
+    run: (invocation) => withFile(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
+  },
+];
+
+const NO_FILE =
+  'the settings name a PostgreSQL database, and db check and db backup are for SQLite files; name one with --db, or copy the other with pg_dump';
+
+async function withFile(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
+  const read = readSettings(invocation, ['db', 'databaseUrl']);
+  if (!read.ok) return misused(read.mistake);
+  const { db: file, databaseUrl } = read.settings;
+  if (databaseUrl !== undefined) return misused(NO_FILE);
+  if (file === IN_MEMORY) return misused(NOTHING_LEFT);
+  if (!existsSync(file)) return failed(noSuchDatabase(file));
+  try {
+    const refusal = refusalOf(file);
+    if (refusal !== undefined) throw new Error(refusal);
+    return await work(file);
+  } catch (error) {
+    return failed(`${file}: ${troubleOf(error)}`);
+  }
+}
+
+/** All from one read transaction, so that the counts belong together while a server writes. */
+function check(file: string): Outcome {
+  const { database, versions } = openAsItIs(file);
+  try {
+    const synchronous = Number(syncEveryCommit(database));
+    database.exec('BEGIN');
+    const problems = problemsOf(database);
+    if (problems.length > 0) return failed(`${file}: ${damage(problems)}`);
+    if ([...versions.values()].every((version) => version === 0)) {
+      return failed(
+        `${file}: it is empty, without any table; start the server, which fills it, or put a backup in its place`,
+      );
+    }
+    const revisions = Number(prepare(database, 'SELECT count(*) AS count FROM orders_revision').get()?.['count']);
+    if (revisions !== 1) return failed(`${file}: ${damage([`orders_revision has ${revisions} rows instead of 1`])}`);
+    const report = { ...reportOn(file, database, versions), synchronous };
+    return done(describe(report), report);
+  } finally {
+    database.close();
+  }
+}
+
+interface Report {
+  readonly file: string;
+  readonly orders: { readonly total: number; readonly byStatus: Readonly<Record<string, number>> };
+  readonly keys: { readonly total: number; readonly revoked: number };
+  /** Changes when what is listed does. */
+  readonly revision: number;
+  /** By part. A file that is behind is brought up by whatever command opens it to work on it. */
+  readonly schema: Readonly<Record<string, { readonly file: number; readonly program: number }>>;
+  /** `delete` for a file that no server has opened yet, such as a backup. */
+  readonly journalMode: string;
+  /** As this program has its commits synced: 2 is FULL, one fsync each. */
+  readonly synchronous: number;
+  readonly pages: number;
+  readonly freePages: number;
+  readonly pageBytes: number;
+  readonly fileBytes: number;
+  readonly logBytes: number;
+}
+
+function reportOn(
+  file: string,
+  database: SqliteDatabase,
+  versions: ReadonlyMap<string, number>,
+): Omit<Report, 'synchronous'> {
+  const number = (sql: string) => Number(Object.values(prepare(database, sql).get() ?? {})[0] ?? Number.NaN);
+  const hasKeys = versions.get('program') !== 0;
+  const statuses = prepare(database, 'SELECT status, count(*) AS count FROM orders GROUP BY status').all();
+  return {
+    file,
+    orders: {
+      total: number('SELECT count(*) FROM orders'),
+      byStatus: Object.fromEntries(statuses.map(({ status, count }) => [String(status), Number(count)])),
+    },
+    keys: {
+      total: hasKeys ? number('SELECT count(*) FROM keys') : 0,
+      revoked: hasKeys ? number('SELECT count(revoked_at) FROM keys') : 0,
+    },
+    revision: number('SELECT revision FROM orders_revision'),
+    schema: Object.fromEntries(
+      Object.entries(SCHEMAS).map(([part, { length }]) => [part, { file: versions.get(part) ?? 0, program: length }]),
+    ),
+    journalMode: String(prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode']),
+    pages: number('PRAGMA page_count'),
+    freePages: number('PRAGMA freelist_count'),
+    pageBytes: number('PRAGMA page_size'),
+    fileBytes: statSync(file).size,
+    logBytes: statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+  };
+}
+
+function describe(report: Report): string {
+  const { orders, keys, schema, synchronous } = report;
+  const byStatus = Object.entries(orders.byStatus).map(([status, count]) => `${count} ${status}`);
+  const versions = Object.entries(schema).map(([part, { file, program }]) =>
+    file === program ? `${part} ${file}` : `${part} ${file}, this program has ${program}`,
+  );
+  const rows = {
+    orders: `${orders.total}${byStatus.length === 0 ? '' : ': '}${byStatus.join(', ')}`,
+    keys: `${keys.total}, ${keys.revoked} of them revoked`,
+    revision: report.revision,
+    schema: versions.join('; '),
+    journal: report.journalMode,
+    sync: `${synchronous === 2 ? 'full' : `only level ${synchronous}`}, as this program sets it`,
+    pages: `${report.pages} of ${report.pageBytes} bytes, ${report.freePages} of them free`,
+    size: `${report.fileBytes} bytes, and ${report.logBytes} in its log`,
+  };
+  const lines = Object.entries(rows).map(([name, value]) => `${name.padEnd(8)}  ${value}`);
+  return [`${report.file} is sound`, ...lines].join('\n');
+}

@@ -1,0 +1,16 @@
+import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
+import { readSettings } from '../config/read-settings.js';
+import { type Command, misused, settingOptions } from './command.js';
+
+export const openApiCommand: Command = {
+  name: 'openapi',
+  summary: 'Prints the OpenAPI 3.1 document, as the server has it at /openapi.json.',
+  operands: [],
+  options: settingOptions(['basePath']),
+  run(invocation) {
+    const read = readSettings(invocation, ['basePath']);
+    if (!read.ok) return misused(read.mistake);
+    const { basePath } = read.settings;
+    return { outcome: 'done', text: printOpenApiDocument(createOpenApiDocument({ basePath })) };
+  },
+};

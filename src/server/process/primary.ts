@@ -1,0 +1,127 @@
+import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { failed, type Outcome } from '../cli/command.js';
+import type { Log, LogFields } from '../log/log.js';
+import { messageOf } from '../log/request-log.js';
+import { WORKER_VARIABLE, type WorkerMessage } from './lifecycle.js';
+import { firstSignal } from './signals.js';
+
+/** The least time from one start of a worker to the next. */
+const RESTART_MS = 1_000;
+/** Longer than a server takes to drain. */
+const STOP_MS = 9_000;
+
+/**
+ * Runs the program `count` times with the arguments of this process, on one port: this process accepts the connections
+ * and deals them out. A worker that ends is replaced. At a signal no connection is accepted any more, and only then
+ * each worker, which has its connections by that time, drains.
+ */
+export async function runWorkers(count: number, log: Log): Promise<Outcome> {
+  const running = new Map<number, RunningWorker>();
+  const stopping = new AbortController();
+
+  function killAll(): void {
+    for (const { worker } of running.values()) worker.process.kill('SIGKILL');
+  }
+
+  function start(number: number): RunningWorker {
+    const started = startWorker(number);
+    running.set(number, started);
+    void started.ended.then(() => running.delete(number));
+    return started;
+  }
+
+  async function keep(first: RunningWorker): Promise<void> {
+    const { number } = first;
+    for (let kept = first; ; ) {
+      const end = await kept.ended;
+      if (stopping.signal.aborted) return;
+      log.error('worker ended', { worker: number, ...end });
+      const waitMs = Math.max(0, kept.startMs + RESTART_MS - performance.now());
+      await sleep(waitMs, undefined, stopping).catch(() => {});
+      if (stopping.signal.aborted) return;
+      kept = start(number);
+      void kept.begun.then((begun) => {
+        if ('listening' in begun) log.event('worker replaced', { worker: number });
+        else log.error('worker cannot start', { worker: number, error: begun.failed });
+      });
+    }
+  }
+
+  process.once('exit', killAll);
+  // The first alone: what keeps it from serving keeps all, and is then said once.
+  const first = start(1);
+  const rest = 'listening' in (await first.begun) ? Array.from({ length: count - 1 }, (_, n) => start(n + 2)) : [];
+  const workers = [first, ...rest];
+  let listening: LogFields = {};
+  for (const begun of await Promise.all(workers.map((worker) => worker.begun))) {
+    if ('failed' in begun) {
+      killAll();
+      return failed(begun.failed);
+    }
+    listening = begun.listening;
+  }
+  const signal = firstSignal();
+  for (const worker of workers) void keep(worker);
+  log.event('listening', { ...listening, workers: count });
+
+  log.event('stopping', { signal: await signal });
+  stopping.abort();
+  const late = setTimeout(killAll, STOP_MS);
+  const stops = await Promise.all(Array.from(running.values(), stop));
+  clearTimeout(late);
+  for (const { number, end } of stops) if (end.code !== 0) log.error('worker ended', { worker: number, ...end });
+  log.event('stopped');
+  return stops.every(({ end }) => end.code === 0) ? { outcome: 'done' } : failed('a worker did not stop as it should');
+}
+
+interface RunningWorker {
+  readonly number: number;
+  readonly worker: Worker;
+  readonly startMs: number;
+  /** Whether it serves, when that is known. Never rejects. */
+  readonly begun: Promise<WorkerMessage>;
+  readonly ended: Promise<WorkerEnd>;
+  isListening: boolean;
+}
+
+interface WorkerEnd {
+  readonly code?: number;
+  readonly signal?: string;
+  readonly error?: string;
+}
+
+function startWorker(number: number): RunningWorker {
+  const worker = cluster.fork({ [WORKER_VARIABLE]: `${number}` });
+  const ended = new Promise<WorkerEnd>((resolve) => {
+    worker.on('exit', (code, signal) => resolve(signal ? { signal } : { code }));
+    worker.on('error', (error) => {
+      if (worker.process.pid === undefined) resolve({ error: messageOf(error) });
+    });
+  });
+  const begun = new Promise<WorkerMessage>((resolve) => {
+    worker.on('message', (message: unknown) => {
+      if (!isWorkerMessage(message)) return;
+      started.isListening = 'listening' in message;
+      resolve(message);
+    });
+    void ended.then(({ code, signal, error }) => {
+      resolve({ failed: `worker ${number} ended before it could serve: ${error ?? signal ?? `exit code ${code}`}` });
+    });
+  });
+  const started = { number, worker, startMs: performance.now(), begun, ended, isListening: false };
+  return started;
+}
+
+async function stop({ number, worker, ended, isListening }: RunningWorker) {
+  if (isListening && worker.isConnected()) worker.send('drain');
+  else worker.process.kill('SIGKILL');
+  // Of the last worker this closes the port, at once and here. What was dealt out before arrives before the message.
+  if (worker.isConnected()) worker.disconnect();
+  const end = await ended;
+  return { number, end: isListening ? end : { code: 0 } };
+}
+
+function isWorkerMessage(message: unknown): message is WorkerMessage {
+  return typeof message === 'object' && message !== null && ('listening' in message || 'failed' in message);
+}

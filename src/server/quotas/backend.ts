@@ -1,0 +1,99 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { createMemoryLimiter, createSystemClock, type RateLimiter } from '../../limits/index.js';
+import { createRedisLimiter, type LimiterModeMessage } from '../../limits/redis/limiter.js';
+import { parseRedisUrl, type RedisAddress } from '../config/redis-url.js';
+import type { Settings } from '../config/settings.js';
+import type { BackendState } from '../listener/health.js';
+import type { Log } from '../log/log.js';
+import { messageOf } from '../log/request-log.js';
+import type { ProgramData } from '../storage/storage.js';
+import { connectRedis } from './redis-client.js';
+import { withSavedQuotas } from './saved-limiter.js';
+
+/** Where a server counts. */
+export interface Counting {
+  readonly limiter: RateLimiter;
+  /** What logs call it, where it is outside of this process. */
+  readonly name?: string;
+  state(): BackendState;
+  /** Keeps what has been counted, and ends whatever is done now and then. */
+  close(): Promise<void>;
+}
+
+export type OpenedCounting =
+  | { readonly ok: true; readonly counting: Counting }
+  | { readonly ok: false; readonly message: string };
+
+/** Counts where the settings say. */
+export async function openCounting(
+  { redisUrl }: Pick<Settings, 'redisUrl'>,
+  data: ProgramData,
+  log: Log,
+): Promise<OpenedCounting> {
+  const address = redisUrl === undefined ? undefined : parseRedisUrl(redisUrl);
+  try {
+    return { ok: true, counting: address === undefined ? countInMemory(data, log) : await countInRedis(address, log) };
+  } catch (error) {
+    return { ok: false, message: `${address?.name ?? data.name}: ${messageOf(error)}` };
+  }
+}
+
+const SAVE_EVERY_MS = 500;
+
+/** In this process, saved with its data: a restart gives nobody a fresh day. Throws if what was saved cannot be read. */
+function countInMemory({ quotas: table }: ProgramData, log: Log): Counting {
+  if (table === undefined) throw new TypeError('the data has no place for quotas');
+  const clock = createSystemClock();
+  const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
+
+  async function save(): Promise<void> {
+    const saved = await limiter.save();
+    if (!saved.ok) log.error('quotas not saved, to be tried again', { error: messageOf(saved.error) });
+  }
+
+  const saving = setInterval(save, SAVE_EVERY_MS).unref();
+  return {
+    limiter,
+    state: () => 'ok',
+    async close() {
+      clearInterval(saving);
+      await save();
+    },
+  };
+}
+
+const MODES = 'store-orders:limiter';
+
+/**
+ * In a Redis server, for all servers together; while it fails, in this process alone: also from the start, so that a
+ * restart during an outage is none. Throws if the driver is not installed.
+ */
+async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> {
+  const redis = await connectRedis(address);
+
+  function onMode(message: unknown): void {
+    if (!isModeMessage(message)) return;
+    const { mode, error } = message;
+    if (mode === 'shared') log.event('quotas counted in Redis', { redis: address.name });
+    else log.error('quotas counted by this process alone', { redis: address.name, error: messageOf(error) });
+  }
+
+  subscribe(MODES, onMode);
+  const limiter = createRedisLimiter({ send: redis.send });
+  // The first call that fails tells the limiter, and it the log.
+  if (!(await redis.arrived())) await limiter.inspect('').catch(() => {});
+  return {
+    limiter,
+    name: address.name,
+    // The limiter learns of a failure by its next call only, and of its end by being asked.
+    state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
+    async close() {
+      unsubscribe(MODES, onMode);
+      redis.close();
+    },
+  };
+}
+
+function isModeMessage(message: unknown): message is LimiterModeMessage {
+  return typeof message === 'object' && message !== null && 'mode' in message;
+}

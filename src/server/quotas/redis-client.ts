@@ -1,0 +1,104 @@
+import type { SendCommand } from '../../limits/redis/limiter.js';
+import type { RedisAddress } from '../config/redis-url.js';
+import { messageOf } from '../log/request-log.js';
+
+/** A connection that comes back by itself. While there is none, what is sent fails at once. */
+export interface RedisConnection {
+  readonly send: SendCommand;
+  /** Waits for the first connection, or for a failure to get it. Says whether it is there. */
+  arrived(): Promise<boolean>;
+  isThere(): boolean;
+  close(): void;
+}
+
+const CONNECT_MS = 2_000;
+const RETRY_MS = { first: 50, longest: 1_000 };
+
+/** Begins to connect. Throws if the driver is not installed. */
+export async function connectRedis(address: RedisAddress): Promise<RedisConnection> {
+  const client = await createClient(address);
+  let failure: Error | undefined;
+  const arrival = new Promise<void>((resolve) => {
+    client.on('ready', () => resolve());
+    client.on('error', (error: Error) => {
+      failure = new Error(withoutPassword(messageOf(error), address));
+      resolve();
+    });
+    setTimeout(resolve, CONNECT_MS).unref();
+  });
+  // What failed is told until there is a connection again.
+  client.on('ready', () => {
+    failure = undefined;
+  });
+  const isThere = () => client.status === 'ready';
+
+  return {
+    async send(command) {
+      // The client's own refusal would not say what is wrong.
+      if (!isThere()) throw failure ?? new Error('there is no connection');
+      try {
+        return await client.call(...command);
+      } catch (error) {
+        throw /^MOVED /.test(messageOf(error)) ? new Error(ONE_OF_A_CLUSTER) : error;
+      }
+    },
+    async arrived() {
+      await arrival;
+      return isThere();
+    },
+    isThere,
+    close: () => client.disconnect(),
+  };
+}
+
+const ONE_OF_A_CLUSTER = 'it is a node of a cluster; name other nodes of it too, with commas between';
+
+/** The part of ioredis that is used. */
+interface Client {
+  readonly status: string;
+  call(command: string, ...parameters: string[]): Promise<unknown>;
+  on(event: 'ready' | 'error', listener: (error: Error) => void): unknown;
+  disconnect(): void;
+}
+
+async function createClient({ nodes, db, tls, username, password }: RedisAddress): Promise<Client> {
+  const { Redis, Cluster } = await loadDriver();
+  const retry = (times: number) => Math.min(RETRY_MS.first * 2 ** Math.min(times, 10), RETRY_MS.longest);
+  const options = {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
+    connectTimeout: CONNECT_MS,
+    // A host that is gone without a word is left for the one that its name stands for by then.
+    socketTimeout: CONNECT_MS,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // The master has become a replica: its name may stand for another one by now.
+    reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
+  };
+  const [node] = nodes;
+  if (nodes.length === 1) return new Redis({ ...options, ...node, db, retryStrategy: retry });
+  return new Cluster([...nodes], {
+    redisOptions: options,
+    enableOfflineQueue: false,
+    clusterRetryStrategy: retry,
+    // A certificate is for a name.
+    dnsLookup: (host, callback) => callback(null, host),
+  });
+}
+
+/** Optional: who counts in one process needs none. */
+async function loadDriver() {
+  try {
+    return await import('ioredis');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+    throw new Error('counting in Redis needs a driver that is not installed: npm install ioredis');
+  }
+}
+
+/** Old servers repeat the arguments of a command that they do not know. */
+function withoutPassword(message: string, { password }: RedisAddress): string {
+  return password === undefined ? message : message.replaceAll(password, '***');
+}

@@ -1,0 +1,99 @@
+import type { Clock, Conduct, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
+import type { QuotaTable } from './table.js';
+
+/** A limiter whose quotas survive a restart. Addresses are not saved: they are bounded, and chosen by strangers. */
+export interface SavedLimiter extends RateLimiter {
+  take: MemoryLimiter['take'];
+  /**
+   * Does what other processes have requested, and saves what has changed since, in one transaction. Call it every half
+   * second or so, and before the database is closed. Never rejects: what could not be saved is kept for the next call,
+   * and the answer says why.
+   */
+  save(): Promise<{ readonly ok: true } | { readonly ok: false; readonly error: unknown }>;
+}
+
+export interface SavedLimiterOptions {
+  readonly limiter: MemoryLimiter;
+  /** The limiter's clock. */
+  readonly clock: Clock;
+  readonly table: QuotaTable;
+}
+
+/**
+ * Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose
+ * have changed. Throws if what was saved cannot be read.
+ */
+export function withSavedQuotas({ limiter, clock, table }: SavedLimiterOptions): SavedLimiter {
+  const unsaved = new Set<string>();
+  let appliedSeq = 0n;
+
+  /** A request is done once, even if its removal has to be tried again. Returns the last that is done. */
+  function applyRequests(): bigint {
+    let lastSeq = 0n;
+    for (const { seq, keyId, request } of table.pending()) {
+      lastSeq = seq;
+      if (seq <= appliedSeq) continue;
+      if (request === 'reset') limiter.reset(keyId);
+      else limiter.unban(keyId);
+      appliedSeq = seq;
+      unsaved.add(keyId);
+    }
+    return lastSeq;
+  }
+
+  async function save(): ReturnType<SavedLimiter['save']> {
+    let saving: string[] = [];
+    try {
+      const lastSeq = applyRequests();
+      if (unsaved.size === 0 && lastSeq === 0n) return { ok: true };
+      saving = [...unsaved];
+      unsaved.clear();
+      const offsetMs = clock.utcOffsetMs();
+      const states = saving.map((keyId) => [keyId, shifted(limiter.inspect(keyId), offsetMs)] as const);
+      await table.save(states, lastSeq);
+      return { ok: true };
+    } catch (error) {
+      for (const keyId of saving) unsaved.add(keyId);
+      return { ok: false, error };
+    }
+  }
+
+  for (const [keyId, state] of table.all()) {
+    const restored = shifted(state, -clock.utcOffsetMs());
+    if (restored !== undefined) limiter.restore(keyId, restored);
+  }
+  // What was requested while nobody had the quotas in memory is done before anything is taken.
+  applyRequests();
+
+  return {
+    take(key, plan, cost) {
+      if (plan.partition === 'key') unsaved.add(key);
+      return limiter.take(key, plan, cost);
+    },
+    save,
+  };
+}
+
+/**
+ * The state with its instants moved. They are saved in Unix time, because the limiter's clock is another one in the
+ * next process; an instant of 0 is none and stays.
+ */
+export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
+  if (state === undefined || ms === 0) return state;
+  const { buckets, conduct } = state;
+  return {
+    buckets: buckets.map((bucket) => ({ ...bucket, atMs: bucket.atMs + ms })),
+    ...(conduct !== undefined && { conduct: shiftedConduct(conduct, ms) }),
+  };
+}
+
+function shiftedConduct(conduct: Conduct, ms: number): Conduct {
+  const shift = (instantMs: number) => (instantMs === 0 ? 0 : instantMs + ms);
+  return {
+    ...conduct,
+    refusedAtMs: shift(conduct.refusedAtMs),
+    strikesEndMs: shift(conduct.strikesEndMs),
+    banEndMs: shift(conduct.banEndMs),
+    forgetAtMs: shift(conduct.forgetAtMs),
+  };
+}

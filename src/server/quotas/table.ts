@@ -1,0 +1,102 @@
+import * as v from 'valibot';
+import { prepare, transaction } from '../../databases/sqlite/database.js';
+import type { WriteQueue } from '../../databases/sqlite/write-queue.js';
+import type { KeyState } from '../../limits/index.js';
+import type { SqliteDatabase } from '../../orders/sqlite/index.js';
+import { prepareWrites, type QuotaWrites } from './writes.js';
+
+/** What one process asks of the one that has the quotas in memory. */
+type QuotaRequest = 'reset' | 'lift_ban';
+
+interface PendingRequest {
+  /** Ascending, and never used again. */
+  readonly seq: bigint;
+  readonly keyId: string;
+  readonly request: QuotaRequest;
+}
+
+/** The saved quotas by key id, instants in Unix time; and requests to whoever has loaded them. */
+export interface QuotaTable {
+  all(): readonly (readonly [keyId: string, state: KeyState])[];
+  get(keyId: string): KeyState | undefined;
+  /** Changes what is saved, and leaves a request for a running server: whichever it is, it's done. */
+  request(keyId: string, request: QuotaRequest): void;
+  pending(): readonly PendingRequest[];
+  /** Saves states, and removes the requests that are done up to `upToSeq`, in one transaction. */
+  save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
+}
+
+const instant = v.pipe(v.number(), v.safeInteger());
+const stateSchema = v.object({
+  buckets: v.array(
+    v.object({
+      name: v.string(),
+      windowMs: instant,
+      refill: v.picklist(['interval', 'continuous']),
+      taken: instant,
+      atMs: instant,
+    }),
+  ),
+  conduct: v.optional(
+    v.object({
+      refusedAtMs: instant,
+      strikes: instant,
+      strikesEndMs: instant,
+      banEndMs: instant,
+      banMs: instant,
+      level: instant,
+      forgetAtMs: instant,
+    }),
+  ),
+});
+
+export function createQuotaTable(database: SqliteDatabase, queue: WriteQueue<QuotaWrites>): QuotaTable {
+  const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
+  const selectOne = prepare(database, 'SELECT state FROM quotas WHERE key_id = ?');
+  const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
+  const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
+  const { saveQuotas } = prepareWrites(database);
+
+  const table: QuotaTable = {
+    all: () => selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
+
+    get(keyId) {
+      const state = selectOne.get(keyId)?.['state'];
+      return state === undefined ? undefined : parseState(String(state));
+    },
+
+    request(keyId, request) {
+      transaction(database, () => {
+        const state = table.get(keyId);
+        const kept = request === 'reset' || state === undefined ? undefined : { buckets: state.buckets };
+        saveQuotas([[keyId, stateJson(kept)]], 0n);
+        insertRequest.run(keyId, request);
+      });
+    },
+
+    pending: () =>
+      selectRequests.all().map((row) => ({
+        seq: BigInt(row['seq'] ?? 0),
+        keyId: String(row['key_id']),
+        request: row['request'] === 'reset' ? 'reset' : 'lift_ban',
+      })),
+
+    save: (states, upToSeq) =>
+      queue.write(
+        'saveQuotas',
+        states.map(([keyId, state]) => [keyId, stateJson(state)] as const),
+        upToSeq,
+      ),
+  };
+  return table;
+}
+
+/** As the table has it. */
+function stateJson(state: KeyState | undefined): string | null {
+  return state === undefined ? null : JSON.stringify(state);
+}
+
+function parseState(text: string): KeyState {
+  const { buckets, conduct } = v.parse(stateSchema, JSON.parse(text));
+  return { buckets, ...(conduct !== undefined && { conduct }) };
+}

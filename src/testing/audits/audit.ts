@@ -1,0 +1,103 @@
+import { PLANS, type Plan } from '../../limits/index.js';
+import type { OrderInput } from '../../orders/index.js';
+import type { TestCase } from '../suites/test-case.js';
+
+/** What is audited: any implementation of the specification, at an address or behind a function. A `TestService` is one. */
+export interface AuditTarget {
+  /** The base address, with its version segment: `https://orders.test/v1`. */
+  readonly url: string;
+  /** Default: the global one. */
+  readonly fetch?: ((request: Request) => Response | Promise<Response>) | undefined;
+  /** A valid API key. */
+  readonly apiKey: string;
+  /** Gives a new key that has bought this plan. Without it, what uses up a quota is skipped, and all else is asked with `apiKey`. */
+  readonly issueKey?: ((plan: Plan) => string | Promise<string>) | undefined;
+  /** Where orders are stored for the audits, some of them in place of what has the same id. Any `OwnedOrderStore` will do. */
+  readonly store?: { put(orders: readonly OrderInput[], options: { readonly replace: true }): unknown } | undefined;
+  /** Lets this much time pass for the server. A `ManualClock` will do. */
+  readonly clock?: { advance(ms: number): unknown } | undefined;
+}
+
+/**
+ * How binding a clause is (RFC 2119). MUST: the specification says so, or an RFC that it builds on; SHOULD: this package has decided
+ * where the specification is silent; MAY: the names that this package has given.
+ */
+export type AuditLevel = 'MUST' | 'SHOULD' | 'MAY';
+
+/** One clause, checked. */
+export interface Audit extends TestCase {
+  /** Stable: the part of the specification, and a word. */
+  readonly id: string;
+  readonly level: AuditLevel;
+  /** Why it cannot be run: what the target lacks. */
+  readonly skip?: string;
+}
+
+/** A response, read to its end. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** What a clause sees of the target. */
+export interface Subject {
+  /** Sends a request to a path below the base address. The fields are names and values. */
+  ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<Answer>;
+  /** The same with a valid key, another each time where keys can be issued, so that no quota ends. */
+  asked: Subject['ask'];
+  put(...orders: readonly OrderInput[]): Promise<void>;
+  issueKey(plan: Plan): Promise<string>;
+  advance(ms: number): Promise<void>;
+}
+
+export interface Clause {
+  readonly id: string;
+  readonly level: AuditLevel;
+  readonly says: string;
+  readonly needs?: readonly ('issueKey' | 'store' | 'clock')[];
+  check(subject: Subject): Promise<void>;
+}
+
+export const ORDERS = '/store/orders';
+
+export function order(id: bigint | string | number): string {
+  return `${ORDERS}/${id}`;
+}
+
+export function bearer(apiKey: string): readonly [string, string] {
+  return ['Authorization', `Bearer ${apiKey}`];
+}
+
+export function toAudit({ id, level, says, needs = [], check }: Clause, target: AuditTarget): Audit {
+  const missing = needs.filter((part) => target[part] === undefined);
+  return {
+    id,
+    level,
+    name: `${id}: ${level} ${says}`,
+    run: () => check(subjectOf(target)),
+    ...(missing.length > 0 && { skip: `needs ${missing.join(' and ')}` }),
+  };
+}
+
+function subjectOf(target: AuditTarget): Subject {
+  const { fetch = globalThis.fetch } = target;
+  const subject: Subject = {
+    async ask(method, path, ...fields) {
+      const headers = new Headers();
+      for (const [name, value] of fields) headers.append(name, value);
+      const response = await fetch(new Request(target.url + path, { method, headers, redirect: 'manual' }));
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    },
+    asked: async (method, path, ...fields) =>
+      subject.ask(method, path, bearer(await subject.issueKey(PLANS.business)), ...fields),
+    async put(...orders) {
+      await target.store?.put(orders, { replace: true });
+    },
+    issueKey: async (plan) => (await target.issueKey?.(plan)) ?? target.apiKey,
+    async advance(ms) {
+      await target.clock?.advance(ms);
+    },
+  };
+  return subject;
+}

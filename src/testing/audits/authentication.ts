@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { PLANS } from '../../limits/index.js';
+import { assertError } from './assert-error.js';
+import { bearer, type Clause, ORDERS, order } from './audit.js';
+
+const OPERATIONS = [
+  ['GET', ORDERS],
+  ['DELETE', order(1)],
+] as const;
+
+/** Specification, part 5. */
+export const authenticationClauses: readonly Clause[] = [
+  {
+    id: '5-missing',
+    level: 'MUST',
+    says: 'answer every operation without an API key with 401, and cancel nothing',
+    needs: ['store'],
+    async check({ ask, put, issueKey }) {
+      await put({ id: 1 });
+      const key = await issueKey(PLANS.business);
+      for (const value of [undefined, 'Bearer', 'bearer ', 'Basic dTpw', `Token ${key}`, key, `Bearer${key}`]) {
+        for (const [method, path] of OPERATIONS) {
+          const fields = value === undefined ? [] : [['Authorization', value] as const];
+          assertError(await ask(method, path, ...fields), 401, `${method} with ${value?.replace(key, 'KEY')}`);
+        }
+      }
+      assert.equal((await ask('DELETE', order(1), bearer(key))).status, 204, 'order 1 was pending');
+    },
+  },
+  {
+    id: '5-invalid',
+    level: 'MUST',
+    says: 'answer every operation with a key that is not valid with 401, and cancel nothing',
+    needs: ['store'],
+    async check({ ask, put, issueKey }) {
+      await put({ id: 1 });
+      const key = await issueKey(PLANS.business);
+      const others = [
+        'nobody',
+        `${key}2`,
+        key.slice(0, -1),
+        `${key} x`,
+        `${key},`,
+        `"${key}"`,
+        `%${key}`,
+        '=',
+        '__proto__',
+      ];
+      for (const other of [...others, 'k'.repeat(7_000)]) {
+        for (const [method, path] of OPERATIONS) {
+          const answer = await ask(method, path, bearer(other));
+          assertError(answer, 401, `${method} with another key`);
+          assert.ok(!answer.text.includes(other) || other.length === 1, 'the key is not repeated');
+        }
+      }
+      assert.equal((await ask('DELETE', order(1), bearer(key))).status, 204, 'order 1 was pending');
+    },
+  },
+  {
+    id: '5-challenge',
+    level: 'MUST',
+    says: 'send a Bearer challenge with 401, with an error attribute only if a token was sent (RFC 6750, part 3)',
+    async check({ ask }) {
+      const without = (await ask('GET', ORDERS)).headers.get('www-authenticate') ?? '';
+      const invalid = (await ask('GET', ORDERS, bearer('nobody'))).headers.get('www-authenticate') ?? '';
+      for (const challenge of [without, invalid]) assert.match(challenge, /^Bearer\b/);
+      assert.doesNotMatch(without, /error=/);
+      assert.match(invalid, /error="invalid_token"/);
+    },
+  },
+  {
+    id: '5-scheme',
+    level: 'MUST',
+    says: 'take the scheme and the field name in any case (RFC 9110, part 11.1)',
+    async check({ ask, issueKey }) {
+      const key = await issueKey(PLANS.business);
+      for (const [name, scheme] of [
+        ['authorization', 'Bearer'],
+        ['AUTHORIZATION', 'bearer'],
+        ['Authorization', 'BEARER  '],
+        ['Authorization', 'bEaReR'],
+      ] as const) {
+        assert.equal((await ask('GET', ORDERS, [name, `${scheme} ${key}`])).status, 200, scheme);
+      }
+    },
+  },
+  {
+    id: '5-two',
+    level: 'SHOULD',
+    says: 'take two Authorization fields for no valid key, even if both are the same',
+    async check({ ask, issueKey }) {
+      const key = await issueKey(PLANS.business);
+      for (const other of [key, 'nobody']) {
+        assertError(await ask('GET', ORDERS, bearer(key), bearer(other)), 401);
+        assertError(await ask('GET', ORDERS, bearer(other), bearer(key)), 401);
+      }
+    },
+  },
+];

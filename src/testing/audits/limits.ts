@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { createPlan, PLANS, perDay, perMinute } from '../../limits/index.js';
+import { assertError } from './assert-error.js';
+import { type Answer, bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
+
+/** Two windows small enough to be counted down to the end, one after the other. */
+const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
+
+/** Banned for a minute by the first request that follows a refusal by more than a second. */
+const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
+
+/** Specification, part 8, and what part 5 says of bans. */
+export const limitClauses: readonly Clause[] = [
+  {
+    id: '8-headers',
+    level: 'MUST',
+    says: 'send X-RateLimit-Limit, -Remaining and -Reset with every response',
+    needs: ['store', 'issueKey'],
+    async check(subject) {
+      await subject.put({ id: 1 }, { id: 2, status: 'shipped' });
+      const key = bearer(await subject.issueKey(PLANS.free));
+      const tiny = bearer(await subject.issueKey(TINY));
+      const list = ['GET', ORDERS] as const;
+      for (const [status, method, path, ...fields] of [
+        [401, ...list],
+        [401, ...list, bearer('nobody')],
+        [200, ...list, key],
+        [204, 'DELETE', order(1), key],
+        [404, 'DELETE', order('abc'), key],
+        [409, 'DELETE', order(2), key],
+        [405, 'POST', ORDERS, key],
+        [200, ...list, tiny],
+        [200, ...list, tiny],
+        [429, ...list, tiny],
+      ] as const) {
+        const answer = await subject.ask(method, path, ...fields);
+        assert.equal(answer.status, status, `${method} ${path}`);
+        const { limit, remaining } = trioOf(answer);
+        assert.ok(remaining <= limit, 'no more can remain than the limit');
+      }
+    },
+  },
+  {
+    id: '8-plans',
+    level: 'MUST',
+    says: 'allow 60 requests a minute on the Free plan, 300 on Pro and 1,000 on Business',
+    needs: ['issueKey'],
+    async check({ ask, issueKey }) {
+      for (const [plan, limit] of [
+        [PLANS.free, 60],
+        [PLANS.pro, 300],
+        [PLANS.business, 1_000],
+      ] as const) {
+        const trio = trioOf(await ask('GET', ORDERS, bearer(await issueKey(plan))));
+        assert.deepEqual([trio.limit, trio.remaining], [limit, limit - 1], plan.name);
+      }
+    },
+  },
+  {
+    id: '8-every-request-costs',
+    level: 'SHOULD',
+    says: 'count every request of a key once, whatever comes of it',
+    needs: ['issueKey'],
+    async check({ ask, issueKey }) {
+      const key = bearer(await issueKey(PLANS.free));
+      let left = 60;
+      for (const [method, path] of [
+        ['GET', ORDERS],
+        ['HEAD', ORDERS],
+        ['DELETE', order(-404_404n)],
+        ['DELETE', order('abc')],
+        ['POST', ORDERS],
+      ] as const) {
+        assert.equal(trioOf(await ask(method, path, key)).remaining, --left, `${method} ${path}`);
+      }
+    },
+  },
+  {
+    id: '8-429',
+    level: 'MUST',
+    says: 'answer what exceeds the limit with 429 and Retry-After, and nothing before it',
+    needs: ['issueKey'],
+    async check({ ask, issueKey }) {
+      const key = bearer(await issueKey(PLANS.free));
+      for (let left = 59; left >= 0; left--) {
+        const answer = await ask('GET', ORDERS, key);
+        assert.deepEqual([answer.status, trioOf(answer).remaining], [200, left]);
+      }
+      const refused = await ask('GET', ORDERS, key);
+      assertError(refused, 429);
+      assert.equal(trioOf(refused).remaining, 0);
+      assert.ok(retryAfterOf(refused) <= 60, 'nobody waits longer than the window');
+    },
+  },
+  {
+    id: '8-retry-after',
+    level: 'MUST',
+    says: 'let a client pass that has waited for Retry-After, at the minute and at the day',
+    needs: ['issueKey', 'clock'],
+    async check(subject) {
+      const key = await subject.issueKey(TINY);
+      await subject.advance(777);
+      const waits = [];
+      for (let passed = 0; passed < 7; ) {
+        const answer = await subject.ask('GET', ORDERS, bearer(key));
+        if (answer.status === 200) {
+          passed++;
+          continue;
+        }
+        assertError(answer, 429);
+        const { limit } = trioOf(answer);
+        waits.push(limit);
+        await subject.advance(retryAfterOf(answer) * 1_000);
+        assert.equal((await subject.ask('GET', ORDERS, bearer(key))).status, 200, `after the wait for ${limit}`);
+        passed++;
+      }
+      assert.deepEqual(waits, [2, 2, 5], 'X-RateLimit-Limit is that of the window which refuses');
+    },
+  },
+  {
+    id: '8-retry-early',
+    level: 'SHOULD',
+    says: 'make Retry-After no second longer than needed',
+    needs: ['issueKey', 'clock'],
+    async check(subject) {
+      const refused = await exhausted(subject, await subject.issueKey(TINY), 12_345);
+      await subject.advance((retryAfterOf(refused.answer) - 1) * 1_000);
+      const early = await subject.ask('GET', ORDERS, refused.key);
+      assertError(early, 429);
+      assert.equal(retryAfterOf(early), 1);
+    },
+  },
+  {
+    id: '8-reset',
+    level: 'MUST',
+    says: 'send in X-RateLimit-Reset the Unix time at which the limit resets, the same throughout a window',
+    needs: ['issueKey', 'clock'],
+    async check(subject) {
+      const key = bearer(await subject.issueKey(TINY));
+      const { reset } = trioOf(await subject.ask('GET', ORDERS, key));
+      await subject.advance(30_400);
+      assert.equal(trioOf(await subject.ask('GET', ORDERS, key)).reset, reset);
+      const refused = await subject.ask('GET', ORDERS, key);
+      assert.equal(trioOf(refused).reset, reset);
+      await subject.advance(retryAfterOf(refused) * 1_000);
+      const next = trioOf(await subject.ask('GET', ORDERS, key));
+      assert.equal(next.remaining, 1);
+      assert.ok(next.reset > reset, 'a new window resets later');
+    },
+  },
+  {
+    id: '8-refused-does-nothing',
+    level: 'MUST',
+    says: 'neither cancel nor count what is over the limit',
+    needs: ['issueKey', 'store', 'clock'],
+    async check(subject) {
+      await subject.put({ id: 1 });
+      const { key } = await exhausted(subject, await subject.issueKey(TINY));
+      for (let n = 0; n < 10; n++) assert.equal((await subject.ask('DELETE', order(1), key)).status, 429);
+      await subject.advance(60_000);
+      for (const status of [204, 409]) assert.equal((await subject.ask('DELETE', order(1), key)).status, status);
+    },
+  },
+  {
+    id: '8-apart',
+    level: 'MUST',
+    says: 'let no key and no stranger use up the quota of a key',
+    needs: ['issueKey'],
+    async check(subject) {
+      const key = bearer(await subject.issueKey(PLANS.free));
+      await exhausted(subject, await subject.issueKey(TINY));
+      for (let n = 0; n < 10; n++) await subject.ask('GET', ORDERS, bearer('nobody'));
+      const answer = await subject.ask('GET', ORDERS, key);
+      assert.deepEqual([answer.status, trioOf(answer).remaining], [200, 59]);
+    },
+  },
+  {
+    id: '5-ban',
+    level: 'MAY',
+    says: 'ban a key that goes on after 429, for a time of which the end never moves',
+    needs: ['issueKey', 'store', 'clock'],
+    async check(subject) {
+      await subject.put({ id: 1 });
+      const { key } = await exhausted(subject, await subject.issueKey(STRICT));
+      await subject.advance(50_001);
+      const banned = await subject.ask('DELETE', order(1), key);
+      assertError(banned, 429);
+      assert.equal(retryAfterOf(banned), 60);
+      await subject.advance(59_000);
+      assert.equal(retryAfterOf(await subject.ask('DELETE', order(1), key)), 1);
+      const other = bearer(await subject.issueKey(PLANS.free));
+      assert.equal((await subject.ask('GET', ORDERS, other)).status, 200, 'another key is not banned');
+      await subject.advance(1_000);
+      assert.equal((await subject.ask('DELETE', order(1), key)).status, 204);
+    },
+  },
+  {
+    id: '7-codes',
+    level: 'MAY',
+    says: 'use the codes of this package',
+    needs: ['issueKey', 'store', 'clock'],
+    async check(subject) {
+      await subject.put({ id: 1, status: 'cancelled' }, { id: 2, status: 'shipped' }, { id: 3, status: 'returned' });
+      const key = bearer(await subject.issueKey(PLANS.free));
+      const { key: strict, answer } = await exhausted(subject, await subject.issueKey(STRICT));
+      assert.equal(assertError(answer, 429), 'rate_limit_exceeded');
+      await subject.advance(1_001);
+      for (const [code, status, method, path, ...fields] of [
+        ['api_key_banned', 429, 'GET', ORDERS, strict],
+        ['missing_api_key', 401, 'GET', ORDERS],
+        ['missing_api_key', 401, 'GET', ORDERS, ['Authorization', 'Basic dTpw']],
+        ['invalid_api_key', 401, 'GET', ORDERS, bearer('nobody')],
+        ['invalid_api_key', 401, 'GET', ORDERS, key, key],
+        ['order_not_found', 404, 'DELETE', order(-404_404n), key],
+        ['invalid_order_id', 404, 'DELETE', order('01'), key],
+        ['method_not_allowed', 405, 'POST', ORDERS, key],
+        ['order_already_cancelled', 409, 'DELETE', order(1), key],
+        ['order_already_shipped', 409, 'DELETE', order(2), key],
+        ['order_not_pending', 409, 'DELETE', order(3), key],
+        ['uri_too_long', 414, 'GET', `${ORDERS}?${'x'.repeat(8_192)}`, key],
+      ] as const) {
+        assert.equal(assertError(await subject.ask(method, path, ...fields), status, code), code);
+      }
+    },
+  },
+];
+
+/** Uses up a key's minute. Returns the first refusal, `afterMs` later. */
+async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
+  const key = bearer(apiKey);
+  for (let n = 0; n < 60; n++) {
+    const answer = await subject.ask('GET', ORDERS, key);
+    if (trioOf(answer).remaining > 0) continue;
+    await subject.advance(afterMs);
+    return { key, answer: await subject.ask('GET', ORDERS, key) };
+  }
+  return assert.fail('a quota of a few requests a minute does not end');
+}
+
+function trioOf({ headers }: Answer) {
+  const read = (name: string) => {
+    const value = headers.get(name) ?? 'absent';
+    assert.match(value, /^(?:0|[1-9][0-9]*)$/, name);
+    return Number(value);
+  };
+  return {
+    limit: read('x-ratelimit-limit'),
+    remaining: read('x-ratelimit-remaining'),
+    reset: read('x-ratelimit-reset'),
+  };
+}
+
+function retryAfterOf({ headers }: Answer): number {
+  const value = headers.get('retry-after') ?? 'absent';
+  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is whole seconds, at least 1');
+  return Number(value);
+}

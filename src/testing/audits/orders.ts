@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { PLANS } from '../../limits/index.js';
+import { parseJson } from '../../orders/index.js';
+import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
+import { assertError } from './assert-error.js';
+import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';
+
+/** Orders on both sides of what a double, an int32 and an int64 hold. */
+const TELLING_IDS = [INT64_MIN, -5n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
+
+/** All of them texts that some parser of numbers takes for order 1, 0, or an end of int64. */
+const NO_IDS = [
+  ...['01', '+1', '1e0', '0x1', '0b1', '1.0', '%31', '%201', '1%20', '-0', '00', '1_', '1,', '1;', '%EF%BC%91', '-'],
+  ...['9223372036854775808', '-9223372036854775809', '18446744073709551617', '1'.repeat(400)],
+  ...['abc', 'NaN', 'null', 'undefined', 'true', '*', 'constructor', '__proto__'],
+];
+
+const SHOWN = {
+  id: 2n ** 53n + 1n,
+  petId: INT64_MAX,
+  quantity: 2n,
+  shipDate: '2026-02-03T04:05:06Z',
+  complete: false,
+};
+
+/** Specification, parts 2 to 4. */
+export const orderClauses: readonly Clause[] = [
+  {
+    id: '4.1-list',
+    level: 'MUST',
+    says: 'answer GET /store/orders with 200 and a JSON array of all orders, their fields exact to the last digit',
+    needs: ['store'],
+    async check(subject) {
+      const many = Array.from({ length: 250 }, (_, index) => ({ id: 700_000n + BigInt(index) }));
+      await subject.put(SHOWN, ...many);
+      const answer = await subject.asked('GET', ORDERS);
+      const listed = ordersOf(answer);
+      for (const { id } of many) assert.ok(listed.has(id), `order ${id} is listed`);
+      const order = listed.get(2n ** 53n + 1n) ?? assert.fail('an order is not listed');
+      for (const [name, value] of Object.entries(SHOWN)) assert.equal(Reflect.get(order, name), value, name);
+    },
+  },
+  {
+    id: '4.1-ascending',
+    level: 'SHOULD',
+    says: 'list the orders ascending by id',
+    async check(subject) {
+      await subject.put({ id: 10 }, { id: 9 }, { id: -10 }, { id: -9 }, { id: 2n ** 53n + 1n });
+      const ids = [...ordersOf(await subject.asked('GET', ORDERS)).keys()];
+      assert.deepEqual(
+        ids,
+        ids.toSorted((a, b) => (a < b ? -1 : 1)),
+      );
+    },
+  },
+  {
+    id: '4.1-absent',
+    level: 'SHOULD',
+    says: 'leave out what is not known of an order, and show no status',
+    needs: ['store'],
+    async check(subject) {
+      await subject.put({ id: 700_000n, status: 'shipped' });
+      const listed = ordersOf(await subject.asked('GET', ORDERS)).get(700_000n);
+      assert.deepEqual({ ...listed }, { id: 700_000n });
+    },
+  },
+  {
+    id: '4.1-no-parameters',
+    level: 'SHOULD',
+    says: 'ignore a query: the list is always the full set of orders',
+    async check(subject) {
+      const whole = await subject.asked('GET', ORDERS);
+      for (const query of ['?', '?page=2&limit=1', '?/', '?a=//b/../c', '?id=1']) {
+        const { status, text } = await subject.asked('GET', ORDERS + query);
+        assert.deepEqual([status, text], [200, whole.text], query);
+      }
+    },
+  },
+  {
+    id: '4.1-head',
+    level: 'MUST',
+    says: 'answer HEAD as GET, without the content (RFC 9110, part 9.3.2)',
+    async check(subject) {
+      const whole = await subject.asked('GET', ORDERS);
+      const head = await subject.asked('HEAD', ORDERS);
+      assert.deepEqual([head.status, head.text], [whole.status, '']);
+      assert.equal(head.headers.get('content-type'), whole.headers.get('content-type'));
+      const length = whole.headers.get('content-length');
+      // A list that is streamed the first time has none, and may have one by now.
+      if (length !== null) assert.equal(head.headers.get('content-length'), length);
+    },
+  },
+  {
+    id: '4.2-cancel',
+    level: 'MUST',
+    says: 'answer DELETE of a pending order with 204 and no content',
+    needs: ['store'],
+    async check(subject) {
+      await subject.put({ id: 700_000n });
+      assertCancelled(await subject.asked('DELETE', order(700_000n)));
+    },
+  },
+  {
+    id: '4.2-json',
+    level: 'MUST',
+    says: 'answer a DELETE that says application/json and has no content alike',
+    needs: ['store'],
+    async check(subject) {
+      for (const type of [
+        'application/json',
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'x/y; q="',
+        'nonsense',
+      ]) {
+        await subject.put({ id: 700_000n });
+        assertCancelled(await subject.asked('DELETE', order(700_000n), ['Content-Type', type]), type);
+      }
+    },
+  },
+  {
+    id: '4.2-listed',
+    level: 'SHOULD',
+    says: 'list an order as before when it is cancelled, and answer a second DELETE with 409',
+    needs: ['store'],
+    async check(subject) {
+      await subject.put({ id: 700_000n, quantity: 5 });
+      const before = await subject.asked('GET', ORDERS);
+      assertCancelled(await subject.asked('DELETE', order(700_000n)));
+      assertError(await subject.asked('DELETE', order(700_000n)), 409);
+      assert.equal((await subject.asked('GET', ORDERS)).text, before.text);
+    },
+  },
+  {
+    id: '4.2-not-found',
+    level: 'MUST',
+    says: 'answer DELETE of an order that does not exist with 404',
+    async check(subject) {
+      for (const id of [-404_404n, 2n ** 53n + 5n, INT64_MAX - 7n]) {
+        assertError(await subject.asked('DELETE', order(id)), 404);
+      }
+    },
+  },
+  {
+    id: '3-shipped',
+    level: 'MUST',
+    says: 'answer DELETE of a shipped order with 409, however often',
+    needs: ['store'],
+    async check(subject) {
+      await subject.put({ id: 700_001n, status: 'shipped' });
+      for (const _ of [1, 2]) assert.equal((await subject.asked('DELETE', order(700_001n))).status, 409);
+    },
+  },
+  {
+    id: '3-pending-only',
+    level: 'MUST',
+    says: 'cancel no order that has another status than pending',
+    needs: ['store'],
+    async check(subject) {
+      for (const status of ['shipped', 'cancelled', 'returned']) {
+        await subject.put({ id: 700_002n, status });
+        assert.notEqual((await subject.asked('DELETE', order(700_002n))).status, 204, status);
+      }
+    },
+  },
+  {
+    id: '4.2-int64',
+    level: 'MUST',
+    says: 'cancel the order that is meant and no neighbour of it, to the last digit of int64',
+    needs: ['store'],
+    async check(subject) {
+      for (const meant of TELLING_IDS) {
+        await subject.put(...TELLING_IDS.map((id) => ({ id })));
+        const key = await subject.issueKey(PLANS.business);
+        assertCancelled(await subject.ask('DELETE', order(meant), bearer(key)), `${meant}`);
+        for (const id of TELLING_IDS) {
+          const { status } = await subject.ask('DELETE', order(id), bearer(key));
+          assert.equal(status, id === meant ? 409 : 204, `order ${id} after a DELETE of ${meant}`);
+        }
+      }
+    },
+  },
+  {
+    id: '4.2-no-id',
+    level: 'MUST',
+    says: 'answer DELETE of what is no canonical int64 with 404, and cancel nothing',
+    needs: ['store'],
+    async check(subject) {
+      const untouched = [1n, 0n, INT64_MAX, INT64_MIN];
+      await subject.put(...untouched.map((id) => ({ id })));
+      for (const text of NO_IDS) assertError(await subject.asked('DELETE', order(text)), 404, text);
+      for (const id of untouched) assertCancelled(await subject.asked('DELETE', order(id)), `order ${id} was pending`);
+    },
+  },
+  {
+    id: '4.2-once',
+    level: 'MUST',
+    says: 'answer exactly one of many concurrent DELETEs of one order with 204',
+    needs: ['store'],
+    async check(subject) {
+      await subject.put({ id: 700_000n });
+      const key = bearer(await subject.issueKey(PLANS.business));
+      const answers = await Promise.all(Array.from({ length: 50 }, () => subject.ask('DELETE', order(700_000n), key)));
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [204, ...Array(49).fill(409)]);
+    },
+  },
+];
+
+function assertCancelled({ status, text }: Answer, which?: string): void {
+  assert.deepEqual([status, text], [204, ''], which);
+}
+
+/** The listed orders by id, int64 exact. */
+function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
+  assert.equal(status, 200);
+  assert.match(headers.get('content-type') ?? '', /^application\/json\b/);
+  const listed: unknown = parseJson(text);
+  assert.ok(Array.isArray(listed), 'the list is a JSON array');
+  return new Map(listed.map((order: unknown) => [idOf(order), { ...Object(order) }]));
+}
+
+function idOf(order: unknown): bigint {
+  const id: unknown = typeof order === 'object' && order !== null ? Reflect.get(order, 'id') : undefined;
+  assert.ok(typeof id === 'bigint', 'every order has an integer as its id');
+  return id;
+}

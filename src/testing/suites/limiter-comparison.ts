@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { createMemoryLimiter, createPlan, type Decision, type Plan } from '../../limits/index.js';
+import type { LimiterUnderTest } from './rate-limiter.js';
+
+const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
+
+/** Windows so short and quotas so small that their edges come up all the time. */
+const PLANS: readonly Plan[] = [
+  createPlan({
+    name: 'two',
+    policies: [
+      { name: 'a', quota: 3, windowMs: 15 },
+      { name: 'b', quota: 5, windowMs: 250 },
+    ],
+    ban: BAN,
+  }),
+  createPlan({
+    name: 'mixed',
+    policies: [
+      { name: 'a', quota: 5, windowMs: 40 },
+      { name: 'c', quota: 4, windowMs: 90, refill: 'continuous' },
+      { name: 'd', quota: 6, windowMs: 100, align: 'utc' },
+    ],
+    ban: { ...BAN, after: 1, graceMs: 0 },
+  }),
+  createPlan({ name: 'shadow', policies: [{ name: 'b', quota: 3, windowMs: 250 }], enforce: false }),
+  createPlan({ name: 'address', policies: [{ name: 'a', quota: 2, windowMs: 60 }], partition: 'address' }),
+];
+
+/**
+ * Asks the limiter and then the memory limiter, whose clock shows the instant of the decision just made: so that the limiter may have
+ * any clock, also one that goes on meanwhile.
+ */
+export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTest): Promise<void> {
+  const instant = { nowMs: 0, utcOffsetMs: 0 };
+  const memory = createMemoryLimiter({ clock: { nowMs: () => instant.nowMs, utcOffsetMs: () => instant.utcOffsetMs } });
+  const random = createRandom(1);
+  const below = (end: number) => Math.floor(random() * end);
+  const requests = isStill ? 5_000 : 500;
+  for (let n = 1; n <= requests; n++) {
+    if (below(3) === 0) await advance(1 + below(below(20) === 0 ? 120 : 4));
+    const number = below(PLANS.length);
+    const key = `random ${number}`;
+    // Most often a key keeps its plan, so that it gets as far as a second ban.
+    const plan = PLANS[below(16) === 0 ? below(PLANS.length) : number] ?? assert.fail();
+    const cost = below(5) === 0 ? below(3) : 1;
+    const decision = await take(key, plan, cost);
+    Object.assign(instant, { nowMs: decision.nowMs, utcOffsetMs: decision.utcOffsetMs });
+    assert.deepEqual(
+      said(decision),
+      said(memory.take(key, plan, cost)),
+      `request ${n}: ${key}, ${plan.name}, cost ${cost}`,
+    );
+  }
+}
+
+function said({ cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce }: Decision) {
+  const announced = windows.map(({ policy, remaining, resetAtMs }) => ({ name: policy.name, remaining, resetAtMs }));
+  return { cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, inForce: inForce.policy.name, windows: announced };
+}
+
+/** Mulberry32: numbers from 0 up to 1, the same in every run. */
+function createRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import {
+  type ListedOrders,
+  type Order,
+  type OrderBatch,
+  type OrderId,
+  type OrderInput,
+  type OrderStore,
+  parseJson,
+} from '../../orders/index.js';
+import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
+import { type OrderRecord, parseOrderRecord, toOrder, toOrderRecord } from '../../orders/record.js';
+import type { TestCase } from './test-case.js';
+
+/** A store to be tested, and what the suite needs besides. */
+export interface OpenedOrderStore {
+  readonly store: OrderStore;
+  /** What the host does when it ships a pending order, for the race with a cancel. Without it, that is not tried. */
+  readonly ship?: ((id: OrderId) => unknown) | undefined;
+  readonly close?: (() => unknown) | undefined;
+}
+
+/** Opens a store of its own that holds exactly these orders. */
+export type OpenOrderStore = (orders: readonly OrderRecord[]) => OpenedOrderStore | Promise<OpenedOrderStore>;
+
+/** Where a double, an int32 or an int64 would go wrong, and their neighbours. */
+const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
+
+/** Every field absent and present, and the values that drivers and JSON get wrong. */
+const RECORDS: readonly OrderRecord[] = [
+  { id: -10n, status: 'cancelled' },
+  { id: -9n, petId: INT64_MIN, status: 'pending' },
+  { id: 9n, petId: INT64_MAX, quantity: Number.MAX_SAFE_INTEGER, status: 'pending' },
+  { id: 10n, petId: 2n ** 53n + 1n, quantity: 0, complete: false, status: 'shipped' },
+  { id: 11n, petId: 0n, quantity: -1, complete: true, shipDate: '2026-01-31T12:00:00+05:45', status: 'pending' },
+  { id: 100n, quantity: Number.MIN_SAFE_INTEGER, shipDate: '0001-01-01T00:00:00.123456789Z', status: 'on_hold' },
+  { id: 2n ** 53n + 1n, shipDate: '2016-12-31T23:59:59z', complete: false, status: 'pending' },
+];
+
+const OUTCOMES = [
+  ['pending', 'cancelled', 'already_cancelled'],
+  ['shipped', 'already_shipped', 'already_shipped'],
+  ['cancelled', 'already_cancelled', 'already_cancelled'],
+  ['on_hold', 'not_pending', 'not_pending'],
+] as const;
+
+/**
+ * What every `OrderStore` must do, each case in a store that `open` has opened for it.
+ *
+ *     for (const { name, run } of orderStoreSuite(open)) test(name, run);
+ */
+export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
+  const cases: TestCase[] = [];
+
+  function storeCase(
+    name: string,
+    orders: readonly OrderInput[],
+    check: (store: OrderStore, opened: OpenedOrderStore) => Promise<void>,
+  ): void {
+    const run = async () => {
+      const opened = await open(orders.map(toOrderRecord));
+      try {
+        await check(opened.store, opened);
+      } finally {
+        await opened.close?.();
+      }
+    };
+    cases.push({ name, run });
+  }
+
+  storeCase('lists nothing when there is nothing', [], async (store) => assert.deepEqual(await listed(store), []));
+
+  storeCase(
+    'lists all orders ascending by id, whatever their status, with every field as it was stored',
+    RECORDS.toReversed(),
+    async (store) => assert.deepEqual(await listed(store), RECORDS.map(toOrder)),
+  );
+
+  storeCase('lists 5,000 orders, each once', ascending(5_000).toReversed(), async (store) => {
+    assert.deepEqual(await listed(store), ascending(5_000));
+  });
+
+  storeCase('lists to several readers at a time', ascending(100), async (store) => {
+    for (const orders of await Promise.all([listed(store), listed(store), listed(store)])) {
+      assert.deepEqual(orders, ascending(100));
+    }
+  });
+
+  storeCase('goes on when a reader leaves in the middle of a list', ascending(5_000), async (store) => {
+    const list = await store.list();
+    if (Symbol.asyncIterator in list) for await (const _ of list) break;
+    assert.equal(await store.cancel(5n), 'cancelled');
+    assert.equal((await listed(store)).length, 5_000);
+  });
+
+  storeCase('changes no list that it has given away', [{ id: 1n, quantity: 1 }, { id: 2n }], async (store) => {
+    const list = await store.list();
+    await store.cancel(1n);
+    assert.deepEqual(await read(list), [{ id: 1n, quantity: 1 }, { id: 2n }]);
+    assert.deepEqual(await listed(store), [{ id: 1n, quantity: 1 }, { id: 2n }], 'a cancelled order is still listed');
+  });
+
+  for (const id of TELLING_IDS) {
+    storeCase(
+      `cancels order ${id} and no neighbour of it`,
+      TELLING_IDS.map((id) => ({ id })),
+      async (store) => {
+        assert.equal(await store.cancel(id), 'cancelled');
+        for (const other of TELLING_IDS) {
+          assert.equal(await store.cancel(other), other === id ? 'already_cancelled' : 'cancelled', `order ${other}`);
+        }
+      },
+    );
+  }
+
+  storeCase('finds no order that does not exist', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
+    for (const id of [2n ** 53n + 1n, 2n ** 53n - 1n, 0n, -1n, 2n]) assert.equal(await store.cancel(id), 'not_found');
+    // Beyond int64 is a mistake of the caller: refusing it is as good as not finding it.
+    for (const id of [2n ** 64n + 1n, 2n ** 63n, -(2n ** 64n) + 1n]) {
+      assert.notEqual(await Promise.resolve(id).then(store.cancel).catch(String), 'cancelled', `${id}`);
+    }
+    for (const id of [1n, 2n ** 53n]) assert.equal(await store.cancel(id), 'cancelled', `order ${id} was pending`);
+  });
+
+  for (const [status, outcome, next] of OUTCOMES) {
+    storeCase(
+      `answers a cancel of a ${status} order with ${outcome}`,
+      [{ id: 1n, status }, { id: 2n }],
+      async (store) => {
+        assert.equal(await store.cancel(1n), outcome);
+        assert.equal(await store.cancel(1n), next);
+        assert.equal(await store.cancel(2n), 'cancelled');
+      },
+    );
+  }
+
+  storeCase(
+    'answers exactly one of 1,000 concurrent cancels of one order with cancelled',
+    [{ id: 1n }],
+    async (store) => {
+      const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => store.cancel(1n)));
+      assert.equal(outcomes.filter((outcome) => outcome === 'cancelled').length, 1);
+      assert.equal(outcomes.filter((outcome) => outcome === 'already_cancelled').length, 999);
+    },
+  );
+
+  storeCase(
+    'lets a cancel that races a shipment win or lose, never both, if told how to ship',
+    ascending(1_000),
+    async (store, { ship }) => {
+      if (ship === undefined) return;
+      const race = async ({ id }: { id: OrderId }) => {
+        const shipped = id % 2n === 0n ? ship(id) : undefined;
+        const [outcome] = await Promise.all([store.cancel(id), shipped ?? ship(id)]);
+        assert.ok(outcome === 'cancelled' || outcome === 'already_shipped', outcome);
+        assert.equal(await store.cancel(id), outcome === 'cancelled' ? 'already_cancelled' : 'already_shipped');
+      };
+      await Promise.all(ascending(1_000).map(race));
+    },
+  );
+
+  return cases;
+}
+
+function ascending(count: number): { id: OrderId }[] {
+  return Array.from({ length: count }, (_, index) => ({ id: BigInt(index) }));
+}
+
+async function listed(store: OrderStore): Promise<Order[]> {
+  return read(await store.list());
+}
+
+/** The listed orders, whether they came at once or in batches, as objects or as JSON. */
+async function read(list: ListedOrders): Promise<Order[]> {
+  const orders: Order[] = [];
+  if (Symbol.asyncIterator in list) for await (const batch of list) orders.push(...ordersOf(batch));
+  else for (const item of list) orders.push(...(isOrder(item) ? [present(item)] : ordersOf(item)));
+  return orders;
+}
+
+function isOrder(item: Order | OrderBatch): item is Order {
+  return typeof item === 'object' && 'id' in item;
+}
+
+function ordersOf(batch: OrderBatch): Order[] {
+  if (typeof batch === 'string') return parseBatch(batch);
+  return 'version' in batch ? parseBatch(batch.text()) : batch.map(present);
+}
+
+function parseBatch(text: string): Order[] {
+  const values = parseJson(`[${text}]`);
+  assert.ok(Array.isArray(values));
+  return values.map((value) => {
+    const parsed = parseOrderRecord(value);
+    assert.ok(parsed.ok, parsed.ok ? '' : parsed.message);
+    return toOrder(parsed.record);
+  });
+}
+
+/** The five fields that the wire shows: a host's rows may have more, and `null` for what is absent. */
+function present({ id, petId, quantity, shipDate, complete }: Order): Order {
+  return {
+    id,
+    ...(petId != null && { petId }),
+    ...(quantity != null && { quantity }),
+    ...(shipDate != null && { shipDate }),
+    ...(complete != null && { complete }),
+  };
+}

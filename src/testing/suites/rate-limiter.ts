@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict';
+import { setTimeout } from 'node:timers/promises';
+import { createPlan, type Decision, type Plan, perDay, perMinute, type RateLimiter } from '../../limits/index.js';
+import { decidesAsMemory } from './limiter-comparison.js';
+import type { TestCase } from './test-case.js';
+
+/** A limiter to be tested, which knows none of the keys of the suite, and what the suite needs besides. */
+export interface OpenedRateLimiter {
+  readonly limiter: RateLimiter;
+  /** Lets this many milliseconds pass for the limiter. Default: waits that long, some seconds in all. */
+  readonly advance?: ((ms: number) => unknown) | undefined;
+  readonly close?: (() => unknown) | undefined;
+}
+
+export type OpenRateLimiter = () => OpenedRateLimiter | Promise<OpenedRateLimiter>;
+
+/** What a case works with. */
+export interface LimiterUnderTest {
+  take(key: string, plan: Plan, cost?: number): Promise<Decision>;
+  advance(ms: number): Promise<unknown>;
+  /** Whether time stands still between two calls of `advance`. */
+  readonly isStill: boolean;
+}
+
+const BOTH = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)], ban: false });
+const MOMENT = createPlan({ name: 'moment', policies: [{ name: 'moment', quota: 3, windowMs: 1_200 }], ban: false });
+const TRICKLE = createPlan({
+  name: 'trickle',
+  policies: [{ name: 'trickle', quota: 4, windowMs: 2_000, refill: 'continuous' }],
+  ban: false,
+});
+const ODD_KEYS = [
+  'key',
+  'KEY',
+  'key ',
+  ' ',
+  '',
+  '__proto__',
+  'constructor',
+  'k:e:y',
+  '{k}ey',
+  'кл юч',
+  '🔑',
+  'k'.repeat(2_000),
+];
+
+/**
+ * What every `RateLimiter` must do, each case with a limiter that `open` has opened for it. Nothing is compared with a clock
+ * of the suite's own: what a decision says of time is held against the instants in other decisions.
+ *
+ *     for (const { name, run } of rateLimiterSuite(open)) test(name, run);
+ */
+export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
+  return CASES.map(([name, check]) => ({
+    name,
+    async run() {
+      const { limiter, advance, close } = await open();
+      try {
+        await check({
+          take: async (key, plan, cost) => limiter.take(key, plan, cost),
+          // A timer may fire a little before its time, as another clock sees it.
+          advance: async (ms) => (advance === undefined ? setTimeout(ms + 2) : advance(ms)),
+          isStill: advance !== undefined,
+        });
+      } finally {
+        await close?.();
+      }
+    },
+  }));
+}
+
+const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<void>])[] = [
+  [
+    'takes from all windows or from none, and announces the one that refuses next',
+    async ({ take }) => {
+      const rows = [
+        ['within_quota', 1, 2, 'minute'],
+        ['within_quota', 0, 1, 'minute'],
+        ['over_quota', 0, 1, 'minute'],
+        ['over_quota', 0, 1, 'minute'],
+      ];
+      for (const row of rows) {
+        const { verdict, allowed, windows, inForce } = await take('key', BOTH);
+        assert.deepEqual([verdict, ...windows.map(({ remaining }) => remaining), inForce.policy.name], row);
+        assert.equal(allowed, verdict === 'within_quota');
+      }
+    },
+  ],
+  [
+    'names the plan, the cost and whole milliseconds, and announces one of the windows',
+    async ({ take }) => {
+      for (const cost of [1, 2, 2]) {
+        const decision = await take('key', BOTH, cost);
+        assert.equal(decision.plan, BOTH);
+        assert.equal(decision.cost, cost);
+        assert.deepEqual(
+          decision.windows.map(({ policy }) => policy.name),
+          ['minute', 'day'],
+        );
+        assert.ok(decision.windows.includes(decision.inForce));
+        const { nowMs, utcOffsetMs, retryAfterMs } = decision;
+        for (const ms of [nowMs, utcOffsetMs, retryAfterMs]) assert.ok(Number.isSafeInteger(ms), `${ms}`);
+      }
+    },
+  ],
+  [
+    'lets exactly as many more requests pass as remain, also when they come at once',
+    async ({ take }) => {
+      const plan = createPlan({ name: 'many', policies: [perMinute(20), perDay(1_000)], ban: false });
+      const { inForce } = await take('key', plan);
+      assert.equal(inForce.remaining, 19);
+      const decisions = await Promise.all(Array.from({ length: 100 }, () => take('key', plan)));
+      const allowed = decisions.filter((decision) => decision.allowed);
+      assert.equal(allowed.length, 19);
+      assert.deepEqual(
+        allowed.map((decision) => decision.inForce.remaining).sort((a, b) => b - a),
+        [...Array(19).keys()].reverse(),
+      );
+    },
+  ],
+  [
+    'refuses until the retry after is over, and not at that instant',
+    async ({ take, advance }) => {
+      for (let n = 0; n < 3; n++) await take('key', MOMENT);
+      const refused = await take('key', MOMENT);
+      assert.equal(refused.verdict, 'over_quota');
+      assert.equal(refused.nowMs + refused.retryAfterMs, refused.inForce.resetAtMs);
+      await advance(Math.max(0, refused.retryAfterMs - 300));
+      const early = await take('key', MOMENT);
+      if (early.nowMs < refused.inForce.resetAtMs)
+        assert.equal(early.retryAfterMs, refused.inForce.resetAtMs - early.nowMs);
+      await advance(early.retryAfterMs);
+      const late = await take('key', MOMENT);
+      assert.deepEqual([late.verdict, late.retryAfterMs], ['within_quota', 0]);
+    },
+  ],
+  [
+    'keeps the reset where it is throughout a window, and one window after its first request',
+    async ({ take, advance }) => {
+      const first = await take('key', MOMENT);
+      assert.equal(first.inForce.resetAtMs, first.nowMs + 1_200);
+      for (let n = 0; n < 3; n++) {
+        await advance(100);
+        const next = await take('key', MOMENT);
+        if (next.nowMs < first.inForce.resetAtMs) assert.equal(next.inForce.resetAtMs, first.inForce.resetAtMs);
+      }
+      await advance(1_200);
+      const later = await take('key', MOMENT);
+      assert.deepEqual([later.inForce.remaining, later.inForce.resetAtMs], [2, later.nowMs + 1_200]);
+    },
+  ],
+  [
+    'changes no window by a refusal',
+    async ({ take }) => {
+      await take('key', BOTH, 2);
+      const before = await take('key', BOTH, 0);
+      for (let n = 0; n < 20; n++) assert.equal((await take('key', BOTH)).verdict, 'over_quota');
+      assert.deepEqual((await take('key', BOTH, 0)).windows, before.windows);
+    },
+  ],
+  [
+    'takes nothing for a cost of 0, and several tokens for several',
+    async ({ take }) => {
+      const remaining = async (cost: number) =>
+        (await take('key', BOTH, cost)).windows.map((window) => window.remaining);
+      assert.deepEqual(await remaining(0), [2, 3]);
+      assert.deepEqual(await remaining(2), [0, 1]);
+      const { verdict, allowed } = await take('key', BOTH, 0);
+      assert.deepEqual([verdict, allowed], ['within_quota', true]);
+    },
+  ],
+  [
+    'throws a RangeError for a cost that is above a quota or no whole number, and takes nothing',
+    async ({ take }) => {
+      for (const cost of [3, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+        await assert.rejects(take('key', BOTH, cost), RangeError, `${cost}`);
+      }
+      assert.equal((await take('key', BOTH)).inForce.remaining, 1);
+    },
+  ],
+  [
+    'keeps every key to itself, however it is spelled',
+    async ({ take }) => {
+      for (const key of ODD_KEYS) assert.equal((await take(key, BOTH)).inForce.remaining, 1);
+      for (const key of ODD_KEYS) assert.equal((await take(key, BOTH)).inForce.remaining, 0);
+    },
+  ],
+  [
+    'keeps a key and an address that are spelled alike apart',
+    async ({ take }) => {
+      const address = createPlan({ name: 'address', policies: [perMinute(2)], partition: 'address' });
+      await take('192.0.2.1', BOTH, 2);
+      assert.equal((await take('192.0.2.1', address)).inForce.remaining, 1);
+    },
+  ],
+  [
+    'applies a new plan at the next request, to what was taken before',
+    async ({ take }) => {
+      const larger = createPlan({ name: 'larger', policies: [perMinute(10), perDay(100)], ban: false });
+      await take('key', larger, 4);
+      assert.equal((await take('key', BOTH)).verdict, 'over_quota');
+      assert.equal((await take('key', larger)).inForce.remaining, 5);
+    },
+  ],
+  [
+    'refuses nobody in shadow mode, and says what it would have said',
+    async ({ take }) => {
+      const shadow = createPlan({ name: 'shadow', policies: [perDay(1)], enforce: false });
+      assert.equal((await take('key', shadow)).verdict, 'within_quota');
+      const { allowed, verdict, inForce } = await take('key', shadow);
+      assert.deepEqual([allowed, verdict, inForce.remaining], [true, 'over_quota', 0]);
+    },
+  ],
+  [
+    'refills a continuous bucket evenly',
+    async ({ take, advance }) => {
+      const first = await take('key', TRICKLE, 4);
+      assert.equal(first.inForce.resetAtMs, first.nowMs + 2_000);
+      const refused = await take('key', TRICKLE);
+      if (refused.nowMs < first.nowMs + 500) {
+        assert.deepEqual([refused.verdict, refused.retryAfterMs], ['over_quota', first.nowMs + 500 - refused.nowMs]);
+      }
+      await advance(refused.retryAfterMs);
+      assert.equal((await take('key', TRICKLE)).verdict, 'within_quota');
+    },
+  ],
+  [
+    'bans a key that goes on after refusals, for a time of which the end never moves',
+    async ({ take, advance }) => {
+      const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 500, baseMs: 900 } });
+      await take('key', plan);
+      for (let n = 0; n < 5; n++)
+        assert.equal((await take('key', plan)).verdict, 'over_quota', 'within the grace or no third strike');
+      await advance(501);
+      let banned = await take('key', plan);
+      for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
+      assert.deepEqual([banned.verdict, banned.allowed, banned.inForce.remaining], ['banned', false, 0]);
+      assert.equal((await take('neighbour', plan)).verdict, 'within_quota');
+      const roomy = createPlan({ name: 'roomy', policies: [perMinute(9)] });
+      const other = await take('key', roomy);
+      if (other.nowMs < banned.nowMs + 900) {
+        assert.deepEqual([other.verdict, other.retryAfterMs], ['banned', banned.nowMs + 900 - other.nowMs]);
+      }
+      await advance(other.retryAfterMs);
+      assert.equal((await take('key', roomy)).verdict, 'within_quota');
+    },
+  ],
+  [
+    'bans neither an address nor a key whose plan has no bans',
+    async ({ take, advance }) => {
+      const address = createPlan({ name: 'address', policies: [perDay(1)], partition: 'address' });
+      for (const plan of [address, createPlan({ name: 'mild', policies: [perDay(1)], ban: false })]) {
+        await take('key', plan);
+        await take('key', plan);
+        await advance(1);
+        for (let n = 0; n < 50; n++) assert.equal((await take('key', plan)).verdict, 'over_quota');
+      }
+    },
+  ],
+  ['decides as the memory limiter does, in random histories', decidesAsMemory],
+];
