@@ -3,7 +3,7 @@
  */
 import {
   type Authenticate,
-  cancel,
+  cancelOutcome,
   createMemoryLimiter,
   createOrderService,
   type OrderStore,
@@ -27,7 +27,7 @@ const store: OrderStore = {
   list: () => rows,
   cancel(id) {
     const row = rows.find((row) => row.id === id);
-    const outcome = cancel(row?.status);
+    const outcome = cancelOutcome(row?.status);
     if (row !== undefined && outcome === 'cancelled') row.status = 'cancelled';
     return outcome;
   },
