@@ -2,8 +2,8 @@
  * The service over the host's own table and its own keys: what all the servers here mount. Not a server itself.
  */
 import {
-  type Authenticate,
   cancelOutcome,
+  createKeyAuthenticator,
   createMemoryLimiter,
   createOrderService,
   type OrderStore,
@@ -33,8 +33,7 @@ const store: OrderStore = {
   },
 };
 
-export const authenticate: Authenticate = (apiKey) =>
-  apiKey === 'open-sesame' ? { id: 'customer-1', plan: PLANS.free } : undefined;
+export const authenticate = createKeyAuthenticator({ 'open-sesame': { id: 'customer-1', plan: PLANS.free } });
 
 export const limiter = createMemoryLimiter();
 

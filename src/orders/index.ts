@@ -6,6 +6,7 @@ export { type Order, type OrderId, parseOrderId } from './order.js';
 export { type OrderInput, type OrderRecord, type ParsedRecord, parseOrderRecord } from './record.js';
 export type {
   ListedOrders,
+  MaybePromise,
   OrderBatch,
   OrderStore,
   OwnedOrderStore,
