@@ -4,6 +4,9 @@
  */
 export type OrderStatus = 'pending' | 'shipped' | 'cancelled' | (string & {});
 
+/** The states that this service knows. */
+export const ORDER_STATUSES: readonly OrderStatus[] = ['pending', 'shipped', 'cancelled'];
+
 /** What a cancel came to. `cancelled` is the only one that changed the order. */
 export type CancelOutcome = 'cancelled' | 'already_shipped' | 'already_cancelled' | 'not_pending' | 'not_found';
 
