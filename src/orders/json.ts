@@ -152,7 +152,7 @@ class JsonReader {
     if (literal !== undefined) return LITERALS[literal];
     const start = this.#at;
     const number = this.#match(NUMBER) ?? this.#fail('expected a value');
-    const integer = integerOf(number);
+    const integer = /[.eE]/.test(number) ? integerOf(number) : BigInt(number);
     if (integer !== undefined) return integer;
     const value = Number(number);
     if (Number.isInteger(value)) {
@@ -205,7 +205,6 @@ const MAX_SHIFT = 308;
 /** The integer that a JSON number is exactly; `undefined` for none, and for one beyond all numbers. */
 function integerOf(number: string): bigint | undefined {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? [];
-  if (fraction === '' && exponent === '0') return BigInt(whole);
   const digits = whole + fraction;
   let end = digits.length;
   while (digits[end - 1] === '0') end--;
