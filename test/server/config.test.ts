@@ -20,10 +20,11 @@ const WHOLE_PORT = 'expected a whole number from 0 to 65535';
 const MISTAKES: readonly Mistake[] = [
   { args: ['--port', '80a'], says: `--port: ${WHOLE_PORT}, not "80a"` },
   { args: ['--port', '65536'], says: `--port: ${WHOLE_PORT}, not 65536` },
-  { args: ['--port', '-1'], says: `--port: ${WHOLE_PORT}, not "-1"` },
+  { args: ['--port', '-1'], says: '--port: write --port=-1 for a value that begins with "-"' },
+  { args: ['--port=-1'], says: `--port: ${WHOLE_PORT}, not "-1"` },
   { args: ['--port', '1.5'], says: `--port: ${WHOLE_PORT}, not "1.5"` },
-  { args: ['--port'], says: '--port: expected a value (PORT); see store-orders serve --help' },
-  { args: ['--port', '--host', 'localhost'], says: '--port: expected a value (PORT); see store-orders serve --help' },
+  { args: ['--port'], says: 'missing value: --port PORT; run "store-orders serve --help"' },
+  { args: ['--port', '--host', 'localhost'], says: 'missing value: --port PORT; run "store-orders serve --help"' },
   { args: ['--host', ''], says: '--host: expected a host name or an address, not ""' },
   { args: ['--host', 'http://ann:secret@localhost'], says: '--host: expected a host name or an address' },
   { args: ['--db='], says: '--db: expected the name of a file, or :memory:, not ""' },
@@ -65,11 +66,12 @@ const MISTAKES: readonly Mistake[] = [
     says: '--base-path: expected a path such as /v1, without a slash at its end, not "/v1/"',
   },
   { args: ['--trust-proxy', 'yes'], says: '--trust-proxy: expected a whole number from 0 to 100, not "yes"' },
-  { args: ['--no-sample=1'], says: '--no-sample: takes no value; see store-orders serve --help' },
+  { args: ['--no-sample=1'], says: '--no-sample takes no value; run "store-orders serve --help"' },
   { args: ['--log', 'all'], says: '--log: expected requests or events, not "all"' },
-  { args: ['--threads', '4'], says: '--threads: there is no such option; see store-orders serve --help' },
+  { args: ['--threads', '4'], says: 'unknown option --threads; run "store-orders serve --help"' },
   { args: ['--workers', '0'], says: '--workers: expected a whole number from 1 to 1024, not 0' },
-  { args: ['here'], says: 'expected no operand and nothing more; see store-orders serve --help' },
+  { args: ['here'], says: 'unexpected argument "here"; run "store-orders serve --help"' },
+  { args: ['redis://:secret@host'], says: 'unexpected argument; run "store-orders serve --help"' },
   { env: { PORT: 'http' }, says: `PORT: ${WHOLE_PORT}, not "http"` },
   {
     env: { STORE_ORDERS_BASE_PATH: 'v1' },
@@ -93,7 +95,7 @@ const MISTAKES: readonly Mistake[] = [
   { file: '{"sample": null}', says: 'settings.json: sample: expected true or false, not null' },
   {
     file: '{"prot": 8080}',
-    says: 'settings.json: "prot" is no setting; expected one of host, port, workers, db, databaseUrl, redisUrl, basePath, trustProxy, sample, addressPerMinute, log',
+    says: 'settings.json: unknown setting "prot"; expected one of host, port, workers, db, databaseUrl, redisUrl, basePath, trustProxy, sample, addressPerMinute, log',
   },
   { file: '[]', says: '--config: expected a JSON object in settings.json' },
   { file: '8080', says: '--config: expected a JSON object in settings.json' },
@@ -176,4 +178,17 @@ test('a command on data takes the database from the same settings, and minds no 
   assert.equal((await run(['keys', 'list', '--db', 'variable.db'], { cwd })).code, 0);
   const { code, stderr } = await run(['keys', 'list', '--db', ''], { cwd });
   assert.deepEqual([code, stderr], [2, 'store-orders: --db: expected the name of a file, or :memory:, not ""\n']);
+});
+
+test('HOST as the compilers of conda set it is no address, and does not stop the server', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const settings: readonly Readonly<Record<string, string>>[] = [
+    { HOST: 'x86_64-conda-linux-gnu', CONDA_TOOLCHAIN_HOST: 'x86_64-conda-linux-gnu' },
+    { HOST: 'x86_64-conda_cos6-linux-gnu' },
+    { HOST: 'arm64-apple-darwin20.0.0', CONDA_TOOLCHAIN_HOST: 'arm64-apple-darwin20.0.0' },
+  ];
+  for (const env of settings) {
+    const { url } = await startServer(t, { cwd, env }, '--no-sample', '--db', ':memory:');
+    assert.match(url, /^http:\/\/127\.0\.0\.1:/);
+  }
 });

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import { JsonSyntaxError, parseJson } from '../../orders/json.js';
-import { SETTING_NAMES, SETTING_TEXTS, type SettingName, type Settings, settingsSchema } from './settings.js';
+import {
+  isSettingName,
+  SETTING_NAMES,
+  type SettingName,
+  type Settings,
+  settingsSchema,
+  settingText,
+} from './settings.js';
 
 export interface SettingSources {
   /** By name without dashes; `true` for a flag without a value. */
@@ -74,33 +81,28 @@ function mistake(sentence: string): { readonly ok: false; readonly mistake: stri
 }
 
 function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefined {
-  const { flag } = SETTING_TEXTS[name];
+  const { flag, parse = asText } = settingText(name);
   const value = flags.get(flag);
   if (value === undefined) return undefined;
   // A flag without a value is a `no-` flag.
-  return { value: value === true ? false : fromText(name, value), rank: 0, label: `--${flag}` };
+  return { value: value === true ? false : parse(value), rank: 0, label: `--${flag}` };
 }
 
 /** An empty variable is an unset one: that is how scripts unset. */
 function fromVariable(name: SettingName, { environment }: SettingSources): Found | undefined {
-  const { variable } = SETTING_TEXTS[name];
-  const value = environment[variable];
-  return value === undefined || value === '' ? undefined : { value: fromText(name, value), rank: 1, label: variable };
+  const { env, parse = asText } = settingText(name);
+  const value = environment[env];
+  if (value === undefined || value === '' || isCondaHost(name, value, environment)) return undefined;
+  return { value: parse(value), rank: 1, label: env };
 }
 
-/** Text as the type of its setting, as far as it is one; what is none is left for the schema to refuse. */
-function fromText(name: SettingName, value: string): unknown {
-  switch (name) {
-    case 'port':
-    case 'workers':
-    case 'trustProxy':
-    case 'addressPerMinute':
-      return /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
-    case 'sample':
-      return value === 'true' || value === 'false' ? value === 'true' : value;
-    default:
-      return value;
-  }
+function asText(value: string): string {
+  return value;
+}
+
+/** The compilers of conda set HOST to the platform that they build for, such as x86_64-conda-linux-gnu. */
+function isCondaHost(name: SettingName, value: string, environment: SettingSources['environment']): boolean {
+  return name === 'host' && (/-conda[_-]/.test(value) || value === environment['CONDA_TOOLCHAIN_HOST']);
 }
 
 type ReadFile =
@@ -127,9 +129,10 @@ function readFile({ flags, environment }: SettingSources): ReadFile {
   const parsed = v.safeParse(v.record(v.string(), v.unknown()), content);
   if (!parsed.success || Array.isArray(content)) return mistake(`${label}: expected a JSON object in ${path}`);
   const values = new Map(Object.entries(parsed.output));
-  const unknown = [...values.keys()].find((key) => !SETTING_NAMES.some((name) => name === key));
+  const unknown = [...values.keys()].find((key) => !isSettingName(key));
   if (unknown !== undefined) {
-    return mistake(`${path}: ${JSON.stringify(unknown)} is no setting; expected one of ${SETTING_NAMES.join(', ')}`);
+    const expected = `expected one of ${SETTING_NAMES.join(', ')}`;
+    return mistake(`${path}: unknown setting ${JSON.stringify(unknown)}; ${expected}`);
   }
   return {
     ok: true,
