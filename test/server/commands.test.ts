@@ -29,12 +29,13 @@ test('the program, each group and each command explain themselves with --help an
   for (const command of COMMANDS) assert.ok(program.stdout.includes(`\n  ${command} `), command);
   for (const group of ['orders', 'keys', 'quota', 'ban', 'db']) {
     const { code, stdout } = await run([group, '-h'], { cwd });
-    assert.ok(code === 0 && stdout.startsWith(`store-orders ${group} COMMAND`), group);
+    assert.ok(code === 0 && stdout.includes(`\nUsage: store-orders ${group} COMMAND [options]\n`), group);
   }
   for (const command of COMMANDS) {
     const { code, stdout, stderr } = await run([...command.split(' '), '--help'], { cwd });
     assert.deepEqual([code, stderr], [0, ''], command);
-    assert.ok(stdout.startsWith(`store-orders ${command} `), stdout);
+    assert.ok(stdout.startsWith(`store-orders ${command}: `), stdout);
+    assert.equal((await run(['help', ...command.split(' ')], { cwd })).stdout, stdout);
     assert.match(stdout, / {2}--db FILE .*\n/);
     assert.match(stdout, / {2}--json .*\n/);
   }
@@ -47,21 +48,58 @@ test('--version answers with the version of the package', async (t) => {
   assert.match(stdout, /^\d+\.\d+\.\d+\S*\n$/);
 });
 
+test('help begins with what the program is, marks the default command, and shows examples', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { stdout: program } = await run(['--help'], { cwd });
+  assert.match(program, /^store-orders: the orders of an animal store over HTTP/);
+  assert.match(program, /\n {2}serve +.* \(the default command\)\n/);
+  assert.equal((await run(['help'], { cwd })).stdout, program);
+  const { stdout: serve } = await run(['serve', '--help'], { cwd });
+  assert.match(serve, /\n {2}--port PORT +.* \[default: 8080\] \[env: PORT\]\n/);
+  assert.match(serve, /\n {2}--redis-url URL +.* \[env: REDIS_URL\]\n/);
+  assert.match(serve, /\n {2}--no-sample +[^[]* \[env: STORE_ORDERS_SAMPLE\]\n/);
+  const { stdout: create } = await run(['keys', 'create', '--help'], { cwd });
+  assert.match(create, /\nUsage: store-orders keys create --plan PLAN \[options\]\n/);
+  assert.match(create, /\n {2}--plan PLAN +.* \(required\)\n/);
+});
+
+test('every example in a help text is a command with options that it has', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const helps = await Promise.all(COMMANDS.map((command) => run([...command.split(' '), '--help'], { cwd })));
+  let examples = 0;
+  for (const { stdout } of helps) {
+    const [, command = ''] = /^store-orders ([^:]+):/.exec(stdout) ?? [];
+    for (const [, example = ''] of stdout.matchAll(/^ {2}store-orders (.+)$/gm)) {
+      examples++;
+      assert.ok(example.startsWith(command), example);
+      for (const [option] of example.matchAll(/--[a-z-]+/g))
+        assert.match(stdout, new RegExp(`^ {2}${option}[ \n]`, 'm'));
+    }
+  }
+  assert.ok(examples >= 8, `${examples}`);
+});
+
 test('misuse is told in one sentence and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: string, says: string])[] = [
-    ['import', 'import: there is no such command; --help lists them'],
-    ['redis://:secret@host', 'there is no such command; --help lists them'],
-    ['orders', 'orders: expected one of import, export, show, ship'],
-    ['orders list', 'orders list: there is no such command; --help lists them'],
-    ['orders show', 'expected ORDER_ID; see store-orders orders show --help'],
-    ['orders show 1 2', 'expected ORDER_ID and nothing more; see store-orders orders show --help'],
-    ['orders show 01', 'ORDER_ID: expected an int64 in plain decimal form, not "01"'],
-    ['orders show -1', '-1: there is no such option; put -- before a number; see store-orders orders show --help'],
-    ['orders ship 1e0', 'ORDER_ID: expected an int64 in plain decimal form, not "1e0"'],
-    ['keys revoke', 'expected KEY_ID; see store-orders keys revoke --help'],
-    ['keys list --constructor', '--constructor: there is no such option; see store-orders keys list --help'],
-    ['--prot 80', '--prot: there is no such option; see store-orders serve --help'],
+    ['import', 'unknown command "import"; did you mean "store-orders orders import"?'],
+    ['ordrs', 'unknown command "ordrs"; did you mean "store-orders orders"?'],
+    ['srve', 'unknown command "srve"; did you mean "store-orders serve"?'],
+    ['frobnicate', 'unknown command "frobnicate"; run "store-orders --help"'],
+    ['redis://:secret@host', 'unknown command; run "store-orders --help"'],
+    ['orders', 'missing command after "orders"; expected one of import, export, show, ship'],
+    ['orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
+    ['help orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
+    ['orders show', 'missing ORDER_ID; run "store-orders orders show --help"'],
+    ['orders show 1 2', 'unexpected argument "2"; run "store-orders orders show --help"'],
+    ['orders show 01', 'ORDER_ID: expected a decimal int64, such as 7, not "01"'],
+    ['orders show -1', 'unknown option -1; write -- before a negative number'],
+    ['orders ship 1e0', 'ORDER_ID: expected a decimal int64, such as 7, not "1e0"'],
+    ['keys revoke', 'missing KEY_ID; run "store-orders keys revoke --help"'],
+    ['keys list --constructor', 'unknown option --constructor; run "store-orders keys list --help"'],
+    ['--prot 80', 'unknown option --prot; did you mean --port?'],
+    ['keys list --database_url x', 'unknown option --database_url; did you mean --database-url?'],
+    ['keys revoke key_a so_secret', 'unexpected argument; run "store-orders keys revoke --help"'],
   ];
   for (const [args, says] of rows) {
     assert.deepEqual(await run(args.split(' '), { cwd }), { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
@@ -99,7 +137,7 @@ test('a database in memory is refused by every command but serve: nobody would s
     assert.deepEqual(await run([...command.split(' '), '--db', ':memory:'], { cwd, input: '{"id":1}' }), {
       code: 2,
       stdout: '',
-      stderr: 'store-orders: a database in memory is gone with its process; name a file with --db\n',
+      stderr: 'store-orders: a database in memory is gone when this command ends; name a file with --db\n',
     });
   }
 });
@@ -150,12 +188,12 @@ test('an order is shown with its status and shipped when it is pending, ids exac
   const shown = await run(['orders', 'show', '9007199254740993'], { cwd });
   assert.equal(shown.stdout, 'id        9007199254740993\npetId     1\nstatus    pending\n');
   const rows: readonly (readonly [args: string, code: number, says: string])[] = [
-    ['9007199254740993', 0, 'order 9007199254740993 is shipped\n'],
-    ['-- -5', 0, 'order -5 is shipped\n'],
-    ['9007199254740993', 1, 'store-orders: order 9007199254740993 has shipped already\n'],
-    ['9007199254740992', 1, 'store-orders: order 9007199254740992 does not exist\n'],
-    ['2', 1, 'store-orders: order 2 is cancelled, it cannot be shipped\n'],
-    ['3', 1, 'store-orders: order 3 is not pending, only a pending order can be shipped\n'],
+    ['9007199254740993', 0, 'the order 9007199254740993 is shipped\n'],
+    ['-- -5', 0, 'the order -5 is shipped\n'],
+    ['9007199254740993', 1, 'store-orders: the order 9007199254740993 has already shipped\n'],
+    ['9007199254740992', 1, 'store-orders: the order 9007199254740992 does not exist\n'],
+    ['2', 1, 'store-orders: the order 2 is cancelled, and cannot be shipped\n'],
+    ['3', 1, 'store-orders: the order 3 is not pending; only a pending order can be shipped\n'],
   ];
   for (const [args, code, says] of rows) {
     const shipped = await run(['orders', 'ship', ...args.split(' ')], { cwd });
@@ -163,5 +201,5 @@ test('an order is shown with its status and shipped when it is pending, ids exac
   }
   const json = await run(['orders', 'show', '9007199254740993', '--json'], { cwd });
   assert.equal(json.stdout, '{"id":9007199254740993,"petId":1,"status":"shipped"}\n');
-  assert.equal((await run(['orders', 'show', '7'], { cwd })).stderr, 'store-orders: there is no order 7\n');
+  assert.equal((await run(['orders', 'show', '7'], { cwd })).stderr, 'store-orders: the order 7 does not exist\n');
 });

@@ -53,14 +53,14 @@ test("a key's text is in no file, and its commands never repeat it", async (t) =
   const key = /^key {3}(so_\w+)$/m.exec(stdout)?.[1] ?? '';
   assert.ok(isApiKey(key));
   assert.match(stdout, /^id {4}key_\w{10}$/m);
-  assert.match(stdout, /not stored and will not be shown again/);
+  assert.match(stdout, /not stored, and will not be shown again/);
 
   const list = await run(['keys', 'list'], { cwd });
   assert.match(list.stdout, /^key_\w{10} {2}\S+Z {2}pro {2}"Ann"\n$/);
   const revoke = await run(['keys', 'revoke', key], { cwd });
   assert.deepEqual(
     [revoke.code, revoke.stderr],
-    [1, 'store-orders: KEY_ID: expected the id of a key, such as key_0123456789; keys list shows all\n'],
+    [1, 'store-orders: KEY_ID: expected the id of a key, such as key_0123456789; run "store-orders keys list"\n'],
   );
   const files = readdirSync(cwd);
   assert.ok(files.includes('store-orders.db'));
@@ -79,17 +79,17 @@ test('the key commands answer scripts with one JSON value', async (t) => {
   const { createdAt } = changed;
   assert.deepEqual(changed, { id, name: 'Bea', plan: 'enterprise', perDay: 9, createdAt });
   const revoked = await run(['keys', 'revoke', id], { cwd });
-  assert.deepEqual(revoked, { code: 0, stdout: `${id} is revoked\n`, stderr: '' });
+  assert.deepEqual(revoked, { code: 0, stdout: `the key ${id} is revoked\n`, stderr: '' });
   const again = await run(['keys', 'revoke', id, '--json'], { cwd });
   assert.deepEqual(again, {
     code: 1,
-    stdout: `{"error":"${id} is revoked already"}\n`,
-    stderr: `store-orders: ${id} is revoked already\n`,
+    stdout: `{"error":"the key ${id} is already revoked"}\n`,
+    stderr: `store-orders: the key ${id} is already revoked\n`,
   });
   const absent = await run(['keys', 'set-plan', 'key_absent', '--plan', 'free'], { cwd });
   assert.deepEqual(
     [absent.code, absent.stderr],
-    [1, 'store-orders: there is no key key_absent; keys list shows all\n'],
+    [1, 'store-orders: there is no key key_absent; run "store-orders keys list"\n'],
   );
   const list = await answerOf(['keys', 'list'], { cwd });
   assert.ok(Array.isArray(list));
@@ -106,7 +106,6 @@ test('the key commands answer scripts with one JSON value', async (t) => {
 test('a plan that does not exist, lacks its numbers or has some too many is refused, and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: readonly string[], says: string])[] = [
-    [[], '--plan: expected free, pro, business or enterprise'],
     [['--plan', 'gold'], '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
     [
       ['--plan', 'enterprise'],
@@ -131,6 +130,15 @@ test('a plan that does not exist, lacks its numbers or has some too many is refu
     assert.equal((await run(['keys', 'set-plan', 'key_absent', ...args], { cwd })).code, 2);
   }
   assert.deepEqual(readdirSync(cwd), [], 'no database is made');
+});
+
+test('a plan has to be named', async (t) => {
+  const cwd = temporaryDirectory(t);
+  for (const command of ['keys create', 'keys set-plan key_absent']) {
+    const { code, stderr } = await run(command.split(' '), { cwd });
+    const help = `run "store-orders ${command.split(' ').slice(0, 2).join(' ')} --help"`;
+    assert.deepEqual([code, stderr], [2, `store-orders: missing required option --plan PLAN; ${help}\n`]);
+  }
 });
 
 test('a running server takes new keys, changed plans and revocations of another process within a second', async (t) => {

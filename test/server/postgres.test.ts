@@ -43,7 +43,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
       [again.code, again.stderr],
       [
         1,
-        'store-orders: orders.ndjson:1: id 9007199254740993 is stored already, --replace overwrites it; nothing was imported\n',
+        'store-orders: orders.ndjson:1: the id 9007199254740993 is already stored; --replace overwrites it; nothing was imported\n',
       ],
     );
     assert.equal((await program('orders', 'import', '--replace', '--statuses', 'on_hold', 'orders.ndjson')).code, 0);
@@ -55,12 +55,12 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('orders', 'export')).stdout, `${exported.join('\n')}\n`);
     assert.equal((await program('orders', 'export', '--json')).stdout, `[${exported.join(',\n')}]\n`);
     assert.equal((await program('orders', 'show', '9007199254740993', '--json')).stdout, `${exported[2]}\n`);
-    assert.equal((await program('orders', 'ship', '--', '-1')).stdout, 'order -1 is shipped\n');
+    assert.equal((await program('orders', 'ship', '--', '-1')).stdout, 'the order -1 is shipped\n');
     assert.equal(
       (await program('orders', 'ship', '5')).stderr,
       'store-orders: order 5 is cancelled, it cannot be shipped\n',
     );
-    assert.equal((await program('orders', 'show', '6')).stderr, 'store-orders: there is no order 6\n');
+    assert.equal((await program('orders', 'show', '6')).stderr, 'store-orders: the order 6 does not exist\n');
   });
 
   test('more orders than a page are exported whole, from one snapshot, while others change them', async (t) => {
@@ -92,10 +92,10 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.match((await program('keys', 'list')).stdout, /^key_\w{10} {2}\S+Z {2}pro {2}"Ann"\n$/);
     const changed = await program('keys', 'set-plan', issued.id, '--plan', 'enterprise', '--per-day', '9');
     assert.equal(changed.stdout, `${issued.id} has the plan enterprise, 9 per day\n`);
-    assert.equal((await program('keys', 'revoke', issued.id)).stdout, `${issued.id} is revoked\n`);
+    assert.equal((await program('keys', 'revoke', issued.id)).stdout, `the key ${issued.id} is revoked\n`);
     assert.equal(
       (await program('keys', 'revoke', issued.id)).stderr,
-      `store-orders: ${issued.id} is revoked already\n`,
+      `store-orders: the key ${issued.id} is already revoked\n`,
     );
     assert.equal((await program('keys', 'revoke', 'key_absent')).code, 1);
   });

@@ -163,7 +163,7 @@ for (const { name, skip, env, place } of PLACES) {
 
     assert.equal(
       (await run(['quota', 'reset', id], options)).stdout,
-      `${id} has its full quotas, as counted in ${place()}\n`,
+      `the key ${id} has its full quotas again, as counted in ${place()}\n`,
     );
     await until(async () => (await server.get(key)).status === 200, 1_000);
 
@@ -174,14 +174,17 @@ for (const { name, skip, env, place } of PLACES) {
     assert.match(await bodyOf(server, key), /"code":"api_key_banned"/);
     await sleep(600);
     assert.match((await run(['quota', 'show', id], options)).stdout, /\nbanned until \S+Z\n$/);
-    assert.equal((await run(['ban', 'lift', id], options)).stdout, `${id} is not banned, as counted in ${place()}\n`);
+    assert.equal(
+      (await run(['ban', 'lift', id], options)).stdout,
+      `the key ${id} is no longer banned, as counted in ${place()}\n`,
+    );
     await until(async () => (await bodyOf(server, key)).includes('"rate_limit_exceeded"'), 1_000);
     assert.match((await run(['quota', 'show', id], options)).stdout, /: 0 of 3 left.*\nday: /);
 
     const absent = await run(['quota', 'show', 'key_absent'], options);
     assert.deepEqual(
       [absent.code, absent.stderr],
-      [1, 'store-orders: there is no key key_absent; keys list shows all\n'],
+      [1, 'store-orders: there is no key key_absent; run "store-orders keys list"\n'],
     );
   });
 

@@ -1,22 +1,41 @@
-import { type Command, optionsOf } from './command.js';
+import { type Command, optionsOf, PROGRAM } from './command.js';
 
-const PROGRAM = 'store-orders';
+const ABOUT = `${PROGRAM}: the orders of an animal store over HTTP, and commands for the one who runs it`;
+const MORE = `Run "${PROGRAM} help COMMAND" for the options of a command. Every command takes --json, for scripts.
+Exit codes: 0 done, 1 failed, 2 misused.`;
+const EXAMPLES = ['', '--port 3000 --db shop.db', 'orders import orders.ndjson', 'keys create --plan pro --name shop'];
 
 /** The help text of one command. */
 export function commandHelp(command: Command): string {
-  const rows = Array.from(
-    optionsOf(command),
-    ([name, { value, about }]): Row => [`--${name}${value === undefined ? '' : ` ${value}`}`, about],
+  const options = [...optionsOf(command)].sort(([, a], [, b]) => Number(b.isRequired ?? 0) - Number(a.isRequired ?? 0));
+  const rows = options.map(
+    ([name, { value, about, isRequired }]): Row => [
+      `--${name}${value === undefined ? '' : ` ${value}`}`,
+      `${about}${isRequired ? ' (required)' : ''}`,
+    ],
   );
-  const usage = [PROGRAM, command.name, ...command.operands, '[options]'].join(' ');
-  return `${usage}\n\n${command.summary}\n\nOptions:\n${table(rows)}`;
+  const required = options.flatMap(([name, { value, isRequired }]) => (isRequired ? [`--${name} ${value}`] : []));
+  const usage = [PROGRAM, command.name, ...command.operands, ...required, '[options]'].join(' ');
+  const about = `${PROGRAM} ${command.name}: ${command.summary}`;
+  return [about, `Usage: ${usage}`, `Options:\n${table(rows)}`, ...examples(command.examples)].join('\n\n');
 }
 
-/** What there is: of the whole program, or of one group such as `orders`. */
-export function listHelp(commands: readonly Command[], group?: string): string {
-  const rows = commands.map((command): Row => [[command.name, ...command.operands].join(' '), command.summary]);
-  const usage = [PROGRAM, ...(group === undefined ? [] : [group]), 'COMMAND [options]'].join(' ');
-  return `${usage}\n\nCommands:\n${table(rows)}\n\nEach has --help, and --json for scripts. Exit code: 0 done, 1 failed, 2 misused.`;
+/** The help text of the program, or of one group of commands such as `orders`. */
+export function listHelp(commands: readonly Command[], defaultName: string, group?: string): string {
+  const rows = commands.map(
+    ({ name, operands, summary }): Row => [
+      [name, ...operands].join(' '),
+      `${summary.split(/(?<=\.) /)[0]}${name === defaultName ? ' (the default command)' : ''}`,
+    ],
+  );
+  const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the commands that begin with ${group}`;
+  const usage = [PROGRAM, ...(group === undefined ? ['[COMMAND]'] : [group, 'COMMAND']), '[options]'].join(' ');
+  const shown = group === undefined ? EXAMPLES : commands.flatMap((command) => command.examples?.slice(0, 1) ?? []);
+  return [about, `Usage: ${usage}`, `Commands:\n${table(rows)}`, ...examples(shown), MORE].join('\n\n');
+}
+
+function examples(lines: readonly string[] = []): string[] {
+  return lines.length === 0 ? [] : [`Examples:\n${lines.map((line) => `  ${PROGRAM} ${line}`.trimEnd()).join('\n')}`];
 }
 
 type Row = readonly [left: string, right: string];

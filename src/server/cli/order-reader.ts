@@ -44,7 +44,8 @@ export function readOrders(
     if (!parsed.ok) return { ok: false, line, message: mistakeIn(parsed) };
     const { id } = parsed.record;
     const earlier = lines.get(id);
-    if (earlier !== undefined) return { ok: false, line, message: `id ${id} comes twice, at first on line ${earlier}` };
+    if (earlier !== undefined)
+      return { ok: false, line, message: `the id ${id} is there twice, first on line ${earlier}` };
     lines.set(id, line);
     records.push(parsed.record);
   }
@@ -65,7 +66,8 @@ function elementsOf(bytes: Buffer, onProgress: (part: number) => void): Iterable
   const start = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   let at = start;
   while (WHITE_SPACE.includes(bytes[at])) at++;
-  if (at === bytes.length) return [{ ok: false, line: 1, message: 'there is no order; an empty list is written []' }];
+  if (at === bytes.length)
+    return [{ ok: false, line: 1, message: 'the file has no orders; an empty list is written []' }];
   const text = bytes.subarray(start);
   return bytes[at] === BRACKET ? arrayElements(text) : lineElements(text, onProgress);
 }

@@ -4,51 +4,49 @@ import { type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index
 import { printOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
 import { writeText } from '../log/write-text.js';
+import { done, failed, misused, type Outcome } from '../outcome.js';
 import type { ProgramData } from '../storage/storage.js';
-import {
-  type Command,
-  DATA_OPTIONS,
-  done,
-  failed,
-  type Invocation,
-  misused,
-  type Outcome,
-  withData,
-} from './command.js';
+import type { Command, Invocation } from './command.js';
 import { type ReadOrders, readOrders } from './order-reader.js';
 import { createProgressBar } from './progress.js';
+import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 export const orderCommands: readonly Command[] = [
   {
     name: 'orders import',
-    summary: 'Stores orders from one JSON object a line, or from a JSON array: all of them, or none if one is bad.',
+    summary:
+      'Stores orders from a file: one JSON object per line, or one JSON array. All of them, or none if one is wrong.',
     operands: ['FILE|-'],
     options: {
-      ...DATA_OPTIONS,
+      ...STORAGE_OPTIONS,
       replace: { about: 'overwrite orders that exist, status included' },
-      statuses: { value: 'LIST', about: 'statuses of your own, with commas between; any other unknown one is refused' },
+      statuses: { value: 'LIST', about: 'statuses of your own, such as returned,on_hold; any other is refused' },
     },
+    examples: ['orders import orders.ndjson', 'orders import - --replace < orders.json'],
     run: importOrders,
   },
   {
     name: 'orders export',
-    summary: 'Writes all orders with their status, one JSON object a line; with --json one array.',
+    summary: 'Writes all orders with their status, one JSON object per line. With --json it is one array.',
     operands: [],
-    options: DATA_OPTIONS,
-    run: (invocation) => withData(invocation, (data) => exportOrders(data, invocation.flags.has('json'))),
+    options: STORAGE_OPTIONS,
+    examples: ['orders export > orders.ndjson'],
+    run: (invocation) => withStorage(invocation, (data) => exportOrders(data, invocation.flags.has('json'))),
   },
   {
     name: 'orders show',
     summary: 'Shows one order with its status.',
     operands: ['ORDER_ID'],
-    options: DATA_OPTIONS,
+    options: STORAGE_OPTIONS,
+    examples: ['orders show 9007199254740993', 'orders show -- -5'],
     run: (invocation) => withOrderId(invocation, showOrder),
   },
   {
     name: 'orders ship',
     summary: 'Marks a pending order as shipped.',
     operands: ['ORDER_ID'],
-    options: DATA_OPTIONS,
+    options: STORAGE_OPTIONS,
+    examples: ['orders ship 7'],
     run: (invocation) => withOrderId(invocation, shipOrder),
   },
 ];
@@ -65,13 +63,13 @@ async function importOrders(invocation: Invocation): Promise<Outcome> {
   try {
     bytes = file === '-' ? await buffer(process.stdin) : await readFile(file);
   } catch {
-    return failed(`${name} cannot be read; check that the file exists`);
+    return failed(`cannot read ${name}; check that the file exists`);
   }
   const bar = createProgressBar(process.stderr, 'importing');
   const read = readOrders(bytes, statuses, bar.show);
   try {
     if (!read.ok) return failed(`${name}:${read.line}: ${read.message}; nothing was imported`);
-    return await withData(invocation, (data) => store(data, read, name, invocation.flags.has('replace')), {
+    return await withStorage(invocation, (data) => store(data, read, name, invocation.flags.has('replace')), {
       create: true,
     });
   } finally {
@@ -96,7 +94,7 @@ async function store(
   const stored = await orders.put(records, { replace });
   if (stored.outcome === 'exists') {
     const where = `${name}:${lines.get(stored.id)}`;
-    return failed(`${where}: id ${stored.id} is stored already, --replace overwrites it; nothing was imported`);
+    return failed(`${where}: the id ${stored.id} is already stored; --replace overwrites it; nothing was imported`);
   }
   const byStatus = countByStatus(records);
   const counts = Object.entries(byStatus).map(([status, count]) => `${count} ${status}`);
@@ -135,27 +133,26 @@ function withOrderId(
 ): Outcome | Promise<Outcome> {
   const [text = ''] = invocation.operands;
   const id = parseOrderId(text);
-  if (id === undefined)
-    return misused(`ORDER_ID: expected an int64 in plain decimal form, not ${JSON.stringify(text)}`);
-  return withData(invocation, (data) => work(data, id));
+  if (id === undefined) return misused(`ORDER_ID: expected a decimal int64, such as 7, not ${JSON.stringify(text)}`);
+  return withStorage(invocation, (data) => work(data, id));
 }
 
 async function showOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
   const record = await orders.get(id);
-  if (record === undefined) return failed(`there is no order ${id}`);
+  if (record === undefined) return failed(`the order ${id} does not exist`);
   const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${value}`);
   return { outcome: 'done', text: rows.join('\n'), json: printRecord(record) };
 }
 
 const SHIP_FAILURES: Readonly<Record<Exclude<ShipOutcome, 'shipped'>, string>> = {
-  already_shipped: 'has shipped already',
-  already_cancelled: 'is cancelled, it cannot be shipped',
-  not_pending: 'is not pending, only a pending order can be shipped',
+  already_shipped: 'has already shipped',
+  already_cancelled: 'is cancelled, and cannot be shipped',
+  not_pending: 'is not pending; only a pending order can be shipped',
   not_found: 'does not exist',
 };
 
 async function shipOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
   const outcome = await orders.ship(id);
-  if (outcome !== 'shipped') return failed(`order ${id} ${SHIP_FAILURES[outcome]}`);
-  return { outcome: 'done', text: `order ${id} is shipped`, json: `{"id":${id},"status":"shipped"}` };
+  if (outcome !== 'shipped') return failed(`the order ${id} ${SHIP_FAILURES[outcome]}`);
+  return { outcome: 'done', text: `the order ${id} is shipped`, json: `{"id":${id},"status":"shipped"}` };
 }

@@ -3,41 +3,33 @@ import { parseRedisUrl, type RedisAddress } from '../config/redis-url.js';
 import { describePlan, toPlan } from '../keys/key-plan.js';
 import type { KeyRecord } from '../keys/key-ring.js';
 import { messageOf } from '../log/request-log.js';
+import { done, failed, misused, type Outcome } from '../outcome.js';
 import { type QuotaDesk, redisQuotaDesk, savedQuotaDesk } from '../quotas/admin.js';
 import { connectRedis } from '../quotas/redis-client.js';
-import {
-  type Command,
-  DATA_OPTIONS,
-  done,
-  failed,
-  type Invocation,
-  misused,
-  type Outcome,
-  settingOptions,
-  withData,
-} from './command.js';
-import { noSuchKey } from './keys.js';
+import { type Command, type Invocation, settingOptions } from './command.js';
+import { unknownKey } from './keys.js';
+import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
-const QUOTA_OPTIONS = { ...settingOptions(['redisUrl']), ...DATA_OPTIONS };
+const QUOTA_OPTIONS = { ...settingOptions(['redisUrl']), ...STORAGE_OPTIONS };
 
 export const quotaCommands: readonly Command[] = [
   {
     name: 'quota show',
-    summary: 'Shows what a key has left, as of the last half second, and whether it is banned.',
+    summary: 'Shows what a key has left of its quotas, and whether it is banned. Up to half a second old.',
     operands: ['KEY_ID'],
     options: QUOTA_OPTIONS,
     run: (invocation) => withKey(invocation, showQuota),
   },
   {
     name: 'quota reset',
-    summary: 'Gives a key its full quotas back and lifts its ban. A running server does so within a second.',
+    summary: 'Gives a key its full quotas back and lifts its ban. A running server applies it within a second.',
     operands: ['KEY_ID'],
     options: QUOTA_OPTIONS,
     run: (invocation) => withKey(invocation, resetQuota),
   },
   {
     name: 'ban lift',
-    summary: 'Ends the ban of a key; its quotas stay as they are. A running server does so within a second.',
+    summary: 'Lifts the ban of a key. Its quotas stay as they are. A running server applies it within a second.',
     operands: ['KEY_ID'],
     options: QUOTA_OPTIONS,
     run: (invocation) => withKey(invocation, liftBan),
@@ -51,14 +43,12 @@ async function withKey(invocation: Invocation, work: Work): Promise<Outcome> {
   const read = readSettings(invocation, ['redisUrl']);
   if (!read.ok) return misused(read.mistake);
   const redis = parseRedisUrl(read.settings.redisUrl ?? '');
-  return withData(invocation, async ({ keys, quotas, name }) => {
+  return withStorage(invocation, async ({ keys, quotas, name }) => {
     const key = await keys.get(id);
-    if (key === undefined) return failed(noSuchKey(id));
+    if (key === undefined) return failed(unknownKey(invocation));
     if (redis !== undefined) return atRedis(redis, (desk) => work(desk, key));
     if (quotas !== undefined) return work(savedQuotaDesk(quotas, name), key);
-    return failed(
-      `${name} has no quotas in it; name the Redis server in which its servers count them, with --redis-url`,
-    );
+    return failed(`${name} has no quotas in it; name the Redis server that counts them with --redis-url`);
   });
 }
 
@@ -106,10 +96,10 @@ function isoTime(unixMs: number): string {
 
 async function resetQuota(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
   await desk.reset(id);
-  return done(`${id} has its full quotas, as counted in ${desk.place}`, { id, done: 'reset' });
+  return done(`the key ${id} has its full quotas again, as counted in ${desk.place}`, { id, done: 'reset' });
 }
 
 async function liftBan(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
   await desk.liftBan(id);
-  return done(`${id} is not banned, as counted in ${desk.place}`, { id, done: 'lift_ban' });
+  return done(`the key ${id} is no longer banned, as counted in ${desk.place}`, { id, done: 'lift_ban' });
 }

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { createPlan, perMinute } from '../../limits/index.js';
-import { type Command, failed, type Invocation, misused, type Outcome, settingOptions } from '../cli/command.js';
+import { type Command, type Invocation, settingOptions } from '../cli/command.js';
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES, type Settings } from '../config/settings.js';
 import { baseAddress } from '../listener/base-url.js';
@@ -8,6 +8,7 @@ import { boundConnections } from '../listener/connection-limit.js';
 import { createOrderServer, type OrderServer } from '../listener/server.js';
 import { createLog, type Log } from '../log/log.js';
 import { logReplies, messageOf } from '../log/request-log.js';
+import { failed, misused, type Outcome } from '../outcome.js';
 import { type Counting, openCounting } from '../quotas/backend.js';
 import { openServerData } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
