@@ -79,12 +79,12 @@ test('the key commands answer scripts with one JSON value', async (t) => {
   const { createdAt } = changed;
   assert.deepEqual(changed, { id, name: 'Bea', plan: 'enterprise', perDay: 9, createdAt });
   const revoked = await run(['keys', 'revoke', id], { cwd });
-  assert.deepEqual(revoked, { code: 0, stdout: `the key ${id} is revoked\n`, stderr: '' });
+  assert.deepEqual(revoked, { code: 0, stdout: `${id} is revoked\n`, stderr: '' });
   const again = await run(['keys', 'revoke', id, '--json'], { cwd });
   assert.deepEqual(again, {
     code: 1,
-    stdout: `{"error":"the key ${id} is already revoked"}\n`,
-    stderr: `store-orders: the key ${id} is already revoked\n`,
+    stdout: `{"error":"${id} is already revoked"}\n`,
+    stderr: `store-orders: ${id} is already revoked\n`,
   });
   const absent = await run(['keys', 'set-plan', 'key_absent', '--plan', 'free'], { cwd });
   assert.deepEqual(

@@ -58,7 +58,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('orders', 'ship', '--', '-1')).stdout, 'the order -1 is shipped\n');
     assert.equal(
       (await program('orders', 'ship', '5')).stderr,
-      'store-orders: order 5 is cancelled, it cannot be shipped\n',
+      'store-orders: the order 5 is cancelled, and cannot be shipped\n',
     );
     assert.equal((await program('orders', 'show', '6')).stderr, 'store-orders: the order 6 does not exist\n');
   });
@@ -91,11 +91,11 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     })) as IssuedKey;
     assert.match((await program('keys', 'list')).stdout, /^key_\w{10} {2}\S+Z {2}pro {2}"Ann"\n$/);
     const changed = await program('keys', 'set-plan', issued.id, '--plan', 'enterprise', '--per-day', '9');
-    assert.equal(changed.stdout, `${issued.id} has the plan enterprise, 9 per day\n`);
-    assert.equal((await program('keys', 'revoke', issued.id)).stdout, `the key ${issued.id} is revoked\n`);
+    assert.equal(changed.stdout, `${issued.id} now has the plan enterprise, 9 per day\n`);
+    assert.equal((await program('keys', 'revoke', issued.id)).stdout, `${issued.id} is revoked\n`);
     assert.equal(
       (await program('keys', 'revoke', issued.id)).stderr,
-      `store-orders: the key ${issued.id} is already revoked\n`,
+      `store-orders: ${issued.id} is already revoked\n`,
     );
     assert.equal((await program('keys', 'revoke', 'key_absent')).code, 1);
   });

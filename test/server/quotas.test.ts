@@ -163,7 +163,7 @@ for (const { name, skip, env, place } of PLACES) {
 
     assert.equal(
       (await run(['quota', 'reset', id], options)).stdout,
-      `the key ${id} has its full quotas again, as counted in ${place()}\n`,
+      `${id} has its full quotas again, as counted in ${place()}\n`,
     );
     await until(async () => (await server.get(key)).status === 200, 1_000);
 
@@ -176,7 +176,7 @@ for (const { name, skip, env, place } of PLACES) {
     assert.match((await run(['quota', 'show', id], options)).stdout, /\nbanned until \S+Z\n$/);
     assert.equal(
       (await run(['ban', 'lift', id], options)).stdout,
-      `the key ${id} is no longer banned, as counted in ${place()}\n`,
+      `${id} is no longer banned, as counted in ${place()}\n`,
     );
     await until(async () => (await bodyOf(server, key)).includes('"rate_limit_exceeded"'), 1_000);
     assert.match((await run(['quota', 'show', id], options)).stdout, /: 0 of 3 left.*\nday: /);

@@ -106,9 +106,9 @@ function changeKey(
   return withStorage(invocation, async ({ keys }) => {
     const outcome = await change(keys, id);
     if (outcome === 'not_found') return failed(unknownKey(invocation));
-    if (outcome === 'already_revoked') return failed(`the key ${id} is already revoked`);
+    if (outcome === 'already_revoked') return failed(`${id} is already revoked`);
     const record = await keys.get(id);
-    return done(`the key ${id} ${result}`, record === undefined ? null : listed(record));
+    return done(`${id} ${result}`, record === undefined ? null : listed(record));
   });
 }
 

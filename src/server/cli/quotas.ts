@@ -96,10 +96,10 @@ function isoTime(unixMs: number): string {
 
 async function resetQuota(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
   await desk.reset(id);
-  return done(`the key ${id} has its full quotas again, as counted in ${desk.place}`, { id, done: 'reset' });
+  return done(`${id} has its full quotas again, as counted in ${desk.place}`, { id, done: 'reset' });
 }
 
 async function liftBan(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
   await desk.liftBan(id);
-  return done(`the key ${id} is no longer banned, as counted in ${desk.place}`, { id, done: 'lift_ban' });
+  return done(`${id} is no longer banned, as counted in ${desk.place}`, { id, done: 'lift_ban' });
 }
