@@ -48,6 +48,24 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.equal(await ring.get('key_absent'), undefined);
     });
 
+    test('gives a key a new text, and everything else stays', async (t) => {
+      const open = await prepare(t);
+      const [ring, other] = [await open(), await open()];
+      const issued = await ring.create({ name: 'enterprise', perDay: 7 }, 'Ann');
+      assert.equal((await other.authenticate(issued.key))?.id, issued.id);
+      const rotated = await ring.rotate(issued.id);
+      assert.ok(typeof rotated === 'object');
+      assert.notEqual(rotated.key, issued.key);
+      assert.deepEqual({ ...rotated, key: issued.key }, issued);
+      assert.equal(await ring.authenticate(issued.key), undefined);
+      assert.equal((await ring.authenticate(rotated.key))?.id, issued.id);
+      await until(async () => (await other.authenticate(issued.key)) === undefined, 1_000);
+      await ring.revoke(issued.id);
+      assert.equal(await ring.rotate(issued.id), 'already_revoked');
+      assert.equal(await ring.authenticate(rotated.key), undefined);
+      assert.equal(await ring.rotate('key_absent'), 'not_found');
+    });
+
     test("another process's changes are seen within a second, without a timer", async (t) => {
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];

@@ -1,5 +1,6 @@
 import { describePlan, type KeyPlan, type ParsedPlan, parseKeyPlan } from '../keys/key-plan.js';
-import type { KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.js';
+import type { IssuedKey, KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.js';
+import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
 import { type Command, callOf, type Invocation } from './command.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
@@ -35,6 +36,15 @@ export const keyCommands: readonly Command[] = [
     run: setPlan,
   },
   {
+    name: 'keys rotate',
+    summary:
+      'Gives a key a new text and shows it once. Id, plan and used quotas stay. A running server refuses the old text within a second.',
+    operands: ['KEY_ID'],
+    options: STORAGE_OPTIONS,
+    examples: ['keys rotate key_0123456789'],
+    run: rotateKey,
+  },
+  {
     name: 'keys revoke',
     summary: 'Revokes a key for good. A running server refuses it within a second.',
     operands: ['KEY_ID'],
@@ -52,18 +62,35 @@ function createKey(invocation: Invocation): Outcome | Promise<Outcome> {
     invocation,
     async ({ keys }) => {
       const issued = await keys.create(parsed.plan, typeof name === 'string' ? name : undefined);
-      const { key, id, plan } = issued;
-      const text = [
-        `key   ${key}`,
-        `id    ${id}`,
-        `plan  ${describePlan(plan)}`,
-        '',
-        'Keep the key now: it is not stored, and will not be shown again.',
-      ];
-      return done(text.join('\n'), { key, ...listed(issued) });
+      if (await isHandedOver(invocation, issued)) return { outcome: 'done' };
+      await keys.revoke(issued.id);
+      return failed(`cannot write the new key to stdout; ${issued.id} is revoked`);
     },
     { create: true },
   );
+}
+
+function rotateKey(invocation: Invocation): Promise<Outcome> {
+  const [id = ''] = invocation.operands;
+  return withStorage(invocation, async ({ keys }) => {
+    const rotated = await keys.rotate(id);
+    if (typeof rotated === 'string') return unchanged(invocation, rotated);
+    if (await isHandedOver(invocation, rotated)) return { outcome: 'done' };
+    return failed(`cannot write the new key to stdout, and the old one is no longer valid; rotate ${id} again`);
+  });
+}
+
+/** Writes a new key, which is shown only now. Nobody would have it if that failed. */
+async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<boolean> {
+  const { key, id, plan } = issued;
+  const rows = [`key   ${key}`, `id    ${id}`, `plan  ${describePlan(plan)}`];
+  const advice = 'Keep the key now: it is not stored, and will not be shown again.';
+  const text = flags.has('json') ? JSON.stringify({ key, ...listed(issued) }) : [...rows, '', advice].join('\n');
+  try {
+    return await writeText(process.stdout, `${text}\n`);
+  } catch {
+    return false;
+  }
 }
 
 function listKeys(invocation: Invocation): Promise<Outcome> {
@@ -105,11 +132,14 @@ function changeKey(
   const [id = ''] = invocation.operands;
   return withStorage(invocation, async ({ keys }) => {
     const outcome = await change(keys, id);
-    if (outcome === 'not_found') return failed(unknownKey(invocation));
-    if (outcome === 'already_revoked') return failed(`${id} is already revoked`);
+    if (outcome !== 'changed') return unchanged(invocation, outcome);
     const record = await keys.get(id);
     return done(`${id} ${result}`, record === undefined ? null : listed(record));
   });
+}
+
+function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'>): Outcome {
+  return failed(outcome === 'not_found' ? unknownKey(invocation) : `${invocation.operands[0]} is already revoked`);
 }
 
 /** The operand may be an API key, taken for its id: it is not repeated anywhere. */

@@ -16,7 +16,11 @@ export interface KeyRing {
   get(id: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   setPlan(id: string, plan: KeyPlan): KeyChange | Promise<KeyChange>;
   revoke(id: string): KeyChange | Promise<KeyChange>;
+  /** Gives a key a new text. Its id, its plan and what it has used of its quotas stay; the old text is refused. */
+  rotate(id: string): KeyRotation | Promise<KeyRotation>;
 }
+
+export type KeyRotation = IssuedKey | Exclude<KeyChange, 'changed'>;
 
 export type KeyChange = 'changed' | 'already_revoked' | 'not_found';
 

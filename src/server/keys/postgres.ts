@@ -3,9 +3,9 @@ import { type PostgresClient, type PostgresRow, WAIT_FOR_DISK } from '../../data
 import type { Schemas } from '../../databases/postgres/migration.js';
 import type { Principal } from '../../http/index.js';
 import { type Clock, createSystemClock } from '../../limits/index.js';
-import { digestOf, isApiKey, randomBase62 } from './api-key.js';
+import { createApiKey, digestOf, isApiKey, randomBase62 } from './api-key.js';
 import { toPlan } from './key-plan.js';
-import { type KeyChange, type KeyRing, newKey, REMEMBERED_KEYS, recordOf } from './key-ring.js';
+import { type KeyChange, type KeyRecord, type KeyRing, newKey, REMEMBERED_KEYS, recordOf } from './key-ring.js';
 import { createRevisionWatch, TRUSTED_MS } from './revision-watch.js';
 
 export const KEYS_SCHEMA: Schemas = {
@@ -32,6 +32,7 @@ const INSERT = `WITH issued AS (
 
 const SET_PLAN = changeOf(`(plan, per_minute, per_day) = (${GIVEN_PLAN})`);
 const REVOKE = changeOf('revoked_at = $3::text');
+const ROTATE = changeOf('digest = $3::text');
 
 /**
  * Changes a key that is not revoked, and the revision with it, in one statement. The key is locked before it is looked
@@ -108,6 +109,11 @@ export function createPostgresKeyRing(
     }
   }
 
+  async function get(id: string): Promise<KeyRecord | undefined> {
+    const [row] = (await client.query(`${SELECT} WHERE id = $1::text`, [id])).rows;
+    return row && recordOf(row);
+  }
+
   return {
     authenticate(apiKey) {
       const principal = remembered.get(apiKey);
@@ -125,13 +131,18 @@ export function createPostgresKeyRing(
     isEmpty: async () => (await client.query('SELECT 1 FROM store_orders_keys LIMIT 1')).rows.length === 0,
     list: async () => (await client.query(`${SELECT} ORDER BY seq`)).rows.map(recordOf),
 
-    async get(id) {
-      const [row] = (await client.query(`${SELECT} WHERE id = $1::text`, [id])).rows;
-      return row && recordOf(row);
-    },
+    get,
 
     setPlan: (id, plan) => change(SET_PLAN, id, JSON.stringify(plan)),
     revoke: (id) => change(REVOKE, id, new Date().toISOString()),
+
+    async rotate(id) {
+      const key = createApiKey();
+      const outcome = await change(ROTATE, id, digestOf(key));
+      if (outcome !== 'changed') return outcome;
+      const record = await get(id);
+      return record === undefined ? 'not_found' : { ...record, key };
+    },
   };
 }
 
