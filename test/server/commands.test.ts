@@ -8,12 +8,15 @@ import { run, temporaryDirectory } from './program.js';
 const COMMANDS = [
   'serve',
   'orders import',
+  'orders list',
   'orders export',
   'orders show',
+  'orders cancel',
   'orders ship',
   'keys create',
   'keys list',
   'keys set-plan',
+  'keys rotate',
   'keys revoke',
   'quota show',
   'quota reset',
@@ -87,7 +90,7 @@ test('misuse is told in one sentence and exits 2', async (t) => {
     ['srve', 'unknown command "srve"; did you mean "store-orders serve"?'],
     ['frobnicate', 'unknown command "frobnicate"; run "store-orders --help"'],
     ['redis://:secret@host', 'unknown command; run "store-orders --help"'],
-    ['orders', 'missing command after "orders"; expected one of import, export, show, ship'],
+    ['orders', 'missing command after "orders"; expected one of import, list, export, show, cancel, ship'],
     ['orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
     ['help orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
     ['orders show', 'missing ORDER_ID; run "store-orders orders show --help"'],
@@ -190,9 +193,13 @@ test('an order is shown with its status and shipped when it is pending, ids exac
   const rows: readonly (readonly [args: string, code: number, says: string])[] = [
     ['9007199254740993', 0, 'the order 9007199254740993 is shipped\n'],
     ['-- -5', 0, 'the order -5 is shipped\n'],
-    ['9007199254740993', 1, 'store-orders: the order 9007199254740993 has already shipped\n'],
+    [
+      '9007199254740993',
+      1,
+      'store-orders: the order 9007199254740993 has already shipped; only a pending order can be shipped\n',
+    ],
     ['9007199254740992', 1, 'store-orders: the order 9007199254740992 does not exist\n'],
-    ['2', 1, 'store-orders: the order 2 is cancelled, and cannot be shipped\n'],
+    ['2', 1, 'store-orders: the order 2 is already cancelled; only a pending order can be shipped\n'],
     ['3', 1, 'store-orders: the order 3 is not pending; only a pending order can be shipped\n'],
   ];
   for (const [args, code, says] of rows) {

@@ -58,7 +58,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('orders', 'ship', '--', '-1')).stdout, 'the order -1 is shipped\n');
     assert.equal(
       (await program('orders', 'ship', '5')).stderr,
-      'store-orders: the order 5 is cancelled, and cannot be shipped\n',
+      'store-orders: the order 5 is already cancelled; only a pending order can be shipped\n',
     );
     assert.equal((await program('orders', 'show', '6')).stderr, 'store-orders: the order 6 does not exist\n');
   });

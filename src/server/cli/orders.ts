@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import { type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
+import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
 import { printOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
 import { writeText } from '../log/write-text.js';
@@ -8,7 +8,7 @@ import { done, failed, misused, type Outcome } from '../outcome.js';
 import type { ProgramData } from '../storage/storage.js';
 import type { Command, Invocation } from './command.js';
 import { type ReadOrders, readOrders } from './order-reader.js';
-import { createProgressBar } from './progress.js';
+import { createProgressBar, createTable, type Style } from './terminal.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 export const orderCommands: readonly Command[] = [
@@ -26,12 +26,21 @@ export const orderCommands: readonly Command[] = [
     run: importOrders,
   },
   {
+    name: 'orders list',
+    summary: 'Shows all orders as a table, with their status.',
+    operands: [],
+    options: { status: { value: 'STATUS', about: 'only orders with this status' }, ...STORAGE_OPTIONS },
+    examples: ['orders list', 'orders list --status pending'],
+    run: (invocation) => withStorage(invocation, (storage) => listOrders(storage, invocation)),
+  },
+  {
     name: 'orders export',
     summary: 'Writes all orders with their status, one JSON object per line. With --json it is one array.',
     operands: [],
     options: STORAGE_OPTIONS,
     examples: ['orders export > orders.ndjson'],
-    run: (invocation) => withStorage(invocation, (data) => exportOrders(data, invocation.flags.has('json'))),
+    run: (invocation) =>
+      withStorage(invocation, ({ records }) => exportOrders(records(), invocation.flags.has('json'))),
   },
   {
     name: 'orders show',
@@ -40,6 +49,14 @@ export const orderCommands: readonly Command[] = [
     options: STORAGE_OPTIONS,
     examples: ['orders show 9007199254740993', 'orders show -- -5'],
     run: (invocation) => withOrderId(invocation, showOrder),
+  },
+  {
+    name: 'orders cancel',
+    summary: 'Cancels a pending order, as a client would.',
+    operands: ['ORDER_ID'],
+    options: STORAGE_OPTIONS,
+    examples: ['orders cancel 7'],
+    run: (invocation) => withOrderId(invocation, cancelOrder),
   },
   {
     name: 'orders ship',
@@ -110,16 +127,56 @@ function countByStatus(records: readonly OrderRecord[]): Record<string, number> 
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-async function exportOrders({ records }: ProgramData, asArray: boolean): Promise<Outcome> {
+async function exportOrders(records: Records, asArray: boolean): Promise<Outcome> {
   let mark = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
-  for await (const batch of records()) {
+  for await (const batch of records) {
     if (!(await writeText(process.stdout, mark + batch.map(printRecord).join(between)))) return { outcome: 'done' };
     mark = between;
   }
   if (asArray) await writeText(process.stdout, mark === '[' ? '[]\n' : ']\n');
   else if (mark !== '') await writeText(process.stdout, '\n');
   return { outcome: 'done' };
+}
+
+/** Orders in batches, none of them empty. */
+type Records = ReturnType<ProgramData['records']>;
+
+const STATUS_STYLES = new Map<string, Style>([
+  ['pending', 'yellow'],
+  ['shipped', 'green'],
+  ['cancelled', 'dim'],
+]);
+
+async function listOrders({ records }: ProgramData, { flags }: Invocation): Promise<Outcome> {
+  const status = flags.get('status');
+  const chosen = typeof status === 'string' ? withStatus(records(), status) : records();
+  if (flags.has('json')) return exportOrders(chosen, true);
+  const table = createTable(process.stdout, [
+    { title: 'ID', isNumber: true },
+    { title: 'PET', isNumber: true },
+    { title: 'QUANTITY', isNumber: true },
+    { title: 'SHIP DATE' },
+    { title: 'COMPLETE' },
+    { title: 'STATUS', style: (cell) => STATUS_STYLES.get(cell) },
+  ]);
+  let isEmpty = true;
+  for await (const batch of chosen) {
+    isEmpty = false;
+    const rows = batch.map(({ id, petId = '', quantity = '', shipDate = '', complete = '', status }) =>
+      [id, petId, quantity, shipDate, complete, status].map(String),
+    );
+    if (!(await writeText(process.stdout, `${table(rows).join('\n')}\n`))) break;
+  }
+  const which = typeof status === 'string' ? ` with the status ${JSON.stringify(status)}` : '';
+  return isEmpty ? { outcome: 'done', text: `no orders${which}` } : { outcome: 'done' };
+}
+
+async function* withStatus(records: Records, status: string): AsyncGenerator<readonly OrderRecord[]> {
+  for await (const batch of records) {
+    const chosen = batch.filter((record) => record.status === status);
+    if (chosen.length > 0) yield chosen;
+  }
 }
 
 /** The order as it is exported: the wire fields, then the status, which is a lower-case word. */
@@ -144,15 +201,25 @@ async function showOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome>
   return { outcome: 'done', text: rows.join('\n'), json: printRecord(record) };
 }
 
-const SHIP_FAILURES: Readonly<Record<Exclude<ShipOutcome, 'shipped'>, string>> = {
+const REFUSALS = {
   already_shipped: 'has already shipped',
-  already_cancelled: 'is cancelled, and cannot be shipped',
-  not_pending: 'is not pending; only a pending order can be shipped',
+  already_cancelled: 'is already cancelled',
+  not_pending: 'is not pending',
   not_found: 'does not exist',
-};
+} as const satisfies Readonly<Record<Exclude<CancelOutcome, 'cancelled'> & Exclude<ShipOutcome, 'shipped'>, string>>;
+
+async function cancelOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
+  return changed(id, 'cancelled', await orders.cancel(id));
+}
 
 async function shipOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
-  const outcome = await orders.ship(id);
-  if (outcome !== 'shipped') return failed(`the order ${id} ${SHIP_FAILURES[outcome]}`);
-  return { outcome: 'done', text: `the order ${id} is shipped`, json: `{"id":${id},"status":"shipped"}` };
+  return changed(id, 'shipped', await orders.ship(id));
+}
+
+function changed(id: OrderId, status: 'cancelled' | 'shipped', outcome: CancelOutcome | ShipOutcome): Outcome {
+  if (outcome !== 'cancelled' && outcome !== 'shipped') {
+    const rule = outcome === 'not_found' ? '' : `; only a pending order can be ${status}`;
+    return failed(`the order ${id} ${REFUSALS[outcome]}${rule}`);
+  }
+  return { outcome: 'done', text: `the order ${id} is ${status}`, json: `{"id":${id},"status":"${status}"}` };
 }

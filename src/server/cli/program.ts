@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { messageOf } from '../log/request-log.js';
 import { writeText } from '../log/write-text.js';
 import { done, misused, type Outcome } from '../outcome.js';
 import { serveCommand } from '../process/run-server.js';
@@ -9,6 +10,7 @@ import { keyCommands } from './keys.js';
 import { openApiCommand } from './openapi.js';
 import { orderCommands } from './orders.js';
 import { quotaCommands } from './quotas.js';
+import { paint } from './terminal.js';
 
 const COMMANDS: readonly Command[] = [
   serveCommand,
@@ -30,13 +32,23 @@ export async function runProgram(
   const outcome = await runCommand(args, environment);
   const wantsJson = args.includes('--json');
   if (outcome.outcome !== 'done') {
-    await writeText(process.stderr, `${PROGRAM}: ${outcome.message}\n`);
-    if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`);
-  } else {
-    const answer = wantsJson ? (outcome.json ?? outcome.text) : outcome.text;
-    if (answer !== undefined) await writeText(process.stdout, `${answer}\n`);
+    await complain(outcome.message);
+    // Where even this cannot be written, stderr has said it.
+    if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`).catch(() => {});
+    return EXIT_CODES[outcome.outcome];
   }
-  return EXIT_CODES[outcome.outcome];
+  const answer = wantsJson ? (outcome.json ?? outcome.text) : outcome.text;
+  try {
+    if (answer !== undefined) await writeText(process.stdout, `${answer}\n`);
+    return EXIT_CODES.done;
+  } catch (error) {
+    await complain(`cannot write to stdout: ${messageOf(error)}`);
+    return EXIT_CODES.failed;
+  }
+}
+
+async function complain(message: string): Promise<void> {
+  await writeText(process.stderr, `${paint(process.stderr, 'red', PROGRAM)}: ${message}\n`);
 }
 
 async function runCommand(
