@@ -7,7 +7,7 @@ import got from 'got';
 import ky from 'ky';
 import { createMemoryLimiter, createMemoryOrderStore, createOrderService, createPlan, nodeHandler } from 'store-orders';
 import { Agent, RetryAgent, request } from 'undici';
-import { listening } from '../mounts/mount.js';
+import { listening } from '../http/mounts/support/mount.js';
 
 /** A minute of two seconds, which real clients with real timers wait for. Bans are as usual. */
 const PLAN = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 6, windowMs: 2_000 }] });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { overHttp2 } from '../mounts/tls-fetch.js';
+import { overHttp2 } from '../http/mounts/support/tls-fetch.js';
 
 const examples = new URL('../../examples/', import.meta.url);
 const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Clock, createMemoryLimiter, type Decision, type Plan } from 'store-orders/limiter';
-import { addressPlan, anyMs, forwardMs, keyPlan, plansToPack } from './arbitraries.js';
-import { type Answer, createModel } from './model.js';
+import { addressPlan, anyMs, forwardMs, keyPlan, plansToPack } from './support/arbitraries.js';
+import { type Answer, createModel } from './support/model.js';
 
 type Command =
   | {

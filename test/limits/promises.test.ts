@@ -11,7 +11,7 @@ import {
   perDay,
 } from 'store-orders/limiter';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
-import { anyBan, anyMs, anyPolicies, forwardMs, intervalPolicy, keyPlan, policies } from './arbitraries.js';
+import { anyBan, anyMs, anyPolicies, forwardMs, intervalPolicy, keyPlan, policies } from './support/arbitraries.js';
 
 const DAY_MS = 86_400_000;
 
