@@ -1,4 +1,4 @@
-import { type CancelOutcome, cancel } from 'store-orders/cancellation';
+import { type CancelOutcome, cancelOutcome } from 'store-orders/cancellation';
 import type { SqliteDatabase } from 'store-orders/sqlite';
 
 /** The usual way: each cancel in a transaction of its own, durable, on the thread of its caller. */
@@ -10,7 +10,7 @@ export function cancelOneByOne(database: SqliteDatabase): (id: bigint) => Cancel
     database.exec('BEGIN IMMEDIATE');
     const row = select.get(id);
     const status = typeof row === 'object' && row !== null && 'status' in row ? String(row.status) : undefined;
-    const outcome = cancel(status);
+    const outcome = cancelOutcome(status);
     if (outcome === 'cancelled') update.run(id);
     database.exec('COMMIT');
     return outcome;

@@ -1,5 +1,6 @@
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
+import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { type Exchange, isPromise } from './exchange.js';
@@ -14,7 +15,7 @@ export interface Principal {
 }
 
 /** Answers whose key it is, `undefined` for an unknown or revoked one. A throw or a rejection is answered with 503. */
-export type Authenticate = (apiKey: string) => Principal | undefined | Promise<Principal | undefined>;
+export type Authenticate = (apiKey: string) => MaybePromise<Principal | undefined>;
 
 export interface AdmissionOptions {
   readonly limiter: RateLimiter;

@@ -82,7 +82,7 @@ export function readHead(rawHeaders: readonly string[], httpVersion?: string): R
 const BEARER = /^bearer +[A-Za-z0-9._~+/-]+=* *$/i;
 const BEARER_SCHEME = /^bearer(?: |$)/i;
 
-function bearerToken(value: string): string | undefined {
+export function bearerToken(value: string): string | undefined {
   return BEARER.test(value) ? value.slice('bearer '.length).trim() : undefined;
 }
 

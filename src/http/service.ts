@@ -12,6 +12,7 @@ import { type ClientAddress, createExchange, type Exchange, isPromise, publish }
 import { ABANDONED, type PrintFailure } from './list/replayable-bytes.js';
 import type { ListAnswer } from './list/representations.js';
 import { createListPrinter } from './list/serializer.js';
+import { refuseUnknownOptions } from './option-names.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
 import { checkBasePath, createRouter, FOREIGN } from './route.js';
@@ -49,9 +50,19 @@ const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorC
   not_found: 'order_not_found',
 };
 
+const OPTION_NAMES: Readonly<Record<keyof OrderServiceOptions, true>> = {
+  store: true,
+  limiter: true,
+  authenticate: true,
+  basePath: true,
+  addressPlan: true,
+  draftFields: true,
+};
+
 /** Makes the service. Throws a TypeError that names the option if one is wrong. */
 export function createOrderService(options: OrderServiceOptions): OrderService {
   const { store, basePath = '/v1', addressPlan = ADDRESS_PLAN } = options;
+  refuseUnknownOptions(options, OPTION_NAMES);
   checkAdmissionOptions(options);
   checkMethods('store', store, ['list', 'cancel']);
   checkBasePath(basePath);

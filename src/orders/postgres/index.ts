@@ -1,6 +1,6 @@
 import { checkPool, type PostgresPool } from '../../databases/postgres/client.js';
 import { migrate } from '../../databases/postgres/migration.js';
-import { type CancelOutcome, cancel, type ShipOutcome, ship } from '../cancellation.js';
+import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecord } from '../record.js';
@@ -50,7 +50,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
   return {
     ...storeOver(pool, own),
     migrate: () => migrate(pool, ORDERS_SCHEMA),
-    ship: createTransition(pool, own, 'shipped', ship),
+    ship: createTransition(pool, own, 'shipped', shipOutcome),
     put: async (orders, { replace = false } = {}) => putRecords(pool, Array.from(orders, toOrderRecord), replace),
 
     async get(id) {
@@ -73,5 +73,5 @@ export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderT
 }
 
 function storeOver(pool: PostgresPool, table: OrderTable) {
-  return { list: createLister(pool, table), cancel: createTransition(pool, table, 'cancelled', cancel) };
+  return { list: createLister(pool, table), cancel: createTransition(pool, table, 'cancelled', cancelOutcome) };
 }

@@ -23,7 +23,11 @@ export const orderCommands: readonly Command[] = [
     name: 'orders import',
     summary: 'Stores orders from one JSON object a line, or from a JSON array: all of them, or none if one is bad.',
     operands: ['FILE|-'],
-    options: { ...DATA_OPTIONS, replace: { about: 'overwrite orders that exist, status included' } },
+    options: {
+      ...DATA_OPTIONS,
+      replace: { about: 'overwrite orders that exist, status included' },
+      statuses: { value: 'LIST', about: 'statuses of your own, with commas between; any other unknown one is refused' },
+    },
     run: importOrders,
   },
   {
@@ -51,6 +55,11 @@ export const orderCommands: readonly Command[] = [
 
 async function importOrders(invocation: Invocation): Promise<Outcome> {
   const [file = '-'] = invocation.operands;
+  const statuses = readStatuses(invocation);
+  if (statuses === undefined) {
+    const given = JSON.stringify(invocation.flags.get('statuses'));
+    return misused(`--statuses: expected lower-case words with commas between, such as returned,on_hold, not ${given}`);
+  }
   const name = file === '-' ? 'stdin' : file;
   let bytes: Buffer;
   try {
@@ -59,7 +68,7 @@ async function importOrders(invocation: Invocation): Promise<Outcome> {
     return failed(`${name} cannot be read; check that the file exists`);
   }
   const bar = createProgressBar(process.stderr, 'importing');
-  const read = readOrders(bytes, bar.show);
+  const read = readOrders(bytes, statuses, bar.show);
   try {
     if (!read.ok) return failed(`${name}:${read.line}: ${read.message}; nothing was imported`);
     return await withData(invocation, (data) => store(data, read, name, invocation.flags.has('replace')), {
@@ -68,6 +77,14 @@ async function importOrders(invocation: Invocation): Promise<Outcome> {
   } finally {
     bar.clear();
   }
+}
+
+/** `undefined` for a list that is none. */
+function readStatuses({ flags }: Invocation): readonly string[] | undefined {
+  const list = flags.get('statuses');
+  if (typeof list !== 'string') return [];
+  const statuses = list.split(',');
+  return statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status)) ? statuses : undefined;
 }
 
 async function store(

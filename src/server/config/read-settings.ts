@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
-import { parseJson } from '../../orders/json.js';
+import { JsonSyntaxError, parseJson } from '../../orders/json.js';
 import { SETTING_NAMES, SETTING_TEXTS, type SettingName, type Settings, settingsSchema } from './settings.js';
 
 export interface SettingSources {
@@ -142,7 +142,7 @@ function jsonMistake(json: string): string {
   try {
     parseJson(json);
   } catch (error) {
-    if (error instanceof SyntaxError) return error.message;
+    if (error instanceof JsonSyntaxError) return error.message;
   }
-  return 'it is none';
+  return 'it is not';
 }

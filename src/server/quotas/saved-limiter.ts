@@ -1,3 +1,4 @@
+import { refuseUnknownOptions } from '../../http/option-names.js';
 import type { Clock, Conduct, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
 import type { QuotaTable } from './table.js';
 
@@ -19,11 +20,15 @@ export interface SavedLimiterOptions {
   readonly table: QuotaTable;
 }
 
+const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limiter: true, clock: true, table: true };
+
 /**
  * Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose
  * have changed. Throws if what was saved cannot be read.
  */
-export function withSavedQuotas({ limiter, clock, table }: SavedLimiterOptions): SavedLimiter {
+export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
+  refuseUnknownOptions(options, OPTION_NAMES);
+  const { limiter, clock, table } = options;
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 

@@ -146,7 +146,7 @@ test('an order is shown with its status and shipped when it is pending, ids exac
       '}{',
       '}\n{',
     );
-  await run(['orders', 'import', '-'], { cwd, input });
+  await run(['orders', 'import', '-', '--statuses', 'lost'], { cwd, input });
   const shown = await run(['orders', 'show', '9007199254740993'], { cwd });
   assert.equal(shown.stdout, 'id        9007199254740993\npetId     1\nstatus    pending\n');
   const rows: readonly (readonly [args: string, code: number, says: string])[] = [

@@ -16,18 +16,32 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   [`${GOOD}{"id":2,"complete":1}`, 'orders.ndjson:2: complete must be true or false'],
   [`${GOOD}{"id":2,"status":"Shipped"}`, 'orders.ndjson:2: status must be a lower-case word'],
   [`${GOOD}{"id":2,"colour":"red"}`, 'orders.ndjson:2: colour is not a field of an order'],
+  [
+    `${GOOD}{"id":2,"status":"pendng"}`,
+    'orders.ndjson:2: status must be one of pending, shipped, cancelled, not "pendng"; name statuses of your own with --statuses',
+  ],
+  [
+    `${GOOD}{"id":1.5e-400}`,
+    'orders.ndjson:2: invalid JSON: this number would be rounded to an integer; write an integer, or fewer digits, column 7',
+  ],
+  [`${GOOD}{"id":"2"}`, 'orders.ndjson:2: id must be an integer; nothing'],
+  [`${GOOD}\u00a0\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
+  [`${GOOD}\u2028\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
+  [`${GOOD}\v\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
+  [`${GOOD}\f\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
+  [`${GOOD}{"id":2,"shipDate":"2026-01-31T23:58:60Z"}`, 'orders.ndjson:2: shipDate must be an RFC 3339 date-time'],
   [`${GOOD}"2"`, 'orders.ndjson:2: the record must be an object'],
   [`${GOOD}{"id":2}\r\n{"id":1}`, 'orders.ndjson:3: id 1 comes twice, at first on line 1'],
-  [`${GOOD}{"id":2,\n`, 'orders.ndjson:2: no JSON, expected a string, column 9'],
-  [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: no JSON, unexpected text after the end, column 10'],
-  [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: no JSON, the name "id" comes twice, column '],
+  [`${GOOD}{"id":2,\n`, 'orders.ndjson:2: invalid JSON: expected a string, column 9'],
+  [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: invalid JSON: unexpected text after the end, column 10'],
+  [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: invalid JSON: the name "id" comes twice, column '],
   [Buffer.from(`${GOOD}{"id":2,"status":"\xff"}\n`, 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
   ['', 'orders.ndjson:1: there is no order; an empty list is written []'],
   [' \n\t\n', 'orders.ndjson:1: there is no order; an empty list is written []'],
   ['[{"id":1},\n {"id":2,\n  "petId":"x"}]', 'orders.ndjson:2: petId must be an integer'],
   ['[{"id":1},\n {"id":1}]', 'orders.ndjson:2: id 1 comes twice, at first on line 1'],
-  ['[{"id":1},\n {"id":2}', 'orders.ndjson:2: no JSON, expected ], column 10'],
-  ['[{"id":1}]\n{"id":2}', 'orders.ndjson:2: no JSON, unexpected text after the end, column 1'],
+  ['[{"id":1},\n {"id":2}', 'orders.ndjson:2: invalid JSON: expected ], column 10'],
+  ['[{"id":1}]\n{"id":2}', 'orders.ndjson:2: invalid JSON: unexpected text after the end, column 1'],
   [Buffer.from('[{"id":1},\n{"id":2,"status":"\xe9"}]', 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
 ];
 
@@ -62,7 +76,8 @@ test('an import reads an array, a byte order mark, CR LF and lines without an en
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [input: string, says: string])[] = [
     ['[]', '0 orders imported'],
-    ['\n [ {"id":1,"status":"returned"} ]\n', '1 order imported: 1 returned'],
+    ['\n [ {"id":1,"status":"cancelled"} ]\n', '1 order imported: 1 cancelled'],
+    ['{"id":1.0e1}\n\t \r\n', '1 order imported: 1 pending'],
     ['\ufeff{"id":2}\r\n\r\n{"id":3,"status":"shipped"}', '2 orders imported: 1 pending, 1 shipped'],
     ['\ufeff[{"id":4}]', '1 order imported: 1 pending'],
   ];
@@ -75,6 +90,21 @@ test('an import reads an array, a byte order mark, CR LF and lines without an en
   }
   const answer = await answerOf(['orders', 'import', '-', '--replace'], { cwd, input: '[{"id":1}]' });
   assert.deepEqual(answer, { imported: 1, byStatus: { pending: 1 } });
+});
+
+test("statuses of one's own are imported when they are named, and a list that is none is refused", async (t) => {
+  const cwd = temporaryDirectory(t);
+  const input = '{"id":1,"status":"returned"}\n{"id":2,"status":"on_hold"}\n{"id":3}';
+  const imported = await run(['orders', 'import', '-', '--statuses', 'on_hold,returned'], { cwd, input });
+  assert.equal(imported.stdout, '3 orders imported: 1 on_hold, 1 pending, 1 returned\n');
+  for (const statuses of ['', 'on hold', 'returned,', 'Returned']) {
+    const { code, stderr } = await run(['orders', 'import', '-', '--statuses', statuses], { cwd, input });
+    assert.equal(code, 2);
+    assert.equal(
+      stderr,
+      `store-orders: --statuses: expected lower-case words with commas between, such as returned,on_hold, not ${JSON.stringify(statuses)}\n`,
+    );
+  }
 });
 
 test('a file that cannot be read is named', async (t) => {
@@ -102,14 +132,14 @@ function generate(count: number): string {
 test('what was imported is exported byte for byte, ascending by id, from lines and from an array', async (t) => {
   const cwd = temporaryDirectory(t);
   const ndjson = generate(2_003);
-  await run(['orders', 'import', '-'], { cwd, input: ndjson });
+  await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: ndjson });
   const exported = await run(['orders', 'export'], { cwd });
   assert.equal(exported.code, 0);
   assert.ok(exported.stdout === ndjson, 'the same bytes');
 
   const array = await run(['orders', 'export', '--json'], { cwd });
   assert.equal(JSON.parse(array.stdout).length, 2_003);
-  await run(['orders', 'import', '-', '--db', 'copy.db'], { cwd, input: array.stdout });
+  await run(['orders', 'import', '-', '--statuses', 'in_transit', '--db', 'copy.db'], { cwd, input: array.stdout });
   assert.ok((await run(['orders', 'export', '--db', 'copy.db'], { cwd })).stdout === ndjson, 'the same bytes again');
 });
 
@@ -122,7 +152,7 @@ test('the export of an empty store is empty, and as JSON an empty array', async 
 
 test('an export whose reader goes away ends quietly', async (t) => {
   const cwd = temporaryDirectory(t);
-  await run(['orders', 'import', '-'], { cwd, input: generate(20_000) });
+  await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: generate(20_000) });
   const child = spawnProgram(['orders', 'export'], { cwd });
   let stderr = '';
   child.stderr?.on('data', (chunk) => {

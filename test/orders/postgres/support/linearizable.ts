@@ -1,4 +1,4 @@
-import { cancel, ship } from 'store-orders/cancellation';
+import { cancelOutcome, shipOutcome } from 'store-orders/cancellation';
 
 /** What was asked of one order, when, and what the answer was. Times are of one clock. */
 export interface Operation {
@@ -31,6 +31,6 @@ export function isLinearizable(operations: readonly Operation[], status = 'pendi
 
 function perform(kind: Operation['kind'], status: string): { readonly answer: string; readonly next: string } {
   if (kind === 'read') return { answer: status, next: status };
-  const answer = kind === 'cancel' ? cancel(status) : ship(status);
+  const answer = kind === 'cancel' ? cancelOutcome(status) : shipOutcome(status);
   return { answer, next: answer === 'cancelled' || answer === 'shipped' ? answer : status };
 }
