@@ -12,7 +12,7 @@ export type Remains =
   | 'sectors';
 
 /** Answers a number from 0 up to, not including, 1. */
-export type Random = () => number;
+type Random = () => number;
 
 /** A name's file, since a position; undefined when there is none of that name. */
 interface Entry {

@@ -16,7 +16,7 @@ export interface OrderFile {
   look(): Finding;
 }
 
-export interface Finding {
+interface Finding {
   /** `ok`, in SQLite's words. */
   readonly integrity: string;
   readonly cancelled: ReadonlySet<bigint>;

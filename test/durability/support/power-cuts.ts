@@ -10,7 +10,7 @@ const REMAINS: readonly Remains[] = ['nothing', 'everything', 'pages', 'sectors'
 /** How many answers there are from one cut at an answer to the next. */
 const ANSWERS_PER_CUT = 10;
 
-export interface Losses {
+interface Losses {
   readonly cuts: number;
   readonly fsyncs: number;
   readonly failedFsyncs: number;

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { type AuditTarget, createTestService, serviceAudits } from 'store-orders/testing';
+import { sampled } from '../../support/sampled.js';
 import { checkAnswer, createAnswer } from '../support/answer.js';
 import { bareMounts } from './support/bare-mounts.js';
 import type { Mounted } from './support/mount.js';
 import { MOUNTS } from './support/mounts.js';
 
-for (const { name, hooks, open } of [...bareMounts, ...MOUNTS]) {
+for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
   suite(`reached by ${name}`, () => {
     const shop = createTestService();
     let mounted: Mounted;

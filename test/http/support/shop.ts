@@ -20,7 +20,7 @@ export const INT64_MAX = 2n ** 63n - 1n;
 export const INT64_MIN = -(2n ** 63n);
 
 /** Two windows small enough to be counted down to the end, one after the other. */
-export const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
+const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
 const PRINCIPALS = new Map([
   ['business-key', { id: 'owner', plan: PLANS.business }],

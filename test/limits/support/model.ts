@@ -13,7 +13,7 @@ export interface Model {
   reset(key: string): void;
 }
 
-export interface Instant {
+interface Instant {
   readonly nowMs: number;
   readonly utcOffsetMs: number;
 }
@@ -29,7 +29,7 @@ export interface Answer {
   readonly inForce: AnsweredWindow;
 }
 
-export interface AnsweredWindow {
+interface AnsweredWindow {
   readonly name: string;
   readonly remaining: number;
   readonly resetAtMs: number;

@@ -3,6 +3,7 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { sampled } from '../../support/sampled.js';
 import { answerOf, issueKey, run, temporaryDirectory } from '../support/program.js';
 
 const COMMANDS = [
@@ -90,12 +91,12 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
   },
 ];
 
-for (const { name, says, make } of FILES) {
+for (const [index, { name, says, make }] of FILES.entries()) {
   test(`every command refuses ${name}, and leaves it and what is beside it as it was`, async (t) => {
     const cwd = temporaryDirectory(t);
     await make(join(cwd, 'file.db'));
     const before = contents(cwd);
-    for (const command of COMMANDS) {
+    for (const command of sampled(COMMANDS, index)) {
       const { code, stdout, stderr } = await run([...command.split(' '), '--db', 'file.db'], {
         cwd,
         input: '{"id":1}',
@@ -151,7 +152,7 @@ test('a migration that fails midway leaves the file as it was', async (t) => {
 
 test('processes that bring the same file to a newer version at once all end well, and it is done once', async (t) => {
   const cwd = temporaryDirectory(t);
-  for (const round of [1, 2, 3, 4, 5]) {
+  for (const round of sampled([1, 2, 3, 4, 5])) {
     const db = `${round}.db`;
     const store = openSqliteOrderStore(join(cwd, db));
     await store.put([{ id: 1 }]);

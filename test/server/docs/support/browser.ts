@@ -4,7 +4,7 @@ import { toolsFolder, withoutTools } from '../../../http/openapi/support/tools.j
 
 // What is used of playwright-core, by hand: the package is not there in every clone.
 
-export interface Locator {
+interface Locator {
   click(): Promise<void>;
   fill(text: string): Promise<void>;
   focus(): Promise<void>;
@@ -13,7 +13,7 @@ export interface Locator {
   getAttribute(name: string): Promise<string | null>;
 }
 
-export interface Message {
+interface Message {
   type(): string;
   text(): string;
   location(): { readonly url: string };
@@ -30,7 +30,7 @@ export interface Page {
   readonly clock: { install(): Promise<void>; runFor(ms: number): Promise<void> };
 }
 
-export interface Context {
+interface Context {
   newPage(): Promise<Page>;
   grantPermissions(permissions: readonly string[]): Promise<void>;
   setOffline(isOffline: boolean): Promise<void>;
