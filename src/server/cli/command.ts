@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { CONFIG_VARIABLE, readSettings, type SettingSources } from '../config/read-settings.js';
 import { SETTING_TEXTS, type SettingName } from '../config/settings.js';
-import { messageOf } from '../log/request-log.js';
+import { messageOf } from '../log/message-of.js';
 import { openData } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { ProgramData } from '../storage/storage.js';

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import { writeText } from '../log/write-text.js';
-import { serveCommand } from '../process/run-server.js';
 import { type Command, done, misused, type Outcome, parseCommand } from './command.js';
 import { dbCommands } from './db.js';
 import { commandHelp, listHelp } from './help.js';
@@ -8,6 +7,7 @@ import { keyCommands } from './keys.js';
 import { openApiCommand } from './openapi.js';
 import { orderCommands } from './orders.js';
 import { quotaCommands } from './quotas.js';
+import { serveCommand } from './serve.js';
 
 const COMMANDS: readonly Command[] = [
   serveCommand,

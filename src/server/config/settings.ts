@@ -103,6 +103,7 @@ function isPostgresUrl(url: string): boolean {
 
 const HOST = 'expected a host name or an address';
 const PATH = 'expected a path such as /v1, without a slash at its end';
+const DOT_SEGMENT = 'expected a path without . and .. segments, which clients resolve before they send it';
 const LOG = 'expected requests or events';
 
 export const settingsSchema = v.object({
@@ -124,7 +125,14 @@ export const settingsSchema = v.object({
       v.check((url) => parseRedisUrl(url) !== undefined, REDIS_URL),
     ),
   ),
-  basePath: v.optional(v.pipe(v.string(PATH), v.regex(/^(?:\/[A-Za-z0-9._~-]+)*$/, PATH)), '/v1'),
+  basePath: v.optional(
+    v.pipe(
+      v.string(PATH),
+      v.regex(/^(?:\/[A-Za-z0-9._~-]+)*$/, PATH),
+      v.check((path) => !/\/\.\.?(?:\/|$)/.test(path), DOT_SEGMENT),
+    ),
+    '/v1',
+  ),
   trustProxy: v.optional(wholeNumber(0, 100), 0),
   sample: v.optional(v.boolean('expected true or false'), true),
   addressPerMinute: v.optional(wholeNumber(1, 1_000_000_000), 600),

@@ -13,6 +13,9 @@ import { promisify } from 'node:util';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { issueKey, run, sleep, startServer, temporaryDirectory, until } from '../support/program.js';
 
+/** Loaded before the program: its errors go to a terminal. */
+const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
+
 test('the first run prints a curl line that works, and a key per plan; the second run prints neither', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
@@ -46,7 +49,7 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
   assert.equal(await (await empty.get(key)).text(), '[]');
   assert.equal(empty.stderr(), '');
 
-  const memory = await startServer(t, { cwd }, '--db', ':memory:', '--host', '0.0.0.0');
+  const memory = await startServer(t, { cwd, env: ON_TERMINAL }, '--db', ':memory:', '--host', '0.0.0.0');
   assert.match(
     memory.stderr(),
     /^The database :memory: is new.*curl -H 'Authorization: Bearer so_\w{38}' 'http:\/\/127\.0\.0\.1:\d+\/v1\/store\/orders'/s,
@@ -64,7 +67,8 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
 test('it listens on IPv6, and the curl line reaches it', async (t) => {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address));
   if (!addresses.includes('::1')) return t.skip('this machine has no ::1');
-  const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--db', ':memory:', '--host', '::');
+  const options = { cwd: temporaryDirectory(t), env: ON_TERMINAL };
+  const server = await startServer(t, options, '--db', ':memory:', '--host', '::');
   assert.match(server.url, /^http:\/\/\[::\]:\d+\/v1$/);
   const [, key = '', url = ''] =
     /Bearer (so_\w{38})' '(http:\/\/\[::1\]:\d+\/v1\/store\/orders)'/.exec(server.stderr()) ?? [];
