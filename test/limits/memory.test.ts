@@ -216,7 +216,7 @@ test('what is inspected survives JSON and a restart: windows, strikes and bans',
     state = restarted.inspect('key');
     assert.deepEqual(state, limiter.inspect('key'));
   }
-  assert.equal(limiter.inspect('key')?.conduct?.level, 1, 'it was banned on the way');
+  assert.equal(limiter.inspect('key')?.ban?.level, 1, 'it was banned on the way');
 });
 
 test('what was inspected does not change with what happens later', () => {

@@ -24,7 +24,7 @@ const NO_WINDOW_MS = Number.NEGATIVE_INFINITY;
  * States by key, `max` of them at most. What no longer matters is swept as newcomers arrive, a few steps each, so there
  * is no timer and no pause. Nothing that matters is ever dropped: in a full pool newcomers share one place instead.
  *
- * One or two interval windows of a key that has no conduct to remember are kept packed, any other state as it is.
+ * One or two interval windows of a key with neither refusals nor a ban to remember are kept packed, any other state as it is.
  */
 export class BucketPool {
   readonly #max: number;
@@ -129,9 +129,9 @@ export class BucketPool {
   }
 
   /** Writes the state into the slot; false if it does not fit. */
-  #pack(slot: number, { buckets, conduct }: KeyState, shapeNumber: number): boolean {
+  #pack(slot: number, { buckets, ban }: KeyState, shapeNumber: number): boolean {
     const shape = this.#shapes[shapeNumber - 1];
-    if (shape === undefined || conduct !== undefined) return false;
+    if (shape === undefined || ban !== undefined) return false;
     let found = 0;
     for (let index = 0; index < 2; index++) {
       const identity = shape[index];

@@ -1,7 +1,7 @@
-import { banned, GOOD_CONDUCT } from '../ban.js';
+import { banned, NO_STRIKES } from '../ban.js';
 import { type Clock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { type Plan, wholeNumber } from '../plan.js';
+import { isFrozen, type Plan, wholeNumber } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { BucketPool } from './bucket-pool.js';
@@ -110,8 +110,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
     ban(key, ms) {
       wholeNumber('ms', ms, 1);
-      const { buckets, conduct } = keys.get(key) ?? { buckets: [] };
-      keys.set(key, { buckets, conduct: banned(conduct ?? GOOD_CONDUCT, ms, clock.nowMs()) });
+      const { buckets, ban } = keys.get(key) ?? { buckets: [] };
+      keys.set(key, { buckets, ban: banned(ban ?? NO_STRIKES, ms, clock.nowMs()) });
     },
 
     unban(key) {
@@ -119,10 +119,6 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
       if (state !== undefined) keys.set(key, keyState(state.buckets));
     },
   };
-}
-
-function isFrozen(plan: Plan): boolean {
-  return [plan, plan.policies, ...plan.policies].every(Object.isFrozen);
 }
 
 export function checkCost(cost: number, plan: Plan): void {
