@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { createPlan, perMinute } from '../../limits/index.js';
+import { addressPerMinute } from '../../http/admission.js';
 import { failed, type Outcome } from '../cli/command.js';
 import type { Settings } from '../config/settings.js';
 import { baseAddress, isLoopback } from '../listener/base-url.js';
@@ -37,7 +37,7 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
       limiter: counting.limiter,
       authenticate: data.keys.authenticate,
       basePath: settings.basePath,
-      addressPlan: addressPlan(settings.addressPerMinute),
+      addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
       backends: { database: data.state, quotas: counting.state },
     });
@@ -81,10 +81,6 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
   }
   if (outcome.outcome === 'done') lifecycle.report('stopped');
   return outcome;
-}
-
-function addressPlan(quota: number) {
-  return createPlan({ name: 'address', partition: 'address', policies: [perMinute(quota)] });
 }
 
 /** Resolves with the reason why the server cannot listen, or with `undefined` once it listens. */

@@ -138,10 +138,10 @@ test('a decision says the same however often and late it is read, and as JSON', 
     utcOffsetMs: 0,
     retryAfterMs: 0,
     windows: [
-      { policy: nine.policies[0], remaining: 6, resetAtMs: nowMs + MINUTE_MS },
-      { policy: nine.policies[1], remaining: 6, resetAtMs: nowMs + DAY_MS },
+      { policy: nine.policies[0], remaining: 6, resetAtMs: nowMs + MINUTE_MS, refillAtMs: nowMs + MINUTE_MS },
+      { policy: nine.policies[1], remaining: 6, resetAtMs: nowMs + DAY_MS, refillAtMs: nowMs + DAY_MS },
     ],
-    inForce: { policy: nine.policies[1], remaining: 6, resetAtMs: nowMs + DAY_MS },
+    inForce: { policy: nine.policies[1], remaining: 6, resetAtMs: nowMs + DAY_MS, refillAtMs: nowMs + DAY_MS },
   });
   assert.equal(decision.windows, decision.windows);
   assert.equal(decision.inForce, decision.windows[1]);

@@ -79,14 +79,14 @@ describe('the limiter works with', { skip }, () => {
       }
       const [key = ''] = keys;
       assert.equal((await limiter.inspect(key))?.buckets.length, 2);
-      assert.ok((await limiter.inspect(key))?.conduct?.refusedAtMs);
+      assert.ok((await limiter.inspect(key))?.ban?.refusedAtMs);
 
       for (const server of [single, ...cluster]) await server?.client.script('FLUSH');
       await limiter.ban(key, 60_000);
       assert.equal((await limiter.take(key, plan)).verdict, 'banned');
       await limiter.unban(key);
       assert.equal((await limiter.peek(key, plan)).verdict, 'over_quota');
-      assert.equal((await limiter.inspect(key))?.conduct, undefined);
+      assert.equal((await limiter.inspect(key))?.ban, undefined);
       await limiter.reset(key);
       assert.equal(await limiter.inspect(key), undefined);
       await limiter.refund(await limiter.take(key, plan));

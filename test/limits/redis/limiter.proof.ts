@@ -78,7 +78,7 @@ test('an abusive key costs the server one call a second, and its strikes are cou
   // The first request, the first refusal and the first strike are not for this process to decide.
   assert.ok(sent.length <= seconds / 0.9 + 4, `${sent.length} calls in ${seconds} seconds`);
   assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
-  assert.equal(memory.inspect('abuser')?.conduct?.strikes, seconds * 1_000 - 2_002);
+  assert.equal(memory.inspect('abuser')?.ban?.strikesAtMs.length, seconds * 1_000 - 2_002);
 });
 
 test('a second process hears of the strikes within a second, and bans for them', { skip }, async () => {

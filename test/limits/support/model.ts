@@ -29,10 +29,11 @@ export interface Answer {
   readonly inForce: AnsweredWindow;
 }
 
-interface AnsweredWindow {
+export interface AnsweredWindow {
   readonly name: string;
   readonly remaining: number;
   readonly resetAtMs: number;
+  readonly refillAtMs: number;
 }
 
 /** Something that happened to a window. Negative tokens were put back; none is a look that found the clock stepped back. */
@@ -44,9 +45,8 @@ interface Entry {
 
 interface Key {
   readonly logs: Map<string, Entry[]>;
-  episodeMs: number | undefined;
-  strikes: number;
-  strikesEndMs: number;
+  /** When each request since the last that passed was refused by a window, and how it was taken. */
+  refusals: { readonly atMs: number; readonly as: 'first' | 'forgiven' | 'strike' }[];
   banEndMs: number;
   banMs: number;
   level: number;
@@ -55,19 +55,19 @@ interface Key {
 
 export function createModel(): Model {
   const keys = new Map<string, Key>();
-  const place = (key: string, plan: Plan) => (plan.partition === 'address' ? `address ${key}` : `key ${key}`);
+  const bucketKey = (key: string, plan: Plan) => (plan.partition === 'address' ? `address ${key}` : `key ${key}`);
   const find = (name: string): Key => keys.get(name) ?? newKey();
 
   return {
     take(key, plan, cost, instant) {
-      const state = find(place(key, plan));
-      keys.set(place(key, plan), state);
+      const state = find(bucketKey(key, plan));
+      keys.set(bucketKey(key, plan), state);
       return take(state, key, plan, cost, instant);
     },
-    peek: (key, plan, cost, instant) => take(structuredClone(find(place(key, plan))), key, plan, cost, instant),
+    peek: (key, plan, cost, instant) => take(structuredClone(find(bucketKey(key, plan))), key, plan, cost, instant),
     refund({ key, plan, cost, verdict, windows }, nowMs) {
       if (verdict !== 'within_quota') return;
-      const { logs } = find(place(key, plan));
+      const { logs } = find(bucketKey(key, plan));
       for (const [index, policy] of plan.policies.entries()) {
         const log = logs.get(nameOf(policy));
         const resetAtMs = windows[index]?.resetAtMs ?? 0;
@@ -80,7 +80,7 @@ export function createModel(): Model {
     ban(key, ms, nowMs) {
       const state = find(`key ${key}`);
       keys.set(`key ${key}`, state);
-      endEpisode(state);
+      state.refusals = [];
       state.banMs = ms;
       state.banEndMs = nowMs + ms;
     },
@@ -92,9 +92,7 @@ export function createModel(): Model {
 function newKey(): Key {
   return {
     logs: new Map(),
-    episodeMs: undefined,
-    strikes: 0,
-    strikesEndMs: 0,
+    refusals: [],
     banEndMs: 0,
     banMs: 0,
     level: 0,
@@ -110,8 +108,8 @@ function take(state: Key, key: string, plan: Plan, cost: number, instant: Instan
 
   const refusing = found.filter((window) => !window.fits);
   const passes = refusing.length === 0 && state.banEndMs === 0;
-  if (cost > 0 && passes) endEpisode(state);
-  if (cost > 0 && !passes && state.banEndMs === 0) strike(state, plan, nowMs);
+  if (cost > 0 && passes) state.refusals = [];
+  if (cost > 0 && !passes && state.banEndMs === 0) refuse(state, plan, nowMs);
   const isBanned = state.banEndMs > 0;
 
   for (const { policy, isAhead } of found) {
@@ -119,12 +117,8 @@ function take(state: Key, key: string, plan: Plan, cost: number, instant: Instan
     if (passes && cost > 0) state.logs.set(nameOf(policy), [...log, { policy, instant, tokens: cost }]);
     else if (isAhead) state.logs.set(nameOf(policy), [...log, { policy, instant, tokens: 0 }]);
   }
-  const windows = plan.policies.map((policy) => {
-    const { remaining, resetAtMs } = look(state, policy, 0, instant);
-    return { name: policy.name, remaining: isBanned ? 0 : remaining, resetAtMs };
-  });
-  const refuses = (window: AnsweredWindow) => refusing.some(({ policy }) => policy.name === window.name);
   const retryAtMs = Math.max(nowMs, state.banEndMs, ...refusing.map((window) => window.fitsAtMs));
+  const windows = lookAtAll(state, plan, cost, instant);
   return {
     key,
     plan,
@@ -132,9 +126,28 @@ function take(state: Key, key: string, plan: Plan, cost: number, instant: Instan
     allowed: passes || !plan.enforce,
     verdict: passes ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
     retryAfterMs: retryAtMs - nowMs,
-    windows,
-    inForce: refusing.length > 0 ? lastToReset(windows.filter(refuses)) : leastRemaining(windows),
+    windows: windows.map(({ window }) => window),
+    inForce: isBanned ? inForceDuringBan(state, plan, cost, instant, retryAtMs) : inForceOf(windows, passes),
   };
+}
+
+function lookAtAll(state: Key, plan: Plan, cost: number, instant: Instant) {
+  return plan.policies.map((policy) => {
+    const { fits, remaining, resetAtMs, refillAtMs } = look(state, policy, cost, instant);
+    return { fits, window: { name: policy.name, remaining, resetAtMs, refillAtMs } };
+  });
+}
+
+function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): AnsweredWindow {
+  const refusing = windows.filter(({ fits }) => !fits && !passed);
+  if (refusing.length > 0) return lastToReset(refusing.map(({ window }) => window));
+  return leastRemaining(windows.map(({ window }) => window));
+}
+
+/** What was in force a millisecond before a request passes, with nothing of it left until then. */
+function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
+  const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });
+  return { ...inForceOf(windows, false), remaining: 0, resetAtMs: passesAtMs, refillAtMs: passesAtMs };
 }
 
 function lastToReset(windows: readonly AnsweredWindow[]): AnsweredWindow {
@@ -158,15 +171,20 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
     const { used, endMs } = replayInterval([...log, now]);
     const isAhead = log.length > 0 && replayInterval(log).endMs > nowMs + windowMs;
     const remaining = Math.max(0, quota - used);
-    return { policy, fits: used + cost <= quota, remaining, resetAtMs: endMs, fitsAtMs: endMs, isAhead };
+    const fits = used + cost <= quota;
+    return { policy, fits, remaining, resetAtMs: endMs, refillAtMs: endMs, fitsAtMs: endMs, isAhead };
   }
   const deficit = replayContinuous([...log, now]);
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
+  const remaining = (capacity - deficit) / BigInt(windowMs);
+  // A full bucket can give more than it holds as soon as what is taken from it now begins to come back.
+  const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,
     fits: missing <= 0n,
-    remaining: Number((capacity - deficit) / BigInt(windowMs)),
+    remaining: Number(remaining),
+    refillAtMs: nowMs + msToRefill(toOneMore, quota),
     resetAtMs: nowMs + msToRefill(deficit, quota),
     fitsAtMs: nowMs + msToRefill(missing, quota),
     isAhead: (log.at(-1)?.instant.nowMs ?? nowMs) > nowMs,
@@ -231,37 +249,30 @@ function isOver(log: readonly Entry[], nowMs: number): boolean {
   return (policy.refill === 'interval' ? replayInterval(log).endMs : instant.nowMs + policy.windowMs) <= nowMs;
 }
 
-function endEpisode(state: Key): void {
-  state.episodeMs = undefined;
-  state.strikes = 0;
-  state.strikesEndMs = 0;
-}
-
 /** What is over is forgotten; what the clock, stepped back, shows further away than it can be is brought as near as that. */
 function forgetAndClamp(state: Key, { ban }: Plan, nowMs: number): void {
-  if (state.episodeMs !== undefined) state.episodeMs = Math.min(state.episodeMs, nowMs);
-  if (state.strikesEndMs <= nowMs) state.strikes = 0;
+  state.refusals = state.refusals
+    .map(({ atMs, as }) => ({ atMs: Math.min(atMs, nowMs), as }))
+    .filter(({ atMs, as }) => as !== 'strike' || ban === false || nowMs < atMs + ban.withinMs);
   if (state.banEndMs <= nowMs) state.banEndMs = 0;
   state.banEndMs = Math.min(state.banEndMs, nowMs + state.banMs);
   if (state.forgetAtMs <= nowMs) state.level = 0;
   if (ban === false) return;
-  state.strikesEndMs = Math.min(state.strikesEndMs, nowMs + ban.withinMs);
   state.forgetAtMs = Math.min(state.forgetAtMs, nowMs + ban.maxMs + ban.forgetMs);
 }
 
-function strike(state: Key, { ban, enforce }: Plan, nowMs: number): void {
+function refuse(state: Key, { ban, enforce, policies }: Plan, nowMs: number): void {
   if (ban === false || !enforce) return;
-  if (state.episodeMs === undefined) {
-    state.episodeMs = nowMs;
-    return;
-  }
-  if (nowMs <= state.episodeMs + ban.graceMs) return;
-  if (state.strikes === 0) state.strikesEndMs = nowMs + ban.withinMs;
-  state.strikes += 1;
-  if (state.strikes < ban.after) return;
+  const [first] = state.refusals;
+  const count = (kind: string) => state.refusals.filter(({ as }) => as === kind).length;
+  const mostForgiven = Math.max(10 * ban.after, Math.min(...policies.map(({ quota }) => quota)));
+  const isForgiven = first !== undefined && nowMs <= first.atMs + ban.graceMs && count('forgiven') < mostForgiven;
+  const as = first === undefined ? 'first' : isForgiven ? 'forgiven' : 'strike';
+  state.refusals.push({ atMs: nowMs, as });
+  if (as !== 'strike' || count('strike') < ban.after) return;
   let banMs = ban.baseMs;
   for (let level = 0; level < state.level; level++) banMs = Math.min(banMs * ban.factor, ban.maxMs);
-  endEpisode(state);
+  state.refusals = [];
   state.banMs = Math.min(banMs, ban.maxMs);
   state.banEndMs = nowMs + state.banMs;
   state.level += 1;

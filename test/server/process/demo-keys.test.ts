@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerOf, run, startServer, temporaryDirectory } from './program.js';
+import { answerOf, run, startServer, temporaryDirectory } from '../support/program.js';
 
 test('demo keys that other machines could use are not issued into the log of a service', async (t) => {
   const cwd = temporaryDirectory(t);
