@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { postgresPrograms } from '../test/postgres/programs.js';
+import { postgresPrograms } from '../test/databases/postgres/support/programs.js';
 import { cpuUsOf } from './child.js';
 
 /** Why it cannot be measured here, if so. */

@@ -10,7 +10,7 @@ const LINES = [22, 24, 26];
 const NEWEST_LTS = 24;
 const FEW_ROUNDS = '10';
 /** The others leave out what depends on files, engines and browsers more than on Node.js. */
-const QUICK = 'test/{orders,limits,http,mounts,guard,testing,server}/*.test.ts';
+const QUICK = 'test/{orders,limits,http,testing,server}/**/*.{test,proof}.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = fileURLToPath(new URL('../.cache/nodes/', import.meta.url));
 const platformPackage = `node-${process.platform}-${process.arch}`;
@@ -32,7 +32,7 @@ run('npm', [
 ]);
 for (const line of LINES) {
   const node = `${modules}/node_modules/node-${line}/bin/node`;
-  const files = line === NEWEST_LTS ? 'test/*/*.test.ts' : QUICK;
+  const files = line === NEWEST_LTS ? 'test/**/*.{test,proof}.ts' : QUICK;
   run(node, ['--version']);
   run(node, ['--import', 'tsx', '--test', '--test-concurrency=3', '--test-reporter=dot', files], {
     STORE_ORDERS_ROUNDS: FEW_ROUNDS,

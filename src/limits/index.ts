@@ -1,6 +1,6 @@
 export { type Clock, createSystemClock } from './clock.js';
 export {
-  type Conduct,
+  type BanState,
   type Decision,
   type KeyState,
   type NamedBucket,

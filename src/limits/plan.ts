@@ -12,11 +12,14 @@ export interface QuotaPolicy {
 
 /** When a key is refused altogether for ignoring 429s (specification, part 5). */
 export interface BanPolicy {
-  /** This many strikes … */
+  /** This many strikes, 1,000 at most … */
   readonly after: number;
-  /** … within this time, counted from the first of them, start a ban. */
+  /** … within any span of this length start a ban. A strike is a refusal after those that the grace forgives. */
   readonly withinMs: number;
-  /** Refusals this soon after the first of an episode are no strikes: those requests were on the wire already. */
+  /**
+   * Refusals this soon after the first of a streak are forgiven, because those requests were on the wire already: as
+   * many as ten times `after` or the smallest quota of the plan, whichever is more. A request that passes ends a streak.
+   */
   readonly graceMs: number;
   /** The first ban's length; each further one is `factor` times longer, `maxMs` at most. */
   readonly baseMs: number;
@@ -98,6 +101,11 @@ export function createPlan(options: PlanOptions): Plan {
   });
 }
 
+/** Whether the plan can no longer change, so that what is made of it can be remembered. */
+export function isFrozen(plan: Plan): boolean {
+  return [plan, plan.ban, plan.policies, ...plan.policies].every(Object.isFrozen);
+}
+
 function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy {
   anObject(where, options);
   const { name, quota, windowMs, refill = 'interval', align = 'first' } = options;
@@ -121,10 +129,13 @@ function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy
 /** The largest integer of a structured field (RFC 9651 §3.3.1). */
 const MAX_PRINTED_INTEGER = 999_999_999_999_999;
 
+/** The most that `ban.after` may be: each strike is remembered by its instant. */
+export const MAX_STRIKES = 1_000;
+
 function completeBan(where: string, options: Partial<BanPolicy>): BanPolicy {
   anObject(where, options);
   const ban = { ...DEFAULT_BAN, ...options };
-  wholeNumber(`${where}.after`, ban.after, 1);
+  wholeNumber(`${where}.after`, ban.after, 1, MAX_STRIKES);
   wholeNumber(`${where}.withinMs`, ban.withinMs, 1);
   wholeNumber(`${where}.graceMs`, ban.graceMs, 0);
   wholeNumber(`${where}.baseMs`, ban.baseMs, 1);

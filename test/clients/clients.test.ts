@@ -7,7 +7,7 @@ import got from 'got';
 import ky from 'ky';
 import { createMemoryLimiter, createMemoryOrderStore, createOrderService, createPlan, nodeHandler } from 'store-orders';
 import { Agent, RetryAgent, request } from 'undici';
-import { listening } from '../mounts/mount.js';
+import { listening } from '../http/mounts/support/mount.js';
 
 /** A minute of two seconds, which real clients with real timers wait for. Bans are as usual. */
 const PLAN = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 6, windowMs: 2_000 }] });
@@ -83,7 +83,7 @@ suite('with default settings', { concurrency: true }, () => {
       exhaust();
       assert.equal(await client.delete(`${url}/1`), 204);
       assert.deepEqual(statuses, [429, 200, 429, 204], 'one wait is enough');
-      assert.equal(limiter.inspect('client')?.conduct, undefined, 'and nothing is held against it');
+      assert.equal(limiter.inspect('client')?.ban, undefined, 'and nothing is held against it');
     });
 
     test(`ten requests of ${name} at once, beyond the limit, all succeed, and the key is not banned`, async (t) => {
@@ -101,7 +101,7 @@ suite('with default settings', { concurrency: true }, () => {
         Array.from({ length: 10 }, (_, id) => (id % 2 === 0 ? 200 : 204)),
       );
       assert.ok(statuses.includes(429), 'the limit was met');
-      assert.equal(limiter.inspect('client')?.conduct, undefined);
+      assert.equal(limiter.inspect('client')?.ban, undefined);
     });
   }
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Clock, createMemoryLimiter, type Decision, type Plan } from 'store-orders/limiter';
-import { addressPlan, anyMs, forwardMs, keyPlan, plansToPack } from './arbitraries.js';
-import { type Answer, createModel } from './model.js';
+import { type Clock, createMemoryLimiter, type Decision, type Plan, type WindowState } from 'store-orders/limiter';
+import { addressPlan, anyMs, forwardMs, keyPlan, plansToPack } from './support/arbitraries.js';
+import { type Answer, type AnsweredWindow, createModel } from './support/model.js';
 
 type Command =
   | {
@@ -116,14 +116,21 @@ function play(plans: readonly Plan[], script: readonly Command[]): number {
 
 function announced(decision: Decision): Answer {
   const { key, plan, cost, allowed, verdict, retryAfterMs, windows, inForce } = decision;
-  const [first, ...others] = windows.map(({ policy, remaining, resetAtMs }) => {
-    return { name: policy.name, remaining, resetAtMs };
-  });
-  assert.ok(first);
-  const announcedWindows = [first, ...others];
-  const inForceWindow = announcedWindows[windows.indexOf(inForce)];
-  assert.ok(inForceWindow, 'inForce is one of the windows');
-  return { key, plan, cost, allowed, verdict, retryAfterMs, windows: announcedWindows, inForce: inForceWindow };
+  assert.equal(windows.includes(inForce), verdict !== 'banned', 'a window in force is one of them, save during a ban');
+  return {
+    key,
+    plan,
+    cost,
+    allowed,
+    verdict,
+    retryAfterMs,
+    windows: windows.map(windowOf),
+    inForce: windowOf(inForce),
+  };
+}
+
+function windowOf({ policy, remaining, resetAtMs, refillAtMs }: WindowState): AnsweredWindow {
+  return { name: policy.name, remaining, resetAtMs, refillAtMs };
 }
 
 test('the limiter decides as the model does, whichever way the clock steps', () => {

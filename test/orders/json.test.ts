@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Order, parseJson, parseOrderRecord, printOrder, printOrders } from 'store-orders';
-import { orderRecords } from './order-arbitrary.js';
+import { orderRecords } from './support/order-arbitrary.js';
 
 /** What JSON.parse reads from its own print, as parseJson reads it: integers as bigint, objects without a prototype. */
 function exact(value: unknown): unknown {

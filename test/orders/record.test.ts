@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createMemoryOrderStore, type OrderInput, parseJson, parseOrderRecord } from 'store-orders';
-import { INT64_MAX, INT64_MIN, orderRecord } from './order-arbitrary.js';
+import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
 
 const INTEGER = 'must be an integer';
 const BIGINT = 'must be a bigint where it is beyond 2^53-1';

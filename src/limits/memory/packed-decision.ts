@@ -88,5 +88,5 @@ export class PackedDecision implements Decision {
 }
 
 function windowOf(policy: QuotaPolicy, taken: number, resetAtMs: number): WindowState {
-  return { policy, remaining: policy.quota - taken, resetAtMs };
+  return { policy, remaining: policy.quota - taken, resetAtMs, refillAtMs: resetAtMs };
 }

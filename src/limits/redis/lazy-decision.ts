@@ -1,7 +1,6 @@
 import { type Decision, plainDecision, type WindowState } from '../limiter.js';
 import type { Plan } from '../plan.js';
-import { lesser } from '../rule.js';
-import { remaining, resetAtMs } from '../token-bucket.js';
+import { lesser, windowState } from '../rule.js';
 
 /**
  * The decision on a request that a backend has let pass, computed from its answer for who reads it: as in
@@ -43,7 +42,7 @@ export class PassedDecision implements Decision {
   get windows(): readonly WindowState[] {
     this.#windows ??= this.plan.policies.map((policy, index) => {
       const bucket = { taken: this.#at(2 * index + 1), atMs: this.nowMs + this.#at(2 * index + 2) };
-      return { policy, remaining: remaining(bucket, policy), resetAtMs: resetAtMs(bucket, policy) };
+      return windowState(policy, bucket);
     });
     return this.#windows;
   }

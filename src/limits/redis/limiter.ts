@@ -9,7 +9,7 @@ import { createBreaker } from './circuit-breaker.js';
 import type { Found } from './codec.js';
 import { PassedDecision } from './lazy-decision.js';
 import { createOutage } from './local-fallback.js';
-import { createDenials, NOTHING_TO_REPORT, withStrikes } from './refusal-cache.js';
+import { createDenials, withReport } from './refusal-cache.js';
 
 export type { SendCommand };
 
@@ -104,7 +104,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   function charge(key: string): Promise<void> {
     return outage.charge(
       key,
-      (plan, owed) => redis.call('charge', key, plan, 0, NOTHING_TO_REPORT, owed),
+      (plan, owed) => redis.call('charge', key, plan, 0, undefined, owed),
       (asked) => breaker.run(() => asked),
     );
   }
@@ -179,13 +179,13 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
       if (plan.partition === 'address' || breaker.failure() !== undefined) return local.refund(decision);
       denials.doubt(key);
       const amounts = windows.map(({ resetAtMs }) => [cost, resetAtMs] as const);
-      await breaker.run(() => redis.call('refund', key, plan, 0, NOTHING_TO_REPORT, amounts));
+      await breaker.run(() => redis.call('refund', key, plan, 0, undefined, amounts));
     },
 
     async inspect(key) {
-      const { strikes } = denials.unreported(key);
+      const report = denials.unreported(key);
       const state = await breaker.run(() => redis.inspect(key));
-      return state && withStrikes(state, strikes);
+      return state && withReport(state, report);
     },
 
     async reset(key) {
@@ -197,13 +197,13 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
     async ban(key, ms) {
       wholeNumber('ms', ms, 1);
       denials.forget(key);
-      await breaker.run(() => redis.call('ban', key, undefined, ms, NOTHING_TO_REPORT));
+      await breaker.run(() => redis.call('ban', key, undefined, ms, undefined));
     },
 
     async unban(key) {
       denials.forget(key);
       local.unban(key);
-      await breaker.run(() => redis.call('unban', key, undefined, 0, NOTHING_TO_REPORT));
+      await breaker.run(() => redis.call('unban', key, undefined, 0, undefined));
     },
 
     get mode() {

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import type { Conduct, Decision, KeyState } from '../limiter.js';
+import type { BanState, Decision, KeyState } from '../limiter.js';
 import type { Plan } from '../plan.js';
 import { decide, type Ruling } from '../rule.js';
+import type { Report } from './codec.js';
 
 /** A refused key as the backend knows it. */
 interface Denial {
@@ -13,19 +14,11 @@ interface Denial {
   /** What to add to the local time for the backend's. */
   readonly aheadMs: number;
   /** Counted here, not yet reported. */
-  strikes: number;
+  forgiven: number;
+  strikesAtMs: readonly number[];
   isRefreshed: boolean;
 }
 
-/** How many strikes were counted here, and of which count. */
-export interface Report {
-  readonly strikes: number;
-  readonly strikesEndMs: number;
-  /** So many do not ban yet: only a request that the backend itself refuses does, and it is told so. */
-  readonly most: number;
-}
-
-export const NOTHING_TO_REPORT: Report = { strikes: 0, strikesEndMs: 0, most: 0 };
 const LIFE_MS = 1_000;
 /** When the backend is asked again, in passing: others are answered from here meanwhile. */
 const FRESH_MS = 900;
@@ -50,14 +43,15 @@ export function createDenials(localMs: () => number, marginMs: number) {
         denial.isRefreshed = true;
         return undefined;
       }
-      const state = withStrikes(denial.state, denial.strikes);
+      const state = withReport(denial.state, reportOf(denial));
       const { decision, next } = decide(key, state, plan, cost, { nowMs, utcOffsetMs });
       // The backend's clock may be ahead of what is known of it by the time that an answer takes.
       if (decision.verdict === 'within_quota' || decision.retryAfterMs <= marginMs) return undefined;
       if (next?.buckets.length !== state.buckets.length) return undefined;
-      const strikes = strikesAdded(state.conduct, next.conduct);
-      if (strikes === undefined) return undefined;
-      denial.strikes += strikes;
+      if (!isStreakLonger(state.ban, next.ban)) return undefined;
+      denial.forgiven += (next.ban?.forgiven ?? 0) - (state.ban?.forgiven ?? 0);
+      const added = (next.ban?.strikesAtMs.length ?? 0) - (state.ban?.strikesAtMs.length ?? 0);
+      if (added > 0) denial.strikesAtMs = [...denial.strikesAtMs, nowMs];
       return decision;
     },
 
@@ -68,32 +62,32 @@ export function createDenials(localMs: () => number, marginMs: number) {
         return;
       }
       const before = denials.peek(key);
-      const isSameCount =
-        before?.plan === decision.plan && before.state.conduct?.strikesEndMs === next.conduct?.strikesEndMs;
+      const isSameStreak = before?.plan === decision.plan && before.state.ban?.refusedAtMs === next.ban?.refusedAtMs;
       denials.set(key, {
         plan: decision.plan,
         state: next,
         sinceMs: decision.nowMs,
         othersFullAtMs,
         aheadMs,
-        strikes: isSameCount ? before.strikes : 0,
+        forgiven: isSameStreak ? before.forgiven : 0,
+        strikesAtMs: isSameStreak ? before.strikesAtMs : [],
         isRefreshed: false,
       });
     },
 
     /** What the backend does not know yet of a key. */
-    unreported(key: string): Report {
+    unreported(key: string): Report | undefined {
       const denial = denials.peek(key);
-      const conduct = denial?.state.conduct;
-      if (!denial?.plan.ban || conduct === undefined) return NOTHING_TO_REPORT;
-      return { strikes: denial.strikes, strikesEndMs: conduct.strikesEndMs, most: denial.plan.ban.after - 1 };
+      return denial && reportOf(denial);
     },
 
     /** What is reported now, and so no longer remembered. */
-    report(key: string): Report {
-      const report = this.unreported(key);
+    report(key: string): Report | undefined {
       const denial = denials.peek(key);
-      if (denial !== undefined) denial.strikes = 0;
+      if (denial === undefined) return undefined;
+      const report = reportOf(denial);
+      denial.forgiven = 0;
+      denial.strikesAtMs = [];
       return report;
     },
 
@@ -107,21 +101,27 @@ export function createDenials(localMs: () => number, marginMs: number) {
   };
 }
 
-export function withStrikes(state: KeyState, strikes: number): KeyState {
-  const { buckets, conduct } = state;
-  if (strikes === 0 || conduct === undefined) return state;
-  return { buckets, conduct: { ...conduct, strikes: conduct.strikes + strikes } };
+function reportOf({ state, forgiven, strikesAtMs }: Denial): Report | undefined {
+  if (state.ban === undefined || (forgiven === 0 && strikesAtMs.length === 0)) return undefined;
+  return { refusedAtMs: state.ban.refusedAtMs, forgiven, strikesAtMs };
 }
 
-/** How many strikes more, if that is all the difference. */
-function strikesAdded(before: Conduct | undefined, after: Conduct | undefined): number | undefined {
-  if (before === undefined || after === undefined) return before === after ? 0 : undefined;
-  const isOtherwiseSame =
+export function withReport(state: KeyState, report: Report | undefined): KeyState {
+  const { buckets, ban } = state;
+  if (report === undefined || ban?.refusedAtMs !== report.refusedAtMs) return state;
+  const strikesAtMs = [...ban.strikesAtMs, ...report.strikesAtMs];
+  return { buckets, ban: { ...ban, forgiven: ban.forgiven + report.forgiven, strikesAtMs } };
+}
+
+/** Whether nothing is different but what the streak has more. */
+function isStreakLonger(before: BanState | undefined, after: BanState | undefined): boolean {
+  if (before === undefined || after === undefined) return before === after;
+  return (
     before.refusedAtMs === after.refusedAtMs &&
-    before.strikesEndMs === after.strikesEndMs &&
+    before.strikesAtMs.every((atMs, index) => atMs === after.strikesAtMs[index]) &&
     before.banEndMs === after.banEndMs &&
     before.banMs === after.banMs &&
     before.level === after.level &&
-    before.forgetAtMs === after.forgetAtMs;
-  return isOtherwiseSame ? after.strikes - before.strikes : undefined;
+    before.forgetAtMs === after.forgetAtMs
+  );
 }

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { getDefault } from 'valibot';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
 import { type SettingName, settingsSchema, settingText } from '../config/settings.js';
-import { messageOf } from '../log/request-log.js';
+import { messageOf } from '../log/message-of.js';
 import type { Outcome } from '../outcome.js';
 
 /** One command of the program: what it takes, and what it does. */

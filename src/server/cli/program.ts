@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module';
-import { messageOf } from '../log/request-log.js';
+import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import { done, misused, type Outcome } from '../outcome.js';
-import { serveCommand } from '../process/run-server.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
 import { dbCommands } from './db.js';
 import { commandHelp, listHelp } from './help.js';
@@ -10,6 +9,7 @@ import { keyCommands } from './keys.js';
 import { openApiCommand } from './openapi.js';
 import { orderCommands } from './orders.js';
 import { quotaCommands } from './quotas.js';
+import { serveCommand } from './serve.js';
 import { paint } from './terminal.js';
 
 const COMMANDS: readonly Command[] = [

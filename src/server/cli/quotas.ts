@@ -2,7 +2,7 @@ import { readSettings } from '../config/read-settings.js';
 import { parseRedisUrl, type RedisAddress } from '../config/redis-url.js';
 import { describePlan, toPlan } from '../keys/key-plan.js';
 import type { KeyRecord } from '../keys/key-ring.js';
-import { messageOf } from '../log/request-log.js';
+import { messageOf } from '../log/message-of.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
 import { type QuotaDesk, redisQuotaDesk, savedQuotaDesk } from '../quotas/admin.js';
 import { connectRedis } from '../quotas/redis-client.js';

@@ -1,5 +1,5 @@
 import { readSettings } from '../config/read-settings.js';
-import { messageOf } from '../log/request-log.js';
+import { messageOf } from '../log/message-of.js';
 import { failed, misused, type Outcome } from '../outcome.js';
 import { openData } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';

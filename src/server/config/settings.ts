@@ -37,6 +37,7 @@ function text(expected: string) {
 
 const HOST = 'expected a host name or an address';
 const PATH = 'expected a path such as /v1, without a slash at its end';
+const DOT_SEGMENT = 'expected a path without . and .. segments, which clients resolve before they send it';
 const FILE = 'expected the name of a file, or :memory:';
 const NO_FILE = 'expected the name of a file; a PostgreSQL database is named with --database-url';
 const DATABASE_URL =
@@ -85,7 +86,14 @@ export const settingsSchema = v.object({
     '--base-path PATH',
     'STORE_ORDERS_BASE_PATH',
     'version segment, where the paths begin',
-    v.optional(v.pipe(v.string(PATH), v.regex(/^(?:\/[A-Za-z0-9._~-]+)*$/, PATH)), '/v1'),
+    v.optional(
+      v.pipe(
+        v.string(PATH),
+        v.regex(/^(?:\/[A-Za-z0-9._~-]+)*$/, PATH),
+        v.check((path) => !/\/\.\.?(?:\/|$)/.test(path), DOT_SEGMENT),
+      ),
+      '/v1',
+    ),
   ),
   trustProxy: count(
     '--trust-proxy N',

@@ -5,7 +5,7 @@ import { parseRedisUrl, type RedisAddress } from '../config/redis-url.js';
 import type { Settings } from '../config/settings.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
-import { messageOf } from '../log/request-log.js';
+import { messageOf } from '../log/message-of.js';
 import { connectRedis } from './redis-client.js';
 import { withSavedQuotas } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';

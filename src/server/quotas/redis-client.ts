@@ -1,6 +1,6 @@
 import type { SendCommand } from '../../limits/redis/limiter.js';
 import type { RedisAddress } from '../config/redis-url.js';
-import { messageOf } from '../log/request-log.js';
+import { messageOf } from '../log/message-of.js';
 
 /** A connection that comes back by itself. While there is none, what is sent fails at once. */
 export interface RedisConnection {

@@ -1,5 +1,5 @@
 import { refuseUnknownOptions } from '../../http/option-names.js';
-import type { Clock, Conduct, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
+import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
 import type { QuotaTable } from './table.js';
 
 /** A limiter whose quotas survive a restart. Addresses are not saved: they are bounded, and chosen by strangers. */
@@ -85,20 +85,20 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
  */
 export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;
-  const { buckets, conduct } = state;
+  const { buckets, ban } = state;
   return {
     buckets: buckets.map((bucket) => ({ ...bucket, atMs: bucket.atMs + ms })),
-    ...(conduct !== undefined && { conduct: shiftedConduct(conduct, ms) }),
+    ...(ban !== undefined && { ban: shiftedBan(ban, ms) }),
   };
 }
 
-function shiftedConduct(conduct: Conduct, ms: number): Conduct {
+function shiftedBan(ban: BanState, ms: number): BanState {
   const shift = (instantMs: number) => (instantMs === 0 ? 0 : instantMs + ms);
   return {
-    ...conduct,
-    refusedAtMs: shift(conduct.refusedAtMs),
-    strikesEndMs: shift(conduct.strikesEndMs),
-    banEndMs: shift(conduct.banEndMs),
-    forgetAtMs: shift(conduct.forgetAtMs),
+    ...ban,
+    refusedAtMs: shift(ban.refusedAtMs),
+    strikesAtMs: ban.strikesAtMs.map(shift),
+    banEndMs: shift(ban.banEndMs),
+    forgetAtMs: shift(ban.forgetAtMs),
   };
 }

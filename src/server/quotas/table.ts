@@ -37,11 +37,11 @@ const stateSchema = v.object({
       atMs: instant,
     }),
   ),
-  conduct: v.optional(
+  ban: v.optional(
     v.object({
       refusedAtMs: instant,
-      strikes: instant,
-      strikesEndMs: instant,
+      forgiven: instant,
+      strikesAtMs: v.array(instant),
       banEndMs: instant,
       banMs: instant,
       level: instant,
@@ -97,6 +97,6 @@ function stateJson(state: KeyState | undefined): string | null {
 }
 
 function parseState(text: string): KeyState {
-  const { buckets, conduct } = v.parse(stateSchema, JSON.parse(text));
-  return { buckets, ...(conduct !== undefined && { conduct }) };
+  const { buckets, ban } = v.parse(stateSchema, JSON.parse(text));
+  return { buckets, ...(ban !== undefined && { ban }) };
 }

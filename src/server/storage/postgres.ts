@@ -4,7 +4,7 @@ import { createPostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
-import { messageOf } from '../log/request-log.js';
+import { messageOf } from '../log/message-of.js';
 import type { OpenOutcome, ProgramData } from './storage.js';
 
 export interface PostgresOptions {

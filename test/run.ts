@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+// Runs the tests named *.test.ts, which need nothing but Node.js, the proofs named *.proof.ts, which need engines or
+// minutes, or both, and ends with what was not run and how to run it. Neither Node.js 20 nor the shell of Windows
+// finds files by a pattern, so this does.
+
+const ENDINGS = {
+  quick: ['.test.ts'],
+  proofs: ['.proof.ts'],
+  all: ['.test.ts', '.proof.ts'],
+} as const;
+/** More would let tests that wait for an event wait for a processor instead. */
+const MOST_AT_ONCE = 8;
+
+/** What test/support/skipped-reporter.mjs writes. */
+interface Skipped {
+  readonly name: string;
+  /** Why, and what to do about it. */
+  readonly reason: string;
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { plain: { type: 'boolean', default: false } },
+});
+const [set = 'quick', ...folders] = positionals;
+if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).join(', ')}`);
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+/** Hostile clients by the thousand and tables with a process for each row, in short. */
+const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
+const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));
+const skipped = join(results, 'skipped.json');
+const { status, signal } = spawnSync(
+  process.execPath,
+  [
+    ...(values.plain ? [] : coverage(set === 'all' && folders.length === 0)),
+    ...['--import', 'tsx', '--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
+    ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],
+    ...['--test-reporter=./test/support/skipped-reporter.mjs', `--test-reporter-destination=${skipped}`],
+    ...testFiles(ENDINGS[set]),
+  ],
+  { cwd: root, env: { ...(set === 'quick' && QUICK), ...process.env }, stdio: 'inherit' },
+);
+console.log(`\n${remainder(JSON.parse(readFileSync(skipped, 'utf8')))}`);
+rmSync(results, { recursive: true });
+process.exitCode = signal === null ? (status ?? 1) : 1;
+
+function isSet(word: string): word is keyof typeof ENDINGS {
+  return word in ENDINGS;
+}
+
+function coverage(isWhole: boolean): readonly string[] {
+  const measure = [createRequire(import.meta.url).resolve('c8/bin/c8.js')];
+  // What is run in part covers a part, of which a table would only mislead.
+  if (!isWhole) measure.push('--check-coverage=false', '--reporter=text-summary');
+  return [...measure, process.execPath];
+}
+
+function testFiles(endings: readonly string[]): readonly string[] {
+  const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .map((file) => `test/${file.replaceAll('\\', '/')}`)
+    .filter((file) => endings.some((ending) => file.endsWith(ending)) && !file.includes('/node_modules/'))
+    .filter((file) => folders.length === 0 || folders.some((folder) => file.startsWith(`test/${folder}`)));
+  if (files.length === 0) throw new Error(`no tests in ${folders.join(', ')}`);
+  return files.sort();
+}
+
+/** One paragraph: which files were not run, which tests were skipped, and how to run them. */
+function remainder(tests: readonly Skipped[]): string {
+  const sentences: string[] = [];
+  if (set === 'quick') {
+    sentences.push(
+      `Not run: ${testFiles(['.proof.ts']).length} files of proofs, which take minutes and need redis-server, ` +
+        'PostgreSQL, strace, Chromium and the tools of test/openapi-tools. Run those for which you have what they ' +
+        'need with: npm run test:proofs',
+    );
+  }
+  for (const reason of new Set(tests.map((test) => test.reason))) {
+    const group = tests.filter((test) => test.reason === reason);
+    sentences.push(`Skipped: ${group.length === 1 ? group[0]?.name : `${group.length} tests`}: ${reason}`);
+  }
+  return sentences.length === 0 ? 'Nothing was skipped.' : `${sentences.join('. ')}.`;
+}
