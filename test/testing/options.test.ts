@@ -10,7 +10,14 @@ const parts = {
   authenticate: () => undefined,
 };
 
-const table = { all: () => [], get: () => undefined, request() {}, pending: () => [], save: async () => {} };
+const table = {
+  all: () => [],
+  get: () => undefined,
+  request() {},
+  requestBan() {},
+  pending: () => [],
+  save: async () => {},
+};
 const saved = { limiter: parts.limiter, clock: createManualClock(), table };
 
 /** The mistakes are made as JavaScript makes them. */

@@ -39,11 +39,18 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
       lastSeq = seq;
       if (seq <= appliedSeq) continue;
       if (request === 'reset') limiter.reset(keyId);
-      else limiter.unban(keyId);
+      else if (request === 'lift_ban') limiter.unban(keyId);
+      else ban(keyId, Number(request.slice('ban '.length)));
       appliedSeq = seq;
       unsaved.add(keyId);
     }
     return lastSeq;
+  }
+
+  function ban(keyId: string, untilMs: number): void {
+    const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
+    // Below a millisecond it is over.
+    if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 
   async function save(): ReturnType<SavedLimiter['save']> {

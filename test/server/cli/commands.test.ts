@@ -21,6 +21,8 @@ const COMMANDS = [
   'keys revoke',
   'quota show',
   'quota reset',
+  'quota list',
+  'ban set',
   'ban lift',
   'db check',
   'db backup',

@@ -1,5 +1,6 @@
 import { after, before, suite } from 'node:test';
 import { type Server, skip, startServer } from '../../limits/redis/support/server.js';
+import { testBanCommands } from '../support/ban-commands.js';
 import { testQuotaCommands } from '../support/quota-commands.js';
 
 suite('the commands on quotas', { skip }, () => {
@@ -12,4 +13,5 @@ suite('the commands on quotas', { skip }, () => {
   after(() => redis.stop());
 
   testQuotaCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url });
+  testBanCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url });
 });

@@ -23,7 +23,7 @@ async function bodyOf(server: RunningServer, apiKey: string): Promise<string> {
   return (await server.get(apiKey)).text();
 }
 
-interface Place {
+export interface Place {
   readonly name: string;
   /** Asked when a test begins. */
   env(): Readonly<Record<string, string>>;
