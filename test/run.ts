@@ -79,7 +79,8 @@ function remainder(tests: readonly Skipped[]): string {
     sentences.push(
       `Not run: ${testFiles(['.proof.ts']).length} files of proofs, which take minutes and need redis-server, ` +
         'PostgreSQL, strace, Chromium and the tools of test/openapi-tools. Run those for which you have what they ' +
-        'need with: npm run test:proofs',
+        'need with: npm run test:proofs. Of tables and random runs every fifth was taken, and coverage leaves the ' +
+        'program out. All of it: npm run test:all',
     );
   }
   for (const reason of new Set(tests.map((test) => test.reason))) {
