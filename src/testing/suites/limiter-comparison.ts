@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createMemoryLimiter, createPlan, type Decision, type Plan } from '../../limits/index.js';
-import type { LimiterUnderTest } from './rate-limiter.js';
+import type { LimiterUnderTest } from './limiter-under-test.js';
 
 const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
 

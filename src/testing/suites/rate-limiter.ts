@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
-import { createPlan, type Decision, type Plan, perDay, perMinute, type RateLimiter } from '../../limits/index.js';
+import { createPlan, perDay, perMinute, type RateLimiter } from '../../limits/index.js';
 import { decidesAsMemory } from './limiter-comparison.js';
+import type { LimiterUnderTest } from './limiter-under-test.js';
 import type { TestCase } from './test-case.js';
 
 /** A limiter to be tested, which knows none of the keys of the suite, and what the suite needs besides. */
@@ -13,14 +14,6 @@ export interface OpenedRateLimiter {
 }
 
 export type OpenRateLimiter = () => OpenedRateLimiter | Promise<OpenedRateLimiter>;
-
-/** What a case works with. */
-export interface LimiterUnderTest {
-  take(key: string, plan: Plan, cost?: number): Promise<Decision>;
-  advance(ms: number): Promise<unknown>;
-  /** Whether time stands still between two calls of `advance`. */
-  readonly isStill: boolean;
-}
 
 const BOTH = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)], ban: false });
 const MOMENT = createPlan({ name: 'moment', policies: [{ name: 'moment', quota: 3, windowMs: 1_200 }], ban: false });
