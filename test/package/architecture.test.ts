@@ -115,7 +115,7 @@ const imports = new Map(
   files
     .filter((file) => file.endsWith('.ts'))
     .map((file) => {
-      const texts = readFileSync(`${root}/${file}`, 'utf8').matchAll(/\b(?:from|import\()\s*'(\.[^']+)'/g);
+      const texts = readFileSync(`${root}/${file}`, 'utf8').matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g);
       const imported = [...texts].map(([, path = '']) => posix.join(posix.dirname(file), path).replace(/\.js$/, '.ts'));
       return [file, imported] as const;
     }),
