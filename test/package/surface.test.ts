@@ -64,3 +64,14 @@ test('what the package exports is what surface.txt says', async () => {
     `the public names have changed. If they are meant to, run\n  ${UPDATE}\nand let the difference be reviewed`,
   );
 });
+
+test("TypeScript's moduleResolution node10, which reads no exports, is told where the types of each subpath are", () => {
+  const { exports, types, typesVersions } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+  const found = { '.': types, ...prefixed(typesVersions['*']) };
+  const told = Object.entries<string>(exports).filter(([, target]) => target.endsWith('.js'));
+  assert.deepEqual(found, Object.fromEntries(told.map(([path, target]) => [path, target.replace(/\.js$/, '.d.ts')])));
+});
+
+function prefixed(paths: Readonly<Record<string, readonly string[]>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(paths).map(([path, files]) => [`./${path}`, `./${files}`]));
+}
