@@ -33,6 +33,8 @@ const [set = 'quick', ...folders] = positionals;
 if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).join(', ')}`);
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const files = testFiles(ENDINGS[set]);
+if (files.length === 0) throw new Error(`there are no such tests in ${folders.join(', ')}`);
 /** Hostile clients by the thousand and tables with a process for each row, in short. */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
 const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));
@@ -44,7 +46,7 @@ const { status, signal } = spawnSync(
     ...['--import', 'tsx', '--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
     ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],
     ...['--test-reporter=./test/support/skipped-reporter.mjs', `--test-reporter-destination=${skipped}`],
-    ...testFiles(ENDINGS[set]),
+    ...files,
   ],
   { cwd: root, env: { ...(set === 'quick' && QUICK), ...process.env }, stdio: 'inherit' },
 );
@@ -64,12 +66,11 @@ function coverage(isWhole: boolean): readonly string[] {
 }
 
 function testFiles(endings: readonly string[]): readonly string[] {
-  const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+  return readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
     .map((file) => `test/${file.replaceAll('\\', '/')}`)
     .filter((file) => endings.some((ending) => file.endsWith(ending)) && !file.includes('/node_modules/'))
-    .filter((file) => folders.length === 0 || folders.some((folder) => file.startsWith(`test/${folder}`)));
-  if (files.length === 0) throw new Error(`no tests in ${folders.join(', ')}`);
-  return files.sort();
+    .filter((file) => folders.length === 0 || folders.some((folder) => file.startsWith(`test/${folder}`)))
+    .sort();
 }
 
 /** One paragraph: which files were not run, which tests were skipped, and how to run them. */
