@@ -106,6 +106,23 @@ export function isFrozen(plan: Plan): boolean {
   return [plan, plan.ban, plan.policies, ...plan.policies].every(Object.isFrozen);
 }
 
+const snapshots = new WeakSet<Plan>();
+
+/** Returns the plan as it is now: itself if it can no longer change, else a frozen copy. */
+export function snapshotPlan(plan: Plan): Plan {
+  if (snapshots.has(plan)) return plan;
+  const { ban, policies } = plan;
+  const snapshot = isFrozen(plan)
+    ? plan
+    : Object.freeze({
+        ...plan,
+        ban: ban && Object.freeze({ ...ban }),
+        policies: Object.freeze(policies.map((policy) => Object.freeze({ ...policy }))),
+      });
+  snapshots.add(snapshot);
+  return snapshot;
+}
+
 function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy {
   anObject(where, options);
   const { name, quota, windowMs, refill = 'interval', align = 'first' } = options;

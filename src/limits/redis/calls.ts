@@ -3,18 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
 import type { KeyState } from '../limiter.js';
 import type { Plan } from '../plan.js';
-import {
-  callArguments,
-  type Found,
-  type Mode,
-  NO_PLAN,
-  type Passed,
-  planArgument,
-  type Report,
-  readAnswer,
-  readState,
-} from './codec.js';
-import type { Amount } from './local-fallback.js';
+import { type Call, callArguments, type Found, NO_PLAN, type Passed, planArgument, readAnswer, readState } from './codec.js';
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './script.js';
 
 /**
@@ -28,6 +17,8 @@ export type Seen = Found | Passed;
 
 /** A digest costs more than the look-up. */
 const REMEMBERED_NAMES = 10_000;
+
+export type RedisCalls = ReturnType<typeof createRedisCalls>;
 
 /** What the limiter asks of the server, each in one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
@@ -47,12 +38,10 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
 
   /** No `async`: each decision would pay for its promises. */
   function call(
-    mode: Mode,
+    mode: Call['mode'],
     key: string,
     plan: Plan | undefined,
-    cost: number,
-    report: Report | undefined,
-    amounts?: readonly Amount[],
+    { cost = 0, report, amounts }: Partial<Call>,
   ): Promise<Seen> {
     const sinceMs = performance.now();
     const name = nameOf(key);

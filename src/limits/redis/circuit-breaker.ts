@@ -1,26 +1,26 @@
-export interface BreakerOptions {
-  /** A call unanswered this long has failed. */
+export interface CircuitBreakerOptions {
+  /** A call has failed that is unanswered for this long. */
   readonly patienceMs: number;
-  /** Asks whether the backend does its work again. */
+  /** Asks whether the server works again. */
   readonly probe: () => Promise<unknown>;
-  /** Called at each change, with what failed or, when all is well again, without. */
+  /** Called at each change: with the failure, or without when the server works again. */
   readonly onChange: (error?: unknown) => void;
 }
 
-/** Keeps a failing backend from being waited for. */
-export interface Breaker {
+/** Keeps a failing server from being waited for. */
+export interface CircuitBreaker {
   /**
-   * Resolves or rejects as the call does, or rejects when it has failed to answer in time. A failure opens the breaker;
-   * a call that was late has all that wait with it given up, since they are behind it.
+   * Settles as the call does, or rejects when it is late. A failure opens the circuit. A late call
+   * fails all calls that are in flight, since they are behind it.
    */
-  run<T>(call: () => Promise<T>): Promise<T>;
-  /** Why calls are not to be made now, if so. Asking is what has the backend probed, once a second: nobody waits for that. */
+  run<T>(asked: Promise<T>): Promise<T>;
+  /** Why the server is not to be called now, if so. Asking has it probed once a second, in passing. */
   failure(): { readonly error: unknown } | undefined;
 }
 
 const PROBE_EVERY_MS = 1_000;
 
-export function createBreaker({ patienceMs, probe, onChange }: BreakerOptions): Breaker {
+export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBreakerOptions): CircuitBreaker {
   /** In the order in which they were made. */
   const pending = new Set<{ readonly sinceMs: number; readonly giveUp: (error: unknown) => void }>();
   let isTimed = false;
@@ -36,11 +36,11 @@ export function createBreaker({ patienceMs, probe, onChange }: BreakerOptions): 
 
   function watch(afterMs: number): void {
     isTimed = true;
-    // Answers that have arrived while this process was busy are read before anybody is given up.
-    setTimeout(() => setImmediate(giveUpTheLate), afterMs).unref();
+    // Answers that arrived while this process was busy are read first.
+    setTimeout(() => setImmediate(failTheLate), afterMs).unref();
   }
 
-  function giveUpTheLate(): void {
+  function failTheLate(): void {
     isTimed = false;
     const [first] = pending;
     if (first === undefined) return;
@@ -56,18 +56,18 @@ export function createBreaker({ patienceMs, probe, onChange }: BreakerOptions): 
     for (const { giveUp } of waiting) giveUp(error);
   }
 
-  function run<T>(call: () => Promise<T>): Promise<T> {
+  function run<T>(asked: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const waiting = { sinceMs: performance.now(), giveUp: reject };
       pending.add(waiting);
       if (!isTimed) watch(patienceMs);
-      call().then(
+      asked.then(
         (value) => {
           pending.delete(waiting);
           resolve(value);
         },
         (error) => {
-          // One that was given up has failed already.
+          // A call that was late has failed before.
           if (pending.delete(waiting)) open(error);
           reject(error);
         },
@@ -78,7 +78,7 @@ export function createBreaker({ patienceMs, probe, onChange }: BreakerOptions): 
   async function probeOnce(): Promise<void> {
     probeAtMs = Number.POSITIVE_INFINITY;
     try {
-      await run(probe);
+      await run(probe());
       failed = undefined;
       onChange();
     } catch {

@@ -2,7 +2,7 @@ import type { BanState, KeyState, NamedBucket } from '../limiter.js';
 import { isFrozen, type Plan, type QuotaPolicy } from '../plan.js';
 import type { Instant } from '../token-bucket.js';
 
-export type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'unban';
+export type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'carry_ban' | 'unban';
 
 /** The plan of a call that is about no plan. */
 export const NO_PLAN = '=0||';
@@ -51,8 +51,10 @@ export interface Call {
    * Two for each window. `charge`: what was taken elsewhere in the unit of `Bucket.taken`, and in how many ms that
    * window ends. `refund`: tokens to put back, and the end of the window as it was announced.
    */
-  readonly amounts?: readonly (readonly [number, number])[] | undefined;
+  readonly amounts?: readonly Amount[] | undefined;
 }
+
+export type Amount = readonly [number, number];
 
 /**
  * Returns the script's ARGV after the latest instant to act at and the plan: `cost mode instant report

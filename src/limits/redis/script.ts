@@ -142,6 +142,12 @@ if ban or not passes then
   elseif mode == 'ban' then
     endStreak()
     ban.banEnd, ban.banMs = now + cost, cost
+  elseif mode == 'carry_ban' then
+    endStreak()
+    if now + cost > ban.banEnd then ban.banEnd, ban.banMs = now + cost, tonumber(ARGV[7]) end
+    if ban.forgetAt <= now then ban.level = 0 end
+    ban.level = math.max(ban.level, tonumber(ARGV[8]))
+    ban.forgetAt = math.max(ban.forgetAt, now + tonumber(ARGV[9]))
   elseif mode == 'unban' then
     ban.refusedAt, ban.banEnd, ban.level = 0, 0, 0
   end
@@ -249,7 +255,10 @@ ${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOW
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 /** A write that changes nothing and leaves nothing behind: it fails where the script's would. */
-export const PROBE = "if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end";
+export const PROBE = /* lua */ `
+if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end
+if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end
+`;
 
 /** Returns the ban state, `!`, and each bucket, as a text: what is stored is not one. */
 export const INSPECT = `${CHECK}${PARSE}
