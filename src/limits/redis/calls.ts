@@ -36,13 +36,17 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     return name;
   }
 
-  /** No `async`: each decision would pay for its promises. */
-  function call(
+  /**
+   * Resolves to what `read` makes of the answer. `sentMs` is the process's time before the call was
+   * sent. No `async`, since each decision would pay for its promises.
+   */
+  function call<T>(
     mode: Call['mode'],
     key: string,
     plan: Plan | undefined,
     { cost = 0, report, amounts }: Partial<Call>,
-  ): Promise<Seen> {
+    read: (seen: Seen, sentMs: number) => T,
+  ): Promise<T> {
     const sinceMs = performance.now();
     const name = nameOf(key);
     const utcOffsetMs = clock === undefined ? 0 : clock.utcOffsetMs();
@@ -50,7 +54,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     const rest = callArguments({ mode, cost, report, instant, amounts });
     const planText = plan === undefined ? NO_PLAN : planArgument(plan);
 
-    function ask(command: string, script: string): Promise<Seen> {
+    function ask(command: string, script: string): Promise<T> {
       // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
@@ -59,7 +63,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
           const found = readAnswer(answer, plan === undefined ? [] : plan.policies, utcOffsetMs);
           const isInTime = performance.now() - sinceMs < patienceMs;
           if (isInTime) aheadMs = found.nowMs - sentMs;
-          if ('utcOffsetMs' in found) return found;
+          if ('utcOffsetMs' in found) return read(found, sinceMs);
           // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
           if (isInTime) return ask(command, script);
           throw new Error('the server was reached too late');

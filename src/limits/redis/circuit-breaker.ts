@@ -10,10 +10,10 @@ export interface CircuitBreakerOptions {
 /** Keeps a failing server from being waited for. */
 export interface CircuitBreaker {
   /**
-   * Settles as the call does, or rejects when it is late. A failure opens the circuit. A late call
-   * fails all calls that are in flight, since they are behind it.
+   * Settles as `asked.then(done, failed)` would, or as `failed` does when the call is late. A failure
+   * opens the circuit. A late call fails all calls in flight, since they are behind it.
    */
-  run<T>(asked: Promise<T>): Promise<T>;
+  run<T>(asked: Promise<T>, done?: (value: T) => T, failed?: (error: unknown) => T): Promise<T>;
   /** Why the server is not to be called now, if so. Asking has it probed once a second, in passing. */
   failure(): { readonly error: unknown } | undefined;
 }
@@ -24,12 +24,12 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
   /** In the order in which they were made. */
   const pending = new Set<{ readonly sinceMs: number; readonly giveUp: (error: unknown) => void }>();
   let isTimed = false;
-  let failed: { readonly error: unknown } | undefined;
+  let failure: { readonly error: unknown } | undefined;
   let probeAtMs = 0;
 
   function open(error: unknown): void {
-    if (failed !== undefined) return;
-    failed = { error };
+    if (failure !== undefined) return;
+    failure = { error };
     probeAtMs = performance.now() + PROBE_EVERY_MS;
     onChange(error);
   }
@@ -56,20 +56,29 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
     for (const { giveUp } of waiting) giveUp(error);
   }
 
-  function run<T>(asked: Promise<T>): Promise<T> {
+  function run<T>(asked: Promise<T>, done = asIs<T>, failed: (error: unknown) => T = rethrow): Promise<T> {
     return new Promise((resolve, reject) => {
-      const waiting = { sinceMs: performance.now(), giveUp: reject };
+      const waiting = { sinceMs: performance.now(), giveUp };
       pending.add(waiting);
       if (!isTimed) watch(patienceMs);
+
+      function giveUp(error: unknown): void {
+        try {
+          resolve(failed(error));
+        } catch (failure) {
+          reject(failure);
+        }
+      }
+
       asked.then(
         (value) => {
-          pending.delete(waiting);
-          resolve(value);
+          if (pending.delete(waiting)) resolve(done(value));
         },
         (error) => {
           // A call that was late has failed before.
-          if (pending.delete(waiting)) open(error);
-          reject(error);
+          if (!pending.delete(waiting)) return;
+          open(error);
+          giveUp(error);
         },
       );
     });
@@ -79,7 +88,7 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
     probeAtMs = Number.POSITIVE_INFINITY;
     try {
       await run(probe());
-      failed = undefined;
+      failure = undefined;
       onChange();
     } catch {
       probeAtMs = performance.now() + PROBE_EVERY_MS;
@@ -89,8 +98,16 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
   return {
     run,
     failure() {
-      if (failed !== undefined && performance.now() >= probeAtMs) void probeOnce();
-      return failed;
+      if (failure !== undefined && performance.now() >= probeAtMs) void probeOnce();
+      return failure;
     },
   };
+}
+
+function asIs<T>(value: T): T {
+  return value;
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }

@@ -54,7 +54,7 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
       void ledger.settleAll();
     },
   });
-  const ledger = createLedger(server, local, clock, breaker.run);
+  const ledger = createLedger(server, local, clock, (asked) => breaker.run(asked));
 
   function decideHere(method: 'take' | 'peek', key: string, plan: Plan, cost: number, error: unknown): Decision {
     failedKey ??= key;
@@ -95,7 +95,7 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
       if (ledger.owes(key)) void ledger.settle(key);
       const asked = server.take(key, plan, cost);
       if (!(asked instanceof Promise)) return asked;
-      return breaker.run(asked).then(heed, (error) => {
+      return breaker.run(asked, heed, (error) => {
         const decision = decideHere('take', key, plan, cost, error);
         // The server may have charged it all the same, and have said so too late.
         asked.then((late) => (late.verdict === 'within_quota' ? refund(decision) : undefined)).catch(() => {});
@@ -106,9 +106,8 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
     peek(key, plan, cost = 1) {
       const failure = breaker.failure();
       if (failure !== undefined) return decideHere('peek', key, plan, cost, failure.error);
-      return breaker
-        .run(Promise.resolve(server.peek(key, plan, cost)))
-        .catch((error) => decideHere('peek', key, plan, cost, error));
+      const asked = Promise.resolve(server.peek(key, plan, cost));
+      return breaker.run(asked, undefined, (error) => decideHere('peek', key, plan, cost, error));
     },
 
     refund,

@@ -8,7 +8,7 @@ import { type BackendLimiter, type Refusal, refusalOf, type SharedLimiter } from
 
 /** A refused key as the server knows it, and what was refused here since. */
 interface Entry {
-  readonly planText: string;
+  readonly plan: Plan;
   readonly refusal: Refusal;
   /** The server's time when it refused. */
   readonly sinceMs: number;
@@ -26,8 +26,8 @@ const LIFE_MS = 1_000;
 /** When one request goes to the server again, while others are answered from here. */
 const FRESH_MS = 900;
 const MAX_KEYS = 10_000;
-/** A process reports this part of the strikes that ban at the latest, so that ten ban at twice as many at most. */
-const UNREPORTED_PART = 1 / 10;
+/** As many processes, each with its part of the strikes unreported, ban at twice the strikes at most. */
+const PARTS = 10;
 
 /**
  * Answers requests of a refused key by the rule, for a second at most, and reports them with the next
@@ -60,7 +60,7 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     const isSameStreak = before?.refusal.state.ban?.refusedAtMs === refusal.state.ban?.refusedAtMs;
     const { forgiven = 0, strikesAtMs = [] } = isSameStreak && before ? before : {};
     entries.set(key, {
-      planText: planArgument(plan),
+      plan,
       refusal,
       sinceMs: nowMs,
       forgiven,
@@ -73,7 +73,9 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
   /** By the rule, unless the server has to be asked: about more than the streak, or `unsure` about the second. */
   function decideHere(
     entry: Entry,
-    { key, plan, cost }: Pick<Decision, 'key' | 'plan' | 'cost'>,
+    key: string,
+    plan: Plan,
+    cost: number,
     nowMs: number,
     latestMs: number,
   ): Decision | 'unsure' | undefined {
@@ -84,7 +86,7 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     const retryAtMs = nowMs + decision.retryAfterMs;
     if (secondsOf(retryAtMs - nowMs) !== secondsOf(retryAtMs - latestMs)) return 'unsure';
     if ((next.ban?.strikesAtMs.length ?? 0) > (state.ban?.strikesAtMs.length ?? 0)) {
-      if (plan.ban && entry.strikes >= Math.floor(plan.ban.after * UNREPORTED_PART)) return undefined;
+      if (plan.ban && entry.strikes >= Math.floor(plan.ban.after / PARTS)) return undefined;
       entry.strikes++;
       entry.strikesAtMs = [...entry.strikesAtMs, nowMs];
     }
@@ -94,17 +96,18 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
 
   function take(key: string, plan: Plan, cost = 1): Decision | Promise<Decision> {
     const entry = entries.get(key);
-    if (entry === undefined || entry.planText !== planArgument(plan)) return ask(key, plan, cost);
+    if (entry === undefined || !isSamePlan(entry.plan, plan)) return ask(key, plan, cost);
     const { aheadMs, mostAheadMs, othersFullAtMs } = entry.refusal;
     const ms = localMs();
-    const [nowMs, latestMs] = [Math.floor(ms + aheadMs), Math.floor(ms + mostAheadMs)];
+    const nowMs = Math.floor(ms + aheadMs);
+    const latestMs = Math.floor(ms + mostAheadMs);
     const ageMs = nowMs - entry.sinceMs;
     if (ageMs < 0 || ageMs >= LIFE_MS || latestMs >= othersFullAtMs) return ask(key, plan, cost);
     if (ageMs >= FRESH_MS && !entry.isRefreshed) {
       entry.isRefreshed = true;
       return ask(key, plan, cost);
     }
-    const decision = decideHere(entry, { key, plan, cost }, nowMs, latestMs);
+    const decision = decideHere(entry, key, plan, cost, nowMs, latestMs);
     if (decision !== 'unsure') return decision ?? ask(key, plan, cost);
     return askOnce(entry, key, plan, cost, nowMs);
   }
@@ -118,9 +121,9 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     }
     return entry.asked.answer.then(() => {
       const answered = entries.get(key);
-      if (answered === undefined || answered.planText !== entry.planText) return ask(key, plan, cost);
+      if (answered === undefined || !isSamePlan(answered.plan, plan)) return ask(key, plan, cost);
       const { sinceMs } = answered;
-      const decision = decideHere(answered, { key, plan, cost }, sinceMs, sinceMs);
+      const decision = decideHere(answered, key, plan, cost, sinceMs, sinceMs);
       return typeof decision === 'object' ? decision : ask(key, plan, cost);
     });
   }
@@ -170,6 +173,10 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     },
     probe: shared.probe,
   };
+}
+
+function isSamePlan(a: Plan, b: Plan): boolean {
+  return a === b || planArgument(a) === planArgument(b);
 }
 
 function reportOf({ refusal, forgiven, strikesAtMs }: Entry): Report | undefined {

@@ -79,34 +79,32 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
   }
 
   return {
-    take(key, plan, cost = 1, report) {
-      const sentMs = performance.now();
-      return call('take', key, plan, { cost, report }).then((seen) => decisionOf(key, plan, cost, seen, sentMs));
-    },
-    peek(key, plan, cost = 1, report) {
-      return call('peek', key, plan, { cost, report }).then((seen) => decisionOf(key, plan, cost, seen));
-    },
-    async refund({ key, plan, cost, windows }) {
-      await call('refund', key, plan, { amounts: windows.map(({ resetAtMs }) => [cost, resetAtMs]) });
-    },
-    async charge(key, plan, amounts) {
-      const seen = await call('charge', key, plan, { amounts });
-      if ('numbers' in seen) throw new TypeError('send: answered something else than the script');
-      return seen;
-    },
-    async ban(key, ms) {
-      await call('ban', key, undefined, { cost: ms });
-    },
-    async carryBan(key, { banEndMs, banMs, level, forgetAtMs }, nowMs) {
-      const amounts: Amount[] = [
+    take: (key, plan, cost = 1, report) =>
+      call('take', key, plan, { cost, report }, (seen, sentMs) => decisionOf(key, plan, cost, seen, sentMs)),
+
+    peek: (key, plan, cost = 1, report) =>
+      call('peek', key, plan, { cost, report }, (seen) => decisionOf(key, plan, cost, seen)),
+
+    refund: ({ key, plan, cost, windows }) =>
+      call('refund', key, plan, { amounts: windows.map(({ resetAtMs }) => [cost, resetAtMs]) }, () => {}),
+
+    charge: (key, plan, amounts) =>
+      call('charge', key, plan, { amounts }, (seen) => {
+        if ('state' in seen) return seen;
+        throw new TypeError('send: answered something else than the script');
+      }),
+
+    ban: (key, ms) => call('ban', key, undefined, { cost: ms }, () => {}),
+
+    carryBan(key, { banEndMs, banMs, level, forgetAtMs }, nowMs) {
+      const amounts: readonly Amount[] = [
         [banMs, level],
         [forgetAtMs - nowMs, 0],
       ];
-      await call('carry_ban', key, undefined, { cost: banEndMs - nowMs, amounts });
+      return call('carry_ban', key, undefined, { cost: banEndMs - nowMs, amounts }, () => {});
     },
-    async unban(key) {
-      await call('unban', key, undefined, {});
-    },
+
+    unban: (key) => call('unban', key, undefined, {}, () => {}),
     inspect,
     reset,
     probe,
