@@ -25,7 +25,13 @@ export interface AdmissionOptions {
   readonly draftFields?: boolean | undefined;
 }
 
-export const ADDRESS_PLAN = createPlan({ name: 'address', policies: [perMinute(600)], partition: 'address' });
+/** Returns the plan of an address with `quota` requests a minute. No policy of a key is named as its own. */
+export function addressPerMinute(quota: number): Plan {
+  const policies = [{ ...perMinute(quota), name: 'address-minute' }];
+  return createPlan({ name: 'address', policies, partition: 'address' });
+}
+
+export const ADDRESS_PLAN = addressPerMinute(600);
 
 /** The way of a request to what `serve` answers: identify, admit, serve, each called once by the one before. */
 export interface Admission<Served> {

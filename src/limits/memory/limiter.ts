@@ -33,6 +33,10 @@ export interface MemoryLimiterOptions {
   readonly maxAddresses?: number | undefined;
 }
 
+interface PooledPlan extends PackedPlan {
+  readonly pool: BucketPool;
+}
+
 /**
  * Two pools that cannot evict each other: keys, as many as are issued, and addresses (plans of the partition `address`),
  * which strangers choose. `inspect`, `restore`, `reset`, `ban` and `unban` are about keys. Throws a RangeError for a bad option.
@@ -42,19 +46,20 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   wholeNumber('maxAddresses', maxAddresses, 1);
   const keys = new BucketPool(Number.POSITIVE_INFINITY);
   const addresses = new BucketPool(maxAddresses);
-  const packedPlans = new WeakMap<Plan, PackedPlan>();
-  let recent: PackedPlan | undefined;
+  const packedPlans = new WeakMap<Plan, PooledPlan>();
+  let recent: PooledPlan | undefined;
   let instant: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
 
-  function pack(plan: Plan): PackedPlan {
+  function pack(plan: Plan): PooledPlan {
     // One plan after the other is mostly the same, and to compare is quicker than to look up.
     return recent?.plan === plan ? recent : packAnew(plan);
   }
 
-  function packAnew(plan: Plan): PackedPlan {
+  function packAnew(plan: Plan): PooledPlan {
     let packed = packedPlans.get(plan);
     if (packed === undefined) {
-      packed = packPlan(plan, plan.partition === 'address' ? addresses : keys);
+      const pool = plan.partition === 'address' ? addresses : keys;
+      packed = { ...packPlan(plan, pool.shapeOf(plan.policies)), pool };
       // One that was not made by `createPlan` may still change.
       if (!isFrozen(plan)) return packed;
       packedPlans.set(plan, packed);
@@ -74,11 +79,13 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     return instant;
   }
 
-  function decideByRule(key: string, { plan, pool, shape }: PackedPlan, cost: number, now: Instant): Decision {
+  function decideByRule(key: string, { plan, pool, shape }: PooledPlan, cost: number, now: Instant): Decision {
     checkCost(cost, plan);
-    const place = pool.keyOf(key, now.nowMs);
-    const { decision, next } = decide(place, pool.get(place), plan, cost, now);
-    pool.set(place, next, shape);
+    const bucketKey = pool.keyOf(key, now.nowMs);
+    const stored = pool.get(bucketKey);
+    const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
+    // A newcomer is refused only by what is shared, which is remembered there.
+    if (stored !== undefined || decision.verdict === 'within_quota') pool.set(bucketKey, next, shape);
     return decision;
   }
 
@@ -93,8 +100,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
       checkCost(cost, plan);
       const now = read();
       const { pool } = pack(plan);
-      const place = pool.keyOf(key, now.nowMs);
-      return decide(place, pool.get(place), plan, cost, now).decision;
+      const bucketKey = pool.keyOf(key, now.nowMs);
+      return decide(bucketKey, pool.get(bucketKey) ?? pool.shared(), plan, cost, now).decision;
     },
 
     refund(decision) {

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { createPlan, perMinute } from '../../limits/index.js';
+import { addressPerMinute } from '../../http/admission.js';
 import { type Command, failed, type Invocation, misused, type Outcome, settingOptions } from '../cli/command.js';
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES, type Settings } from '../config/settings.js';
@@ -99,7 +99,7 @@ async function startCounted(
       limiter: counting.limiter,
       authenticate: data.keys.authenticate,
       basePath: settings.basePath,
-      addressPlan: addressPlan(settings.addressPerMinute),
+      addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
       backends: { database: data.state, quotas: counting.state },
     });
@@ -144,10 +144,6 @@ async function runUntilStop(
   await data.close();
   supervisor.say('stopped');
   return { outcome: 'done' };
-}
-
-function addressPlan(quota: number) {
-  return createPlan({ name: 'address', partition: 'address', policies: [perMinute(quota)] });
 }
 
 /** Why it cannot listen, `undefined` when it does. */
