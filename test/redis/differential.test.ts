@@ -8,10 +8,10 @@ import {
   type Decision,
   type KeyState,
   type Plan,
-  plainDecision,
 } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
 import { anyMs, forwardMs, keyPlan } from '../limits/arbitraries.js';
+import { plainDecision } from '../limits/plain-decision.js';
 import { ROUNDS } from './rounds.js';
 import { connect, type Server, skip, startServer } from './server.js';
 

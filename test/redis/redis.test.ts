@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, mock, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createMemoryLimiter, createPlan, PLANS, perDay, plainDecision } from 'store-orders/limiter';
+import { createMemoryLimiter, createPlan, PLANS, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
 import { createManualClock } from 'store-orders/testing';
+import { plainDecision } from '../limits/plain-decision.js';
 import { connect, type Server, skip, startServer } from './server.js';
 
 const DAY_MS = 86_400_000;

@@ -5,10 +5,10 @@ import {
   createPlan,
   type Decision,
   type MemoryLimiter,
-  plainDecision,
   type RateLimiter,
 } from 'store-orders/limiter';
 import { createManualClock, rateLimiterSuite } from 'store-orders/testing';
+import { plainDecision } from '../limits/plain-decision.js';
 import { failures } from './failures.js';
 
 type Break = (limiter: MemoryLimiter) => RateLimiter['take'];
