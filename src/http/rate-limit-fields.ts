@@ -52,11 +52,14 @@ function policyField(plan: Plan): string {
   return text;
 }
 
-/** The same draft: `"minute";r=59;t=60, "day";r=999;t=86400`. */
+/**
+ * The same draft, §4.1: `"minute";r=59;t=60, "day";r=999;t=86400`. For `t` seconds no more than `r` can be used. A
+ * `Retry-After` is no earlier than the `t` of a window that refuses (§6), since both end when quota comes back.
+ */
 function rateLimitField({ windows, nowMs }: Decision): string {
   let text = '';
-  for (const { policy, remaining, resetAtMs } of windows) {
-    text += `${text === '' ? '' : ', '}"${policy.name}";r=${remaining};t=${seconds(resetAtMs - nowMs)}`;
+  for (const { policy, remaining, refillAtMs } of windows) {
+    text += `${text === '' ? '' : ', '}"${policy.name}";r=${remaining};t=${seconds(refillAtMs - nowMs)}`;
   }
   return text;
 }

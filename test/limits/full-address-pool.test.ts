@@ -38,7 +38,11 @@ test('an address has a full bucket of its own once the shared one is over', () =
 });
 
 test('no address passes before its Retry-After, or more often than its quota, whoever comes and goes', () => {
-  const plan = createPlan({ name: 'strangers', policies: [{ name: 'w', quota: 3, windowMs: 50 }], partition: 'address' });
+  const plan = createPlan({
+    name: 'strangers',
+    policies: [{ name: 'w', quota: 3, windowMs: 50 }],
+    partition: 'address',
+  });
   const requests = fc.array(fc.tuple(fc.nat({ max: 9 }), fc.nat({ max: 12 })), { maxLength: 400, size: 'max' });
   const check = fc.property(requests, fc.integer({ min: 1, max: 6 }), (history, maxAddresses) => {
     const clock = createManualClock();

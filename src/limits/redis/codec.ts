@@ -1,5 +1,5 @@
 import type { BanState, KeyState, NamedBucket } from '../limiter.js';
-import { isFrozen, type Plan, type QuotaPolicy } from '../plan.js';
+import { BAN_FIELDS, checkPlan, isFrozen, type Plan, type QuotaPolicy } from '../plan.js';
 import type { Instant } from '../token-bucket.js';
 
 export type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'carry_ban' | 'unban';
@@ -13,6 +13,7 @@ const known = new WeakMap<Plan, string>();
 export function planArgument(plan: Plan): string {
   const ready = known.get(plan);
   if (ready !== undefined) return ready;
+  checkPlan(plan);
   const { ban, enforce, policies } = plan;
   const banPolicy = ban ? BAN_FIELDS.map((field) => ban[field]).join(' ') + (enforce ? ' 1' : ' 0') : '';
   const windows = policies.map(
@@ -25,8 +26,6 @@ export function planArgument(plan: Plan): string {
 
 /** Of 0 windows. */
 const FIRST_CHARACTER = 48;
-
-const BAN_FIELDS = ['after', 'withinMs', 'graceMs', 'baseMs', 'factor', 'maxMs', 'forgetMs'] as const;
 
 /**
  * Refusals that a process has decided by itself and the server does not know of. They are of the
