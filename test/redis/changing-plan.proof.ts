@@ -69,7 +69,7 @@ test('plans that are equal are one plan to a refused key', { skip }, async () =>
   const clock = createManualClock();
   const limiter = createRedisLimiter({ send: counting, clock, deadlineMs: 10_000, prefix: 'equal:' });
   const decisions: Decision[] = [];
-  for (let n = 0; n < 50; n++) decisions.push(await limiter.take("customer", loosePlan(1).plan));
+  for (let n = 0; n < 50; n++) decisions.push(await limiter.take('customer', loosePlan(1).plan));
   assert.deepEqual(new Set(decisions.slice(1).map(({ verdict }) => verdict)), new Set(['over_quota']));
   assert.ok(sent <= 4, `${sent} calls`);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { createPlan, type Decision, type Plan, PLANS, perDay, type QuotaPolicyOptions } from 'store-orders/limiter';
+import { createPlan, type Decision, PLANS, type Plan, perDay, type QuotaPolicyOptions } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
 import { type Cut, cuttable } from './cut.js';

@@ -142,7 +142,8 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
         model[command.do](command.key);
         return settles(limiter[command.do](command.key), !cut.isCut);
       case 'inspect':
-        if (!cut.isCut) assert.deepEqual(open(await limiter.inspect(command.key)), open(model.server.inspect(command.key)));
+        if (!cut.isCut)
+          assert.deepEqual(open(await limiter.inspect(command.key)), open(model.server.inspect(command.key)));
         return;
       default:
         return toggle(command.do === 'cut');

@@ -1,4 +1,5 @@
 import { type Clock, createMemoryLimiter, type Decision, type KeyState, type Plan } from 'store-orders/limiter';
+import { plainDecision } from '../limits/plain-decision.js';
 
 type Bucket = KeyState['buckets'][number];
 type Policy = Plan['policies'][number];
@@ -9,7 +10,7 @@ interface Admitted {
   readonly decision: Decision;
   readonly text: string;
   /** The windows in which the server has it, once it is charged. */
-  charged?: Decision | 'over';
+  charged?: Decision | 'charged' | 'over';
 }
 
 /** A request that was admitted, or the refund of one before it was charged. */
@@ -27,22 +28,24 @@ export function createOutageModel(clock: Clock) {
   const server = createMemoryLimiter({ clock });
   const local = createMemoryLimiter({ clock });
   const admitted = new Map<Decision, Admitted>();
-  const events = new Map<string, Event[]>();
+  const events = new Map<string, { readonly key: string; readonly plan: Plan; readonly list: Event[] }>();
   const newBans = new Set<string>();
   let isCut = false;
 
   const isRunning = (state: KeyState | undefined) => (state?.ban?.banEndMs ?? 0) > clock.nowMs();
 
-  function charge(key: string): void {
-    const due = [...admitted.values()].filter((one) => one.key === key && one.charged === undefined);
-    for (const text of new Set(due.map((one) => one.text))) {
-      const { plan } = due.find((one) => one.text === text)?.decision ?? {};
-      const charges = (plan?.policies ?? []).map((policy) => chargeWindow(key, policy, events.get(key + text) ?? []));
-      events.delete(key + text);
-      for (const one of due.filter((other) => other.text === text)) {
+  /** In the order in which the plans admitted something. */
+  function charge(): void {
+    for (const [text, { key, plan, list }] of events) {
+      const charges = plan.policies.map((policy) => chargeWindow(key, policy, list));
+      for (const one of admitted.values()) {
         // Of windows that are over there is nothing left to charge or to refund.
-        one.charged = charges.includes(true) ? asCharged(key, one.decision) : 'over';
+        if (one.text === text && one.charged === undefined) one.charged = charges.includes(true) ? 'charged' : 'over';
       }
+    }
+    events.clear();
+    for (const one of admitted.values()) {
+      if (one.charged === 'charged') one.charged = asCharged(one);
     }
   }
 
@@ -57,17 +60,18 @@ export function createOutageModel(clock: Clock) {
   }
 
   function happens({ key, text, decision }: Admitted, cost: number): void {
-    const before = events.get(key + text) ?? [];
-    events.set(key + text, [...before, { atMs: clock.nowMs(), cost, windows: decision.windows }]);
+    const list: Event[] = events.get(text)?.list ?? [];
+    events.set(text, { key, plan: decision.plan, list });
+    list.push({ atMs: clock.nowMs(), cost, windows: decision.windows });
   }
 
-  function asCharged(key: string, decision: Decision): Decision {
+  function asCharged({ key, decision }: Admitted): Decision {
     const buckets = server.inspect(key)?.buckets ?? [];
     const windows = decision.windows.map((window) => {
       if (window.policy.refill === 'continuous' || window.resetAtMs <= clock.nowMs()) return window;
       return { ...window, resetAtMs: buckets.find((bucket) => isOf(bucket, window.policy))?.atMs ?? 0 };
     });
-    return { ...decision, windows };
+    return { ...plainDecision(decision), windows };
   }
 
   function carryBan(key: string): void {
@@ -97,7 +101,7 @@ export function createOutageModel(clock: Clock) {
         const wasBanned = isRunning(local.inspect(key));
         const decision = local.take(key, plan, cost);
         if (decision.verdict === 'within_quota' && cost > 0) {
-          const one = { key, decision, text: JSON.stringify([plan.policies, plan.ban]) };
+          const one = { key, decision, text: JSON.stringify([key, plan.policies, plan.ban]) };
           admitted.set(decision, one);
           happens(one, cost);
         }
@@ -123,7 +127,7 @@ export function createOutageModel(clock: Clock) {
         return true;
       }
       if (one?.charged === 'over') return true;
-      if (!isCut) server.refund(one?.charged ?? decision);
+      if (!isCut) server.refund(typeof one?.charged === 'object' ? one.charged : decision);
       return !isCut || decision.verdict !== 'within_quota';
     },
     ban(key: string, ms: number): void {
@@ -142,7 +146,7 @@ export function createOutageModel(clock: Clock) {
       for (const one of admitted.values()) {
         if (one.key !== key || one.charged !== undefined) continue;
         one.charged = 'over';
-        events.delete(key + one.text);
+        events.delete(one.text);
       }
       if (!isCut) server.reset(key);
     },
@@ -151,7 +155,7 @@ export function createOutageModel(clock: Clock) {
     },
     join(): void {
       isCut = false;
-      for (const key of new Set([...admitted.values()].map((one) => one.key))) charge(key);
+      charge();
       for (const key of newBans) carryBan(key);
       newBans.clear();
     },
@@ -169,7 +173,7 @@ function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: r
   if (more === 0) return undefined;
   const isOpen = stored !== undefined && stored.taken > 0 && stored.atMs > nowMs;
   const endMs = policy.align === 'utc' ? nowMs + windowMs - (nowMs % windowMs) : nowMs + windowMs;
-  const atMs = isOpen ? stored.atMs : Math.min(endMs, ...open.map(({ resetAtMs }) => resetAtMs));
+  const atMs = isOpen ? stored.atMs : Math.min(endMs, Math.max(...open.map(({ resetAtMs }) => resetAtMs)));
   return { name, windowMs, refill, taken: (isOpen ? stored.taken : 0) + more, atMs };
 }
 

@@ -3,7 +3,16 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
 import type { KeyState } from '../limiter.js';
 import type { Plan } from '../plan.js';
-import { type Call, callArguments, type Found, NO_PLAN, type Passed, planArgument, readAnswer, readState } from './codec.js';
+import {
+  type Call,
+  callArguments,
+  type Found,
+  NO_PLAN,
+  type Passed,
+  planArgument,
+  readAnswer,
+  readState,
+} from './codec.js';
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './script.js';
 
 /**

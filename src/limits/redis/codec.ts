@@ -35,7 +35,7 @@ export interface Report {
   readonly refusedAtMs: number;
   /** How many the grace forgave. */
   readonly forgiven: number;
-  /** Instants of the server's clock. Of those that count with the server's own, the last `after - 1` are kept. */
+  /** Instants of the server’s clock. */
   readonly strikesAtMs: readonly number[];
 }
 

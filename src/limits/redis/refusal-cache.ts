@@ -18,8 +18,6 @@ interface Entry {
   /** Strikes since the server's answer, reported or not. */
   strikes: number;
   isRefreshed: boolean;
-  /** A request in flight that others of the same millisecond share. */
-  asked?: { readonly atMs: number; readonly answer: Promise<unknown> };
 }
 
 const LIFE_MS = 1_000;
@@ -45,32 +43,25 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
       entry.forgiven = 0;
       entry.strikesAtMs = [];
     }
-    return shared.take(key, plan, cost, report).then((decision) => {
-      if (decision.verdict === 'within_quota') entries.delete(key);
-      else note(decision);
-      return decision;
-    });
+    return shared.take(key, plan, cost, report).then(note);
   }
 
-  function note(decision: Decision): void {
+  function note(decision: Decision): Decision {
     const { key, plan, nowMs } = decision;
     const refusal = refusalOf(decision);
-    if (refusal === undefined) return;
+    if (refusal === undefined) {
+      entries.delete(key);
+      return decision;
+    }
     const before = entries.peek(key);
     const isSameStreak = before?.refusal.state.ban?.refusedAtMs === refusal.state.ban?.refusedAtMs;
-    const { forgiven = 0, strikesAtMs = [] } = isSameStreak && before ? before : {};
-    entries.set(key, {
-      plan,
-      refusal,
-      sinceMs: nowMs,
-      forgiven,
-      strikesAtMs,
-      strikes: strikesAtMs.length,
-      isRefreshed: false,
-    });
+    const { forgiven = 0, strikesAtMs = [] } = (isSameStreak && before) || {};
+    const strikes = strikesAtMs.length;
+    entries.set(key, { plan, refusal, sinceMs: nowMs, forgiven, strikesAtMs, strikes, isRefreshed: false });
+    return decision;
   }
 
-  /** By the rule, unless the server has to be asked: about more than the streak, or `unsure` about the second. */
+  /** By the rule, if the server's time lies between these and it need not be asked. */
   function decideHere(
     entry: Entry,
     key: string,
@@ -78,13 +69,13 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     cost: number,
     nowMs: number,
     latestMs: number,
-  ): Decision | 'unsure' | undefined {
+  ): Decision | undefined {
     const state = withReport(entry.refusal.state, reportOf(entry));
     const { decision, next } = decide(key, state, plan, cost, { nowMs, utcOffsetMs: clock?.utcOffsetMs() ?? 0 });
     if (decision.verdict === 'within_quota' || next?.buckets.length !== state.buckets.length) return undefined;
     if (!isStreakLonger(state.ban, next.ban)) return undefined;
     const retryAtMs = nowMs + decision.retryAfterMs;
-    if (secondsOf(retryAtMs - nowMs) !== secondsOf(retryAtMs - latestMs)) return 'unsure';
+    if (secondsOf(retryAtMs - nowMs) !== secondsOf(retryAtMs - latestMs)) return undefined;
     if ((next.ban?.strikesAtMs.length ?? 0) > (state.ban?.strikesAtMs.length ?? 0)) {
       if (plan.ban && entry.strikes >= Math.floor(plan.ban.after / PARTS)) return undefined;
       entry.strikes++;
@@ -107,25 +98,7 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
       entry.isRefreshed = true;
       return ask(key, plan, cost);
     }
-    const decision = decideHere(entry, key, plan, cost, nowMs, latestMs);
-    if (decision !== 'unsure') return decision ?? ask(key, plan, cost);
-    return askOnce(entry, key, plan, cost, nowMs);
-  }
-
-  /** Of the requests of one millisecond the first asks, and the others are decided as of its answer. */
-  function askOnce(entry: Entry, key: string, plan: Plan, cost: number, atMs: number): Promise<Decision> {
-    if (entry.asked?.atMs !== atMs) {
-      const answer = ask(key, plan, cost);
-      entry.asked = { atMs, answer };
-      return answer;
-    }
-    return entry.asked.answer.then(() => {
-      const answered = entries.get(key);
-      if (answered === undefined || !isSamePlan(answered.plan, plan)) return ask(key, plan, cost);
-      const { sinceMs } = answered;
-      const decision = decideHere(answered, key, plan, cost, sinceMs, sinceMs);
-      return typeof decision === 'object' ? decision : ask(key, plan, cost);
-    });
+    return decideHere(entry, key, plan, cost, nowMs, latestMs) ?? ask(key, plan, cost);
   }
 
   function unreported(key: string): Report | undefined {

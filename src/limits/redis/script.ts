@@ -90,8 +90,7 @@ if ban or not passes then
       ban.forgiven = ban.forgiven + reported[2]
       for i = 3, #reported do table.insert(ban.strikes, reported[i]) end
       table.sort(ban.strikes)
-      local most = policy and policy.after - 1 or ${MAX_STRIKES}
-      while #ban.strikes > most do table.remove(ban.strikes, 1) end
+      while #ban.strikes > ${MAX_STRIKES} do table.remove(ban.strikes, 1) end
     end
     found = numbersOf(ban)
   end
