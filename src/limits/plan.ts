@@ -32,7 +32,7 @@ export interface BanPolicy {
 /** What a key has bought: the quota policies of which each request takes one token, all or none. Made by {@link createPlan}. */
 export interface Plan {
   readonly name: string;
-  /** At least one. */
+  /** At least one, and at most 32. */
   readonly policies: readonly QuotaPolicy[];
   readonly ban: BanPolicy | false;
   /** `false`: shadow mode, everything is counted and announced and nothing is refused. */
@@ -94,6 +94,9 @@ export function createPlan(options: PlanOptions): Plan {
   return plan;
 }
 
+/** Every request pays for each of them, in time and in header fields. */
+const MAX_POLICIES = 32;
+
 function complete(options: PlanOptions): Plan {
   anObject('plan', options);
   const { name, policies, enforce = true, partition = 'key', ban = partition === 'key' ? {} : false } = options;
@@ -102,6 +105,7 @@ function complete(options: PlanOptions): Plan {
     throw new TypeError(`plan ${name}: policies: expected at least one quota policy`);
   }
   const where = (option: string) => `plan ${name}: ${option}`;
+  if (policies.length > MAX_POLICIES) throw new RangeError(`${where('policies')}: expected at most ${MAX_POLICIES}`);
   oneOf(where('enforce'), enforce, [true, false]);
   oneOf(where('partition'), partition, ['key', 'address']);
   if (partition === 'address' && ban !== false) {

@@ -203,6 +203,15 @@ test('two policies of one plan cannot have the same name', () => {
   });
 });
 
+test('a plan has at most 32 policies', () => {
+  const policies = Array.from({ length: 33 }, (_, n) => ({ ...perDay(1), name: `p${n}` }));
+  assert.equal(createPlan({ name: 'p', policies: policies.slice(1) }).policies.length, 32);
+  assert.throws(() => createPlan({ name: 'p', policies }), {
+    name: 'RangeError',
+    message: 'plan p: policies: expected at most 32',
+  });
+});
+
 test('the largest numbers that a plan takes are taken', () => {
   const exact = { name: 'most', quota: 9_007_199, windowMs: 1_000_000_000, refill: 'continuous' } as const;
   const printed = { name: 'printed', quota: 999_999_999_999_999, windowMs: 999_999_999_999_999 };
