@@ -1,7 +1,7 @@
 import { banned, NO_STRIKES } from '../ban.js';
 import { type Clock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { checkPlan, isFrozen, type Plan, wholeNumber } from '../plan.js';
+import { checkPlan, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { BucketPool } from './bucket-pool.js';
@@ -60,9 +60,10 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     if (packed === undefined) {
       checkPlan(plan);
       const pool = plan.partition === 'address' ? addresses : keys;
-      packed = { ...packPlan(plan, pool.shapeOf(plan.policies)), pool };
-      // One that was not made by `createPlan` may still change.
-      if (!isFrozen(plan)) return packed;
+      // A plan that was not made by `createPlan` may still change, and its decisions may not.
+      const snapshot = snapshotPlan(plan);
+      packed = { ...packPlan(snapshot, pool.shapeOf(plan.policies)), pool };
+      if (snapshot !== plan) return packed;
       packedPlans.set(plan, packed);
     }
     recent = packed;
