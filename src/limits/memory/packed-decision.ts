@@ -81,8 +81,11 @@ export class PackedDecision implements Decision {
     return second === undefined ? first : lesser(first, second);
   }
 
-  /** All of a decision, for who prints it. */
   toJSON(): Decision {
+    return plainDecision(this);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): Decision {
     return plainDecision(this);
   }
 }

@@ -55,8 +55,11 @@ export class PassedDecision implements Decision {
     return this.#numbers[index] ?? 0;
   }
 
-  /** All of a decision, for who prints it. */
   toJSON(): Decision {
+    return plainDecision(this);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): Decision {
     return plainDecision(this);
   }
 }

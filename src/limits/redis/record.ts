@@ -61,17 +61,20 @@ end
 
 -- All buckets of a record and its ban state. No buckets if it is not a record.
 local function parse(stored)
-  local bytes, plan, banText, others = string.match(stored, '^(.*)(=[^=!]*)!?([^=!]*)!?([^=!]*)$')
+  local bytes, plan, rest = string.match(stored, '^(.*)(=[^=!]*)(!?[^=]*)$')
   if not plan or #plan < 4 or not isPacked(stored, #bytes, countOf(plan)) then return nil end
-  local ban = banOf(wholeNumbers(banText))
+  local banText, others = '', ''
+  if rest ~= '' then banText, others = string.match(rest, '^!([^!]*)!([^!]*)$') end
+  local ban = banOf(wholeNumbers(banText or 'none'))
   if not ban and banText ~= '' then return nil end
-  local buckets, i = {}, 0
-  for id in string.gmatch(plan, '([^ ;|]+ %d+ %a+)[^;]*;') do
-    i = i + 1
-    if i > countOf(plan) then return nil end
-    local taken, at = struct.unpack('<dd', stored, 16 * i - 15)
+  local buckets, count = {}, 0
+  for id in string.gmatch(plan, '([^ ;|]+ %d+ %a+) %d+ %a+;') do
+    count = count + 1
+    local taken, at = 0, 0
+    if count <= countOf(plan) then taken, at = struct.unpack('<dd', stored, 16 * count - 15) end
     if taken > 0 then table.insert(buckets, { id = id, taken = taken, at = at }) end
   end
+  if count ~= countOf(plan) then return nil end
   for id, taken, at in string.gmatch(others, '([^ ;]+ %d+ %a+) (%d+) (%-?%d+);') do
     table.insert(buckets, { id = id, taken = tonumber(taken), at = tonumber(at) })
   end
