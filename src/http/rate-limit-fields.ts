@@ -1,4 +1,5 @@
 import type { Decision, Plan } from '../limits/index.js';
+import { isFrozen } from '../limits/plan.js';
 
 /** Whole seconds that are enough: rounded up. The one place where milliseconds become seconds. */
 function seconds(ms: number): number {
@@ -47,7 +48,7 @@ function policyField(plan: Plan): string {
   let text = policyFields.get(plan);
   if (text === undefined) {
     text = plan.policies.map(({ name, quota, windowMs }) => `"${name}";q=${quota};w=${seconds(windowMs)}`).join(', ');
-    policyFields.set(plan, text);
+    if (isFrozen(plan)) policyFields.set(plan, text);
   }
   return text;
 }
