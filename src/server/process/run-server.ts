@@ -98,6 +98,7 @@ async function startCounted(
       store: data.orders,
       limiter: counting.limiter,
       authenticate: data.keys.authenticate,
+      isKnownKey: data.keys.isKnownKey,
       basePath: settings.basePath,
       addressPlan: addressPlan(settings.addressPerMinute),
       trustProxy: settings.trustProxy,

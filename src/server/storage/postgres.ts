@@ -15,8 +15,9 @@ export interface PostgresOptions {
 }
 
 const CONNECTIONS = 8;
-/** Whoever makes up a key has it looked for: that must not take what cancels need either. */
 const KEY_CONNECTIONS = 2;
+/** Strangers have the keys that they make up looked for, which must not take what keys that are known need. */
+const STRANGER_CONNECTIONS = 2;
 /** Each is held until a client has read its list: slow ones must not take what cancels and keys need. */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
@@ -94,6 +95,8 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
   const limits = impatient === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
   const statements = openPool(driver, { ...config, ...limits }, CONNECTIONS);
   const keys = openPool(driver, { ...config, ...limits }, KEY_CONNECTIONS);
+  const revision = openPool(driver, { ...config, ...limits }, 1);
+  const strangers = openPool(driver, { ...config, ...limits }, STRANGER_CONNECTIONS);
   const lists = openPool(driver, { ...config, ...limits }, LIST_CONNECTIONS);
   const connect = () => lists.connect();
   const orders = createPostgresOrderStore({ query: (text, values) => statements.query(text, values), connect });
@@ -110,13 +113,13 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
 
   async function close(): Promise<void> {
     await orders.close();
-    await Promise.all([statements.end(), keys.end(), lists.end()]);
+    await Promise.all([statements, keys, revision, strangers, lists].map((pool) => pool.end()));
   }
 
   return {
     name,
     orders,
-    keys: createPostgresKeyRing(keys),
+    keys: createPostgresKeyRing({ keys, revision, strangers }),
     // Others have it too: nobody's to fill or to remove.
     isNew: false,
     records: () => readRecords(connect),
