@@ -39,35 +39,3 @@ export const WAIT_FOR_DISK =
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '23505';
 }
-
-/**
- * Runs `read` on a connection of its own, in one read-only transaction that sees one snapshot. However the reading ends,
- * the transaction ends and the connection is given back; one over which it failed is closed: who has not answered once
- * would be waited for twice.
- */
-export async function* readSnapshot<T>(
-  connect: () => Promise<HeldPostgresClient>,
-  read: (client: PostgresClient) => AsyncIterable<T>,
-): AsyncGenerator<T> {
-  const client = await connect();
-  // The next query says the same.
-  const ignore = () => {};
-  client.on?.('error', ignore);
-  let isSound = true;
-  try {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    yield* read(client);
-  } catch (error) {
-    isSound = false;
-    throw error;
-  } finally {
-    if (isSound) {
-      isSound = await client.query('COMMIT').then(
-        () => true,
-        () => false,
-      );
-    }
-    client.off?.('error', ignore);
-    client.release(!isSound);
-  }
-}

@@ -35,9 +35,9 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  * which `pg` tells of idle connections that end. Throws a TypeError if it is no pool.
  *
  * Every method is one statement and one round trip, but for `list` when there are 2,000 orders or more: those are read
- * from one snapshot, on a connection that is held until the client has read them or hung up. Where slow readers could
- * take all connections, give them a pool of their own: `{ query: (text, values) => pool.query(text, values), connect: ()
- * => lists.connect() }`.
+ * from one snapshot, on a connection that is held until the client has read them or hung up. Long lists hold four
+ * connections of the pool at most. While others wait for one, a client that takes less than about 1 MB a second may have
+ * its list ended.
  *
  * A statement whose answer is lost is never sent again, because it may have been carried out: the call rejects. A server
  * that does not answer at all is for the pool to give up on: `connectionTimeoutMillis`, `statement_timeout` and

@@ -1,9 +1,5 @@
-import {
-  type HeldPostgresClient,
-  type PostgresClient,
-  type PostgresPool,
-  readSnapshot,
-} from '../../databases/postgres/client.js';
+import type { PostgresClient, PostgresPool } from '../../databases/postgres/client.js';
+import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/snapshots.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { ListedOrders } from '../store.js';
@@ -20,12 +16,13 @@ const PAGE = 2_000;
  */
 export function createLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const connect = pool.connect?.bind(pool);
-  const readPage = pageReader(table, connect === undefined ? 'ALL' : PAGE);
+  const readSnapshot = connect && createSnapshotReader(connect);
+  const readPage = pageReader(table, readSnapshot === undefined ? 'ALL' : PAGE);
   let remembered: { readonly text: string; readonly orders: readonly Order[] } | undefined;
 
   return async () => {
     const { text, last } = await readPage(pool, INT64_MIN);
-    if (last !== undefined && connect !== undefined) return readTexts(connect, table);
+    if (last !== undefined && readSnapshot !== undefined) return readTexts(readSnapshot, table);
     if (remembered?.text !== text) remembered = { text, orders: parseOrders(text) };
     return remembered.orders;
   };
@@ -34,8 +31,8 @@ export function createLister(pool: PostgresPool, table: OrderTable): () => Promi
 type ListedTable = Pick<OrderTable, 'table' | 'id' | 'json'>;
 
 /** The orders' JSON texts page by page, from one snapshot. */
-export function readTexts(connect: () => Promise<HeldPostgresClient>, table: ListedTable): AsyncGenerator<string> {
-  return readSnapshot(connect, (client) => pages(client, pageReader(table, PAGE)));
+export function readTexts(readSnapshot: SnapshotReader, table: ListedTable): AsyncGenerator<string> {
+  return readSnapshot((client) => pages(client, pageReader(table, PAGE)));
 }
 
 async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenerator<string> {

@@ -1,4 +1,5 @@
 import type { PostgresPool } from '../../databases/postgres/client.js';
+import { createSnapshotReader } from '../../databases/postgres/snapshots.js';
 import { parseJsonArray } from '../json.js';
 import type { OrderRecord } from '../record.js';
 import { readTexts } from './list.js';
@@ -11,7 +12,7 @@ export async function* readRecords(
 ): AsyncGenerator<readonly OrderRecord[]> {
   const own = readTable(OWN_TABLE);
   const json = `left(${own.json}, -1) || ',"status":' || to_json(o.status) || '}'`;
-  for await (const text of readTexts(connect, { ...own, json })) {
+  for await (const text of readTexts(createSnapshotReader(connect), { ...own, json })) {
     yield Array.from(parseJsonArray(`[${text}]`), ({ value }) => recordOf(Object(value)));
   }
 }
