@@ -5,6 +5,8 @@
  */
 export interface PostgresClient {
   query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
+  /** The same for one of the few statements that are sent often, which may be prepared: see `withNamedStatements`. */
+  queryOften?(text: string, values: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
 }
 
 export type PostgresRow = Readonly<Record<string, unknown>>;
@@ -21,6 +23,11 @@ export interface HeldPostgresClient extends PostgresClient {
   /** `pg` reports a connection that ends between two queries here, and ends the process where nobody listens. */
   on?(event: 'error', listener: () => void): unknown;
   off?(event: 'error', listener: () => void): unknown;
+}
+
+/** Sends a statement that is sent often, prepared where the client can do that. */
+export function queryOften(client: PostgresClient, text: string, values: string[] = []) {
+  return client.queryOften?.(text, values) ?? client.query(text, values);
 }
 
 /** Throws a TypeError that names the option. */

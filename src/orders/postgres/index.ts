@@ -1,4 +1,4 @@
-import { checkPool, type PostgresPool } from '../../databases/postgres/client.js';
+import { checkPool, type PostgresPool, queryOften } from '../../databases/postgres/client.js';
 import { migrate } from '../../databases/postgres/migration.js';
 import { type CancelOutcome, cancel, type ShipOutcome, ship } from '../cancellation.js';
 import { parseJson } from '../json.js';
@@ -12,6 +12,11 @@ import { type OrderTable, orderOf, type PostgresOrderTable, readTable } from './
 import { createTransition } from './transition.js';
 
 export type { HeldPostgresClient, PostgresClient, PostgresPool, PostgresRow } from '../../databases/postgres/client.js';
+export {
+  type NamedStatement,
+  type NamingPostgresPool,
+  withNamedStatements,
+} from '../../databases/postgres/named-statements.js';
 export type { PostgresOrderTable } from './table.js';
 
 /** {@link OwnedOrderStore} in a PostgreSQL database: what was answered is on its disk. */
@@ -54,7 +59,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
     put: async (orders, { replace = false } = {}) => putRecords(pool, Array.from(orders, toOrderRecord), replace),
 
     async get(id) {
-      const [row] = (await pool.query(selectOne, [`${id}`])).rows;
+      const [row] = (await queryOften(pool, selectOne, [`${id}`])).rows;
       return row && { ...orderOf(Object(parseJson(String(row['json'])))), status: String(row['status']) };
     },
 

@@ -1,4 +1,4 @@
-import type { PostgresClient, PostgresPool } from '../../databases/postgres/client.js';
+import { type PostgresClient, type PostgresPool, queryOften } from '../../databases/postgres/client.js';
 import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/snapshots.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
@@ -18,10 +18,12 @@ export function createLister(pool: PostgresPool, table: OrderTable): () => Promi
   const connect = pool.connect?.bind(pool);
   const readSnapshot = connect && createSnapshotReader(connect);
   const readPage = pageReader(table, readSnapshot === undefined ? 'ALL' : PAGE);
+  let expected = 0;
   let remembered: { readonly text: string; readonly orders: readonly Order[] } | undefined;
 
   return async () => {
-    const { text, last } = await readPage(pool, INT64_MIN);
+    const { text, count, last } = await readPage(pool, INT64_MIN, expected);
+    expected = count;
     if (last !== undefined && readSnapshot !== undefined) return readTexts(readSnapshot, table);
     if (remembered?.text !== text) remembered = { text, orders: parseOrders(text) };
     return remembered.orders;
@@ -50,9 +52,10 @@ interface Page {
   readonly text: string;
   /** The id of the last order of a full page, after which there may be more. */
   readonly last: OrderId | undefined;
+  readonly count: number;
 }
 
-type PageReader = (client: PostgresClient, first: OrderId) => Promise<Page>;
+type PageReader = (client: PostgresClient, first: OrderId, expected?: number) => Promise<Page>;
 
 function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): PageReader {
   // Nothing but the aggregation is above the sorted rows, so it meets them in their order.
@@ -60,10 +63,18 @@ function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): Pa
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
 
-  return async (client, first) => {
-    const [row] = (await client.query(statement, [`${first}`])).rows;
-    const isFull = row?.['count'] === `${limit}`;
+  /** Prepared for as many rows as are expected: what was planned for a few would sort the whole table once it has grown. */
+  function ask(client: PostgresClient, first: OrderId, expected: number) {
+    if (expected >= PAGE) return client.query(statement, [`${first}`]);
+    return queryOften(client, `${statement} -- below ${2 ** (32 - Math.clz32(expected))}`, [`${first}`]);
+  }
+
+  return async (client, first, expected = PAGE) => {
+    const [row] = (await ask(client, first, expected)).rows;
+    const count = Number(row?.['count']);
+    const isFull = count === limit;
     return {
+      count,
       text: escapeNonAscii(String(row?.['text'] ?? '')),
       last: isFull ? BigInt(String(row?.['last'])) : undefined,
     };

@@ -1,4 +1,4 @@
-import { type PostgresClient, type PostgresRow, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import { type PostgresClient, type PostgresRow, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import { quoteText } from '../../databases/postgres/quote.js';
 import type { OrderStatus } from '../cancellation.js';
 import type { OrderId } from '../order.js';
@@ -54,10 +54,11 @@ export function createTransition<Outcome extends string>(
 
   return createGroups<Outcome>({
     async alone(id) {
-      return outcomeOf(id, readFound((await client.query(one, [`${id}`])).rows[0]));
+      return outcomeOf(id, readFound((await queryOften(client, one, [`${id}`])).rows[0]));
     },
 
     async together(ids) {
+      // Not prepared: planned while the table is small, it would read the whole table once that has grown.
       const { rows } = await client.query(several, [`{${ids.join(',')}}`]);
       const found = new Map(rows.map((row) => [String(row['id']), row]));
       return (id) => {

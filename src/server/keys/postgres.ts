@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type PostgresClient, type PostgresRow, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import { type PostgresClient, type PostgresRow, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import type { Principal } from '../../http/index.js';
 import { type Clock, createSystemClock } from '../../limits/index.js';
@@ -84,7 +84,8 @@ export function createPostgresKeyRing(
   let changes = 0;
   const revision = createRevisionWatch(
     nowMs,
-    async () => revisionOf((await clients.revision.query('SELECT revision FROM store_orders_keys_revision')).rows[0]),
+    async () =>
+      revisionOf((await queryOften(clients.revision, 'SELECT revision FROM store_orders_keys_revision')).rows[0]),
     () => void changes++,
   );
   let strangers = 0;
@@ -98,7 +99,7 @@ export function createPostgresKeyRing(
 
   async function find(from: PostgresClient, apiKey: string, askedMs: number): Promise<Principal | undefined> {
     const statement = `${SELECT} WHERE digest = $1::text AND revoked_at IS NULL`;
-    const [row] = (await from.query(statement, [digestOf(apiKey)])).rows;
+    const [row] = (await queryOften(from, statement, [digestOf(apiKey)])).rows;
     if (row === undefined) {
       known.delete(apiKey);
       return undefined;

@@ -1,5 +1,6 @@
 import type { Client, ClientConfig, Pool } from 'pg';
 import { migrate } from '../../databases/postgres/migration.js';
+import { withNamedStatements } from '../../databases/postgres/named-statements.js';
 import { createPostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
@@ -99,7 +100,7 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
   const strangers = openPool(driver, { ...config, ...limits }, STRANGER_CONNECTIONS);
   const lists = openPool(driver, { ...config, ...limits }, LIST_CONNECTIONS);
   const connect = () => lists.connect();
-  const orders = createPostgresOrderStore({ query: (text, values) => statements.query(text, values), connect });
+  const orders = createPostgresOrderStore({ ...withNamedStatements(statements), connect });
 
   let probe: Promise<unknown> | undefined;
 
@@ -119,7 +120,11 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
   return {
     name,
     orders,
-    keys: createPostgresKeyRing({ keys, revision, strangers }),
+    keys: createPostgresKeyRing({
+      keys: withNamedStatements(keys),
+      revision: withNamedStatements(revision),
+      strangers: withNamedStatements(strangers),
+    }),
     // Others have it too: nobody's to fill or to remove.
     isNew: false,
     records: () => readRecords(connect),
