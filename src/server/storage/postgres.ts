@@ -1,11 +1,12 @@
 import type { Client, ClientConfig, Pool } from 'pg';
+import { causeOf, failureOf } from '../../databases/postgres/failure.js';
 import { migrate } from '../../databases/postgres/migration.js';
 import { withNamedStatements } from '../../databases/postgres/named-statements.js';
-import { createPostgresOrderStore } from '../../orders/postgres/index.js';
+import { createPostgresOrderStore, type PostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
+import type { KeyRing } from '../keys/key-ring.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
-import { messageOf } from '../log/request-log.js';
 import type { OpenOutcome, ProgramData } from './storage.js';
 
 export interface PostgresOptions {
@@ -49,7 +50,7 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     if (refusal !== undefined) return { ok: false, message: `${name}: ${refusal}` };
     return { ok: true, data: dataOf(driver, config, name, options) };
   } catch (error) {
-    return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
+    return { ok: false, message: `cannot open the database ${name}: ${causeOf(error)}` };
   }
 }
 
@@ -117,17 +118,18 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
     await Promise.all([statements, keys, revision, strangers, lists].map((pool) => pool.end()));
   }
 
+  const ring = createPostgresKeyRing({
+    keys: withNamedStatements(keys),
+    revision: withNamedStatements(revision),
+    strangers: withNamedStatements(strangers),
+  });
   return {
     name,
-    orders,
-    keys: createPostgresKeyRing({
-      keys: withNamedStatements(keys),
-      revision: withNamedStatements(revision),
-      strangers: withNamedStatements(strangers),
-    }),
+    orders: explainedOrders(orders),
+    keys: explainedKeys(ring),
     // Others have it too: nobody's to fill or to remove.
     isNew: false,
-    records: () => readRecords(connect),
+    records: () => explainedStream('read the orders', readRecords(connect)),
 
     async state() {
       const timeout = AbortSignal.timeout(PROBE_MS);
@@ -149,4 +151,52 @@ function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
   // An idle connection that has ended. The next query says the same, if it is still so.
   pool.on('error', () => {});
   return pool;
+}
+
+/** Has every failure say what could not be done, and why. */
+function explainedOrders(orders: PostgresOrderStore): PostgresOrderStore {
+  const list = 'list the orders';
+  return {
+    ...orders,
+    async list() {
+      const listed = await explained(list, orders.list());
+      return Symbol.asyncIterator in listed ? explainedStream(list, listed) : listed;
+    },
+    cancel: (id) => explained(`cancel order ${id}`, orders.cancel(id)),
+    put: (records, options) => explained('store orders', orders.put(records, options)),
+    get: (id) => explained(`read order ${id}`, orders.get(id)),
+    ship: (id) => explained(`ship order ${id}`, orders.ship(id)),
+  };
+}
+
+function explainedKeys(keys: KeyRing): KeyRing {
+  return {
+    ...keys,
+    authenticate(apiKey) {
+      const principal = keys.authenticate(apiKey);
+      return principal instanceof Promise ? explained('look an API key up', principal) : principal;
+    },
+    create: (plan, name) => explained('issue an API key', keys.create(plan, name)),
+    isEmpty: () => explained('read the API keys', keys.isEmpty()),
+    list: () => explained('read the API keys', keys.list()),
+    get: (id) => explained(`read API key ${id}`, keys.get(id)),
+    setPlan: (id, plan) => explained(`change API key ${id}`, keys.setPlan(id, plan)),
+    revoke: (id) => explained(`revoke API key ${id}`, keys.revoke(id)),
+  };
+}
+
+async function explained<T>(operation: string, work: T | Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw failureOf(operation, error);
+  }
+}
+
+async function* explainedStream<T>(operation: string, stream: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw failureOf(operation, error);
+  }
 }
