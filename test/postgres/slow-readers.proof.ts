@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import { createMemoryLimiter } from 'store-orders';
-import { createOrderServer, openPostgresDatabase } from 'store-orders/server';
+import { createOrderServer, openPostgresStorage } from 'store-orders/server';
 import { createListScan } from '../durability/list-scan.js';
 import { createDatabase } from './database.js';
 import { missingEngine, startEngine } from './engine.js';
@@ -17,7 +17,7 @@ const SERVED_MS = 2_000;
 describe(`${SLOW} slow readers of ${ORDERS} orders with one key`, { skip: missingEngine }, async () => {
   const engine = await startEngine();
   const url = await createDatabase(engine);
-  const open = await openPostgresDatabase(url, { create: true, impatient: true });
+  const open = await openPostgresStorage(url, { create: true, impatient: true });
   assert.ok(open.ok);
   const { data } = open;
   const admin = new pg.Client(url);

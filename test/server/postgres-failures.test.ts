@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
-import { createApiKey, openPostgresDatabase } from 'store-orders/server';
+import { createApiKey, openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../postgres/database.js';
 import { missingEngine, startEngine } from '../postgres/engine.js';
 
 describe('what fails in PostgreSQL is told in a sentence', { skip: missingEngine }, async () => {
   const engine = await startEngine();
   const url = await createDatabase(engine);
-  const open = await openPostgresDatabase(url.replace('postgres@', 'postgres:hidden-word@'), { create: true });
+  const open = await openPostgresStorage(url.replace('postgres@', 'postgres:hidden-word@'), { create: true });
   assert.ok(open.ok);
   const { orders, keys, close } = open.data;
   const admin = new pg.Client(url);

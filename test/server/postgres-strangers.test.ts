@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { createMemoryLimiter, createMemoryOrderStore, createOrderService } from 'store-orders';
-import { createApiKey, createPostgresKeyRing, openPostgresDatabase } from 'store-orders/server';
+import { createApiKey, createPostgresKeyRing, openPostgresStorage } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
 import { createDatabase, watchedPool } from '../postgres/database.js';
 import { missingEngine, startEngine } from '../postgres/engine.js';
@@ -19,7 +19,7 @@ describe('strangers who make up keys that are kept in PostgreSQL', { skip: missi
 
   async function open(t: TestContext) {
     const url = await createDatabase(engine);
-    const opened = await openPostgresDatabase(url, { create: true });
+    const opened = await openPostgresStorage(url, { create: true });
     assert.ok(opened.ok);
     t.after(opened.data.close);
     const [keys, revision, strangers] = [watchedPool(t, url), watchedPool(t, url), watchedPool(t, url)];

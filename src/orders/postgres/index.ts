@@ -1,5 +1,5 @@
 import { checkPool, type PostgresPool, queryOften } from '../../databases/postgres/client.js';
-import { migrate } from '../../databases/postgres/migration.js';
+import { migrateTables } from '../../databases/postgres/migration.js';
 import { type CancelOutcome, cancel, type ShipOutcome, ship } from '../cancellation.js';
 import { parseJson } from '../json.js';
 import type { OrderId } from '../order.js';
@@ -8,7 +8,7 @@ import type { ListedOrders, OrderStore, OwnedOrderStore, PutOptions, PutOutcome 
 import { createLister } from './list.js';
 import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
 import { putRecords } from './put.js';
-import { type OrderTable, orderOf, type PostgresOrderTable, readTable } from './table.js';
+import { type OrderTable, type PostgresOrderTable, readOrder, readTable } from './table.js';
 import { createTransition } from './transition.js';
 
 export type { HeldPostgresClient, PostgresClient, PostgresPool, PostgresRow } from '../../databases/postgres/client.js';
@@ -54,13 +54,13 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
   const selectOne = `SELECT ${own.json} AS json, status FROM ${own.table} AS o WHERE id = $1::text::int8`;
   return {
     ...storeOver(pool, own),
-    migrate: () => migrate(pool, ORDERS_SCHEMA),
+    migrate: () => migrateTables(pool, ORDERS_SCHEMA),
     ship: createTransition(pool, own, 'shipped', ship),
     put: async (orders, { replace = false } = {}) => putRecords(pool, Array.from(orders, toOrderRecord), replace),
 
     async get(id) {
       const [row] = (await queryOften(pool, selectOne, [`${id}`])).rows;
-      return row && { ...orderOf(Object(parseJson(String(row['json'])))), status: String(row['status']) };
+      return row && { ...readOrder(Object(parseJson(String(row['json'])))), status: String(row['status']) };
     },
 
     async close() {},
@@ -69,7 +69,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
 
 /**
  * The store over a table of the host, which makes and fills it. What else a cancel is to do there belongs into a trigger,
- * which is a part of the same statement. In all else as {@link createPostgresOrderStore}. Throws a TypeError that names
+ * which is a part of the same statement; one FOR EACH STATEMENT sees all orders that are cancelled together. In all else as {@link createPostgresOrderStore}. Throws a TypeError that names
  * the option if one cannot be right; what the database does not know is a rejection of `list` and `cancel`.
  */
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {

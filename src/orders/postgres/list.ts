@@ -3,7 +3,7 @@ import { createSnapshotReader, type SnapshotReader } from '../../databases/postg
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { ListedOrders } from '../store.js';
-import { type OrderTable, orderOf } from './table.js';
+import { type OrderTable, readOrder } from './table.js';
 
 /** Rows printed in one go: about 200 KB and 3 ms of the server. */
 const PAGE = 2_000;
@@ -48,7 +48,7 @@ async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenera
 }
 
 interface Page {
-  /** The orders' JSON texts with commas between, printed by the server: see the figures in `src/README.md`. */
+  /** The orders' JSON texts with commas between, printed by the server: see the figures in README.md. */
   readonly text: string;
   /** The id of the last order of a full page, after which there may be more. */
   readonly last: OrderId | undefined;
@@ -82,5 +82,5 @@ function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): Pa
 }
 
 function parseOrders(text: string): readonly Order[] {
-  return Object.freeze(Array.from(parseJsonArray(`[${text}]`), ({ value }) => orderOf(Object(value))));
+  return Object.freeze(Array.from(parseJsonArray(`[${text}]`), ({ value }) => readOrder(Object(value))));
 }

@@ -47,7 +47,7 @@ export function newKey(plan: KeyPlan, name?: string): IssuedKey {
 }
 
 /** A key as a table has it. Throws if it is stored with a wrong plan. */
-export function recordOf(row: Readonly<Record<string, unknown>>): KeyRecord {
+export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
   const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
   const parsed = parseKeyPlan({
     name: String(row['plan']),

@@ -3,9 +3,9 @@ import { type PostgresClient, type PostgresRow, queryOften, WAIT_FOR_DISK } from
 import type { Schemas } from '../../databases/postgres/migration.js';
 import type { Principal } from '../../http/index.js';
 import { type Clock, createSystemClock } from '../../limits/index.js';
-import { digestOf, isApiKey, randomBase62 } from './api-key.js';
+import { isApiKey, keyDigest, randomBase62 } from './api-key.js';
 import { toPlan } from './key-plan.js';
-import { type KeyChange, type KeyRing, newKey, REMEMBERED_KEYS, recordOf } from './key-ring.js';
+import { type KeyChange, type KeyRing, newKey, REMEMBERED_KEYS, readKeyRecord } from './key-ring.js';
 import { createRevisionWatch, TRUSTED_MS } from './revision-watch.js';
 
 export const KEYS_SCHEMA: Schemas = {
@@ -35,7 +35,7 @@ const REVOKE = changeOf('revoked_at = $3::text');
 
 /**
  * Changes a key that is not revoked, and the revision with it, in one statement. The key is locked before it is looked
- * at, as an order is (`orders/postgres-transition.ts`). The revision is random, so that it never comes again: not even
+ * at, as an order is (`orders/postgres/transition.ts`). The revision is random, so that it never comes again: not even
  * after a copy of the database has taken the place of one that was ahead of it.
  */
 function changeOf(assignment: string): string {
@@ -99,12 +99,12 @@ export function createPostgresKeyRing(
 
   async function find(from: PostgresClient, apiKey: string, askedMs: number): Promise<Principal | undefined> {
     const statement = `${SELECT} WHERE digest = $1::text AND revoked_at IS NULL`;
-    const [row] = (await queryOften(from, statement, [digestOf(apiKey)])).rows;
+    const [row] = (await queryOften(from, statement, [keyDigest(apiKey)])).rows;
     if (row === undefined) {
       known.delete(apiKey);
       return undefined;
     }
-    const { id, plan } = recordOf(row);
+    const { id, plan } = readKeyRecord(row);
     const principal = { id, plan: toPlan(plan) };
     // The revision of the same moment: an answer that comes late is not remembered as if it were new.
     if (revision.learn(revisionOf(row), askedMs)) known.set(apiKey, { principal, changes });
@@ -164,16 +164,16 @@ export function createPostgresKeyRing(
     async create(plan, name) {
       const issued = newKey(plan, name);
       const { key, plan: given, ...rest } = issued;
-      await client.query(INSERT, [digestOf(key), JSON.stringify(rest), JSON.stringify(given)]);
+      await client.query(INSERT, [keyDigest(key), JSON.stringify(rest), JSON.stringify(given)]);
       return issued;
     },
 
     isEmpty: async () => (await client.query('SELECT 1 FROM store_orders_keys LIMIT 1')).rows.length === 0,
-    list: async () => (await client.query(`${SELECT} ORDER BY seq`)).rows.map(recordOf),
+    list: async () => (await client.query(`${SELECT} ORDER BY seq`)).rows.map(readKeyRecord),
 
     async get(id) {
       const [row] = (await client.query(`${SELECT} WHERE id = $1::text`, [id])).rows;
-      return row && recordOf(row);
+      return row && readKeyRecord(row);
     },
 
     setPlan: (id, plan) => change(SET_PLAN, id, JSON.stringify(plan)),

@@ -1,6 +1,6 @@
 import type { Client, ClientConfig, Pool } from 'pg';
 import { causeOf, failureOf } from '../../databases/postgres/failure.js';
-import { migrate } from '../../databases/postgres/migration.js';
+import { migrateTables } from '../../databases/postgres/migration.js';
 import { withNamedStatements } from '../../databases/postgres/named-statements.js';
 import { createPostgresOrderStore, type PostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
@@ -9,7 +9,7 @@ import type { KeyRing } from '../keys/key-ring.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
 import type { OpenOutcome, ProgramData } from './storage.js';
 
-export interface PostgresOptions {
+export interface PostgresStorageOptions {
   /** Make missing tables; otherwise that is a mistake, so that the wrong database does not look like an empty store. */
   readonly create?: boolean;
   /** Give up on statements that take long: for a process whose clients wait. */
@@ -32,7 +32,7 @@ const PROBE_MS = 2_000;
  * Opens a PostgreSQL database of this program, its tables brought to their newest version; any number of processes may
  * do so at once. The caller closes it. The URL is checked already; nothing of it is shown but host, port and database.
  */
-export async function openPostgresDatabase(url: string, options: PostgresOptions = {}): Promise<OpenOutcome> {
+export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   const driver = await loadDriver();
   if (driver === undefined) {
     return { ok: false, message: 'PostgreSQL needs a driver that is not installed: npm install pg' };
@@ -76,7 +76,7 @@ function nameOf({ host, port, database }: Client): string {
 async function prepareTables(
   driver: Driver,
   config: ClientConfig,
-  { create }: PostgresOptions,
+  { create }: PostgresStorageOptions,
 ): Promise<string | undefined> {
   const client = new driver.Client(config);
   client.on('error', () => {});
@@ -86,14 +86,19 @@ async function prepareTables(
     if (create !== true && row?.['name'] === null) {
       return 'there are no tables of store-orders; name the right database, or start the server, which makes them';
     }
-    await migrate(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA });
+    await migrateTables(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA });
     return undefined;
   } finally {
     await client.end().catch(() => {});
   }
 }
 
-function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient }: PostgresOptions): ProgramData {
+function dataOf(
+  driver: Driver,
+  config: ClientConfig,
+  name: string,
+  { impatient }: PostgresStorageOptions,
+): ProgramData {
   const limits = impatient === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
   const statements = openPool(driver, { ...config, ...limits }, CONNECTIONS);
   const keys = openPool(driver, { ...config, ...limits }, KEY_CONNECTIONS);
