@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPostgresOrderStore } from 'store-orders/postgres';
+import { createPostgresOrderStore, withNamedStatements } from 'store-orders/postgres';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { isQuick, rounds } from '../processes/pace.js';
 import { startPostgres } from '../processes/postgres-server.js';
@@ -28,7 +28,7 @@ export async function postgres(): Promise<Table> {
     const pool = await server.pool(schema, CONNECTIONS);
     const orders = createPostgresOrderStore(pool);
     await orders.migrate();
-    return { pool, orders };
+    return { pool, orders, named: createPostgresOrderStore(withNamedStatements(pool)) };
   }
 
   try {
@@ -38,15 +38,19 @@ export async function postgres(): Promise<Table> {
     await ten.orders.put(TEN);
     const page = Buffer.alloc(4_096);
     const update = "UPDATE store_orders SET status = 'cancelled' WHERE id = $1 AND status = 'pending'";
-    const cancel = eachOnce((id) => ours.orders.cancel(id));
+    const nextId = counter();
+    const cancel = () => ours.orders.cancel(nextId());
+    const [sqliteId, byHandId] = [counter(), counter()];
     return await compare(server.cpuUs, [
       ['the disk: 4 KiB appended and fdatasync', 1, () => disk.write(page).then(() => disk.datasync())],
-      ['SQLite with its thread, cancels, 64 at a time', CALLERS, eachOnce(async (id) => sqlite.cancel(id))],
+      ['SQLite with its thread, cancels, 64 at a time', CALLERS, async () => sqlite.cancel(sqliteId())],
       ['PostgreSQL, one cancel at a time', 1, cancel],
+      ['the same, its statement named', 1, () => ours.named.cancel(nextId())],
       ['PostgreSQL, cancels, 64 at a time', CALLERS, cancel],
-      ['an `UPDATE` by hand, 64 at a time', CALLERS, eachOnce((id) => byHand.pool.query(update, [`${id}`]))],
+      ['an `UPDATE` by hand, 64 at a time', CALLERS, () => byHand.pool.query(update, [`${byHandId()}`])],
       ['PostgreSQL, orders that are not there, 64 at a time', CALLERS, () => ours.orders.cancel(-1n)],
       ['PostgreSQL, lists of ten orders, 64 at a time', CALLERS, () => ten.orders.list()],
+      ['the same, their statement named', CALLERS, () => ten.named.list()],
     ]);
   } finally {
     await sqlite.close();
@@ -57,9 +61,9 @@ export async function postgres(): Promise<Table> {
 }
 
 /** One order after the other. */
-function eachOnce(cancel: (id: bigint) => Promise<unknown>): () => Promise<unknown> {
+function counter(): () => bigint {
   let next = 0n;
-  return () => cancel(next++);
+  return () => next++;
 }
 
 async function compare(serverUs: () => number, ways: readonly Way[]): Promise<Table> {

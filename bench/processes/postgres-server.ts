@@ -43,7 +43,10 @@ export async function startPostgres(): Promise<PostgresServer> {
     host: directory,
 
     async pool(schema, max) {
-      const pool = new pg.Pool({ host: directory, user: 'postgres', max, options: `-c search_path=${schema}` });
+      // A connection that is closed while idle takes what it has used of a core with it.
+      const idleTimeoutMillis = 0;
+      const options = `-c search_path=${schema}`;
+      const pool = new pg.Pool({ host: directory, user: 'postgres', max, idleTimeoutMillis, options });
       pools.push(pool);
       await pool.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
       return pool;

@@ -36,6 +36,7 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
       store: data.orders,
       limiter: counting.limiter,
       authenticate: data.keys.authenticate,
+      isKnownKey: data.keys.isKnownKey,
       basePath: settings.basePath,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
