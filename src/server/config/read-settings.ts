@@ -94,6 +94,7 @@ function fromText(name: SettingName, value: string): unknown {
     case 'port':
     case 'workers':
     case 'trustProxy':
+    case 'maxConnectionsPerAddress':
     case 'addressPerMinute':
       return /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
     case 'sample':

@@ -17,6 +17,8 @@ export interface Settings {
   readonly basePath: string;
   /** How many trusted proxies stand before the server. */
   readonly trustProxy: number;
+  /** 0: as many as come. */
+  readonly maxConnectionsPerAddress: number;
   /** Whether a new database gets sample orders and demo keys. */
   readonly sample: boolean;
   readonly addressPerMinute: number;
@@ -63,6 +65,12 @@ export const SETTING_TEXTS: Readonly<Record<SettingName, SettingText>> = {
     value: 'N',
     variable: 'STORE_ORDERS_TRUST_PROXY',
     about: 'trusted proxies before the server (0)',
+  },
+  maxConnectionsPerAddress: {
+    flag: 'max-connections-per-address',
+    value: 'N',
+    variable: 'STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS',
+    about: 'connections of one address at once, 0 for no limit; not behind proxies (256)',
   },
   sample: {
     flag: 'no-sample',
@@ -134,6 +142,7 @@ export const settingsSchema = v.object({
     '/v1',
   ),
   trustProxy: v.optional(wholeNumber(0, 100), 0),
+  maxConnectionsPerAddress: v.optional(wholeNumber(0, 1_000_000), 256),
   sample: v.optional(v.boolean('expected true or false'), true),
   addressPerMinute: v.optional(wholeNumber(1, 1_000_000_000), 600),
   log: v.optional(v.picklist(['requests', 'events'], LOG), 'requests'),
@@ -148,6 +157,7 @@ export const SETTING_NAMES: readonly SettingName[] = [
   'redisUrl',
   'basePath',
   'trustProxy',
+  'maxConnectionsPerAddress',
   'sample',
   'addressPerMinute',
   'log',
