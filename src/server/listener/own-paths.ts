@@ -8,9 +8,9 @@ import { type DocsFile, docsReply } from '../docs/files.js';
 import type { Probe, Probes } from './health.js';
 
 /**
- * The service with the paths of the server itself, which need no key: probes and the documentation. A request for the
- * documentation is charged to the client's address, a probe is free. What the service refuses on every path, such as a
- * second `Host` field, it refuses here too.
+ * The service with the paths of the server itself, which need no key: probes and the documentation. Both are charged to the
+ * client's address. Over its limit the documentation is refused, while a probe is answered, and its connection closed. What
+ * the service refuses on every path, such as a second `Host` field, it refuses here too.
  */
 export function withOwnPaths(
   service: OrderService,
@@ -22,12 +22,19 @@ export function withOwnPaths(
   const { chargeAddress } = createAdmission(options, () => undefined);
 
   function respondToProbe(probe: Probe, request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
-    const { hasBadHost, hasContent } = readHead(request.rawHeaders, request.httpVersion);
-    if (hasBadHost) return service.respond(request, clientAddress);
-    // Asking for the address tells the server that the request has no valid key.
-    if (typeof clientAddress === 'function') clientAddress();
-    const settle = (reply: Reply) => (hasContent ? closing(reply) : reply);
-    const reply = probe(request.method);
+    const { method, rawHeaders, httpVersion } = request;
+    const head = readHead(rawHeaders, httpVersion);
+    if (head.hasBadHost) return service.respond(request, clientAddress);
+    const exchange = createExchange(FOREIGN, method, rawHeaders, head, clientAddress, addressPlan);
+
+    function settle(reply: Reply): Reply {
+      if (!head.hasContent && !exchange.isLast) return reply;
+      return { ...reply, headers: [...reply.headers, 'Connection', 'close'] };
+    }
+
+    // Only whether the connection closes depends on the charge, so a limiter that fails does not matter.
+    const charged = attempt(exchange, () => chargeAddress(exchange, 'bad_request'));
+    const reply = isPromise(charged) ? charged.then(() => probe(method)) : probe(method);
     return isPromise(reply) ? reply.then(settle) : settle(reply);
   }
 
@@ -63,8 +70,4 @@ export function withOwnPaths(
 function pathOf(target: string): string {
   const query = target.indexOf('?');
   return query === -1 ? target : target.slice(0, query);
-}
-
-function closing({ status, headers, body }: Reply): Reply {
-  return { status, headers: [...headers, 'Connection', 'close'], body };
 }
