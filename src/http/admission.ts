@@ -44,8 +44,11 @@ export const ADDRESS_PLAN = addressPerMinute(600);
 /** The way of a request to what `serve` answers: identify, admit, serve, each called once by the one before. */
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
-  /** Refuses a request without a valid key: it is charged to its address, and to nobody else. */
-  chargeAddress(exchange: Exchange, code: ErrorCode): Reply | Promise<Reply>;
+  /**
+   * Charges a request without a valid key to its address alone, and refuses it with `code` or replies with `reply`. Over
+   * the limit the connection closes: a client that does not stop pays for a new one each time.
+   */
+  chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }
 
 export function createAdmission<Served>(
@@ -106,17 +109,19 @@ export function createAdmission<Served>(
     return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }
 
-  function chargeAddress(exchange: Exchange, code: ErrorCode): Reply | Promise<Reply> {
+  function chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply> {
     exchange.plan = addressPlan;
     exchange.isAsking = true;
     const decision = limiter.take(addressKey(addressOf(exchange)), addressPlan);
-    if (!isPromise(decision)) return charged(exchange, decision, code);
-    return Promise.resolve(decision).then((settled) => charged(exchange, settled, code));
+    if (!isPromise(decision)) return charged(exchange, decision, reply);
+    return Promise.resolve(decision).then((settled) => charged(exchange, settled, reply));
   }
 
-  function charged(exchange: Exchange, decision: Decision, code: ErrorCode): Reply {
+  function charged(exchange: Exchange, decision: Decision, reply: ErrorCode | (() => Reply)): Reply {
     decided(exchange, decision);
-    return decision.allowed ? refusal(exchange, code) : overLimit(exchange, decision);
+    exchange.isLast = !decision.allowed;
+    if (!decision.allowed) return overLimit(exchange, decision);
+    return typeof reply === 'string' ? refusal(exchange, reply) : reply();
   }
 
   /** Printed at once, so that a limiter that answers no decision has failed before anything is done. */
