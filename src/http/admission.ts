@@ -21,10 +21,11 @@ export interface AdmissionOptions {
   readonly limiter: RateLimiter;
   readonly authenticate: Authenticate;
   /**
-   * Whether the key was valid lately, as far as this process remembers. Give it where `authenticate` asks a backend that
-   * strangers could keep busy with keys they make up. An address that is over its limit is then refused with 429 before a
-   * key is looked up for which this returns `false`. Such a key may be valid: it is not charged, and is looked up again
-   * when its address is within its limit. Without it every key is looked up, whatever its address has sent.
+   * Whether the key was valid lately, as far as this process remembers. Give it where
+   * `authenticate` asks a backend that strangers could keep busy with keys they make up. An address
+   * that is over its limit is then refused with 429 before a key is looked up for which this
+   * returns `false`. Such a key may be valid: it is not charged, and is looked up again when its
+   * address is within its limit. Without it every key is looked up, whatever its address has sent.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /** The limit of an address that sends no valid key; of the partition `address`. Default: 600 a minute. */
@@ -73,7 +74,10 @@ export function createAdmission<Served>(
     return Promise.resolve(principal).then((settled) => admit(exchange, settled));
   }
 
-  /** Refuses an address that is over its limit; the address is charged only when the key turns out not to be valid. */
+  /**
+   * Refuses an address that is over its limit; the address is charged only when the key turns out
+   * not to be valid.
+   */
   async function lookUpWithinLimit(exchange: Exchange, apiKey: string): Promise<Served | Reply> {
     const address = addressKey(addressOf(exchange));
     const { inForce } = await limiter.take(address, addressPlan, 0);

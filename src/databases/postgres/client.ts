@@ -5,7 +5,10 @@
  */
 export interface PostgresClient {
   query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
-  /** The same for one of the few statements that are sent often, which may be prepared: see `withNamedStatements`. */
+  /**
+   * The same for one of the few statements that are sent often, which may be prepared: see
+   * `withNamedStatements`.
+   */
   queryOften?(text: string, values: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
 }
 

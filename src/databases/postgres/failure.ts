@@ -1,4 +1,7 @@
-/** What the codes of Node and the SQLSTATEs of PostgreSQL mean to an operator, by code or by its class. */
+/**
+ * What the codes of Node and the SQLSTATEs of PostgreSQL mean to an operator, by code or by its
+ * class.
+ */
 const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'no PostgreSQL server accepts connections there',
   ENOENT: 'there is no such file or socket',
@@ -29,7 +32,10 @@ const TEXTS: readonly (readonly [text: RegExp, cause: string])[] = [
   [/^Connection terminated|^Client has encountered a connection error/, 'the connection was lost'],
 ];
 
-/** An error whose message is a sentence for the operator: what could not be done and why, with the driver's text behind. */
+/**
+ * An error whose message is a sentence for the operator: what could not be done and why, with the
+ * driver's text behind.
+ */
 export function failureOf(operation: string, error: unknown): Error {
   return new Error(`cannot ${operation}: ${causeOf(error)}`, { cause: error });
 }

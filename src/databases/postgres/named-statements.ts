@@ -14,13 +14,17 @@ export interface NamedStatement {
   readonly values: string[];
 }
 
-/** The server behind the connection does not know the name, or knows another client's: a pooler has changed the server. */
+/**
+ * The server behind the connection does not know the name, or knows another client's: a pooler has
+ * changed the server.
+ */
 const NOT_OURS = ['26000', '42P05'];
 
 /**
- * Has the server parse and plan what is sent often once a connection. A pooler that gives each transaction another server
- * connection and does not know named statements refuses them before anything is carried out: such a statement is sent
- * again as it is, and from then on no statement is named.
+ * Has the server parse and plan what is sent often once a connection. A pooler that gives each
+ * transaction another server connection and does not know named statements refuses them before
+ * anything is carried out: such a statement is sent again as it is, and from then on no statement
+ * is named.
  */
 export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
   const names = new Map<string, string>();

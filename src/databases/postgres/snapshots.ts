@@ -1,13 +1,17 @@
 import type { HeldPostgresClient, PostgresClient, PostgresRow } from './client.js';
 
-/** Runs `read` in a read-only transaction that sees one snapshot, begun no earlier than the first step of the iteration. */
+/**
+ * Runs `read` in a read-only transaction that sees one snapshot, begun no earlier than the first
+ * step of the iteration.
+ */
 export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable<T>) => AsyncGenerator<T>;
 
 /** How many snapshots are open at once, each of which holds a connection. */
 const MOST_OPEN = 4;
 /**
- * For how long the readers of a snapshot may ask for nothing, if they have been quick, before it can be ended in favour of
- * others. A mount sends half a mebibyte at a time: a client that takes 1 MB a second is never too slow.
+ * For how long the readers of a snapshot may ask for nothing, if they have been quick, before it
+ * can be ended in favour of others. A mount sends half a mebibyte at a time: a client that takes 1
+ * MB a second is never too slow.
  */
 const SPARE_MS = 500;
 /** How much of that time an answer gives back to its reader. */
@@ -18,11 +22,12 @@ const RECHECK_MS = 50;
 const PATIENCE_MS = 5_000;
 
 /**
- * Creates a reader of snapshots over the connections of a pool: four at most are held at once, whoever reads. Readers that
- * wait for a connection share the next snapshot. While somebody waits, the snapshot whose readers are the furthest behind
- * is ended if they take less than about 1 MB a second each; their next query rejects. Time that the server needs does
- * not count. A connection over which a query failed is closed: a server that has not answered once would be waited
- * for twice.
+ * Creates a reader of snapshots over the connections of a pool: four at most are held at once,
+ * whoever reads. Readers that wait for a connection share the next snapshot. While somebody waits,
+ * the snapshot whose readers are the furthest behind is ended if they take less than about 1 MB a
+ * second each; their next query rejects. Time that the server needs does not count. A connection
+ * over which a query failed is closed: a server that has not answered once would be waited for
+ * twice.
  */
 export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>): SnapshotReader {
   const open = new Set<Snapshot>();
@@ -108,7 +113,10 @@ class Snapshot implements PostgresClient {
     await this.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   }
 
-  /** From when on it may be ended in favour of others; while the server is asked it is not the readers who are slow. */
+  /**
+   * From when on it may be ended in favour of others; while the server is asked it is not the
+   * readers who are slow.
+   */
   dueMs(): number {
     return this.#asking > 0 ? performance.now() + RECHECK_MS : this.#dueMs;
   }

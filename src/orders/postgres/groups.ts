@@ -3,7 +3,10 @@ import type { OrderId } from '../order.js';
 /** A way to ask for one order, and one for several at a time. */
 export interface Ask<Outcome> {
   alone(id: OrderId): Promise<Outcome>;
-  /** Asks for orders that differ, ascending. Of each it then gives the outcome, or throws what failed of that one alone. */
+  /**
+   * Asks for orders that differ, ascending. Of each it then gives the outcome, or throws what
+   * failed of that one alone.
+   */
   together(ids: readonly OrderId[]): Promise<(id: OrderId) => { readonly outcome: Outcome } | 'locked'>;
 }
 
@@ -21,9 +24,10 @@ const MOST_ALONE = 4;
 const SLOW_MS = 25;
 
 /**
- * Sends what is asked for in one turn of the event loop, and while a statement is on its way, with the next one: one round
- * trip and one commit for all of them. An order that somebody else has locked is asked for alone, and so is each order of
- * a group that the server refused as a whole, so that one failure fails alone. What was not answered is not sent again.
+ * Sends what is asked for in one turn of the event loop, and while a statement is on its way, with
+ * the next one: one round trip and one commit for all of them. An order that somebody else has
+ * locked is asked for alone, and so is each order of a group that the server refused as a whole, so
+ * that one failure fails alone. What was not answered is not sent again.
  */
 export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promise<Outcome> {
   let waiting: Caller<Outcome>[] = [];
@@ -91,10 +95,16 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
     });
 }
 
-/** Classes of errors after which a statement may have been carried out, or which the next one would meet as well. */
+/**
+ * Classes of errors after which a statement may have been carried out, or which the next one would
+ * meet as well.
+ */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 
-/** Whether the server has undone the statement because of something in it. Node's own codes have no digit. */
+/**
+ * Whether the server has undone the statement because of something in it. Node's own codes have no
+ * digit.
+ */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;
   const code = String(error.code);

@@ -35,18 +35,21 @@ export interface PostgresOrderStore extends OwnedOrderStore {
 }
 
 /**
- * The store over a table of its own, `store_orders`, in the schema that is first in the connections' `search_path`. Any
- * number of processes may share it. The pool stays the caller's: it closes it, and listens for its `error` events, by
- * which `pg` tells of idle connections that end. Throws a TypeError if it is no pool.
+ * The store over a table of its own, `store_orders`, in the schema that is first in the
+ * connections' `search_path`. Any number of processes may share it. The pool stays the caller's: it
+ * closes it, and listens for its `error` events, by which `pg` tells of idle connections that end.
+ * Throws a TypeError if it is no pool.
  *
- * Every method is one statement and one round trip, but for `list` when there are 2,000 orders or more: those are read
- * from one snapshot, on a connection that is held until the client has read them or hung up. Long lists hold four
- * connections of the pool at most. While others wait for one, a client that takes less than about 1 MB a second may have
- * its list ended.
+ * Every method is one statement and one round trip, which cancels that come at the same time share,
+ * but for `list` when there are 2,000 orders or more: those are read from one snapshot, on a
+ * connection that is held until the client has read them or hung up. Long lists hold four
+ * connections of the pool at most. While others wait for one, a client that takes less than about
+ * 1 MB a second may have its list ended.
  *
- * A statement whose answer is lost is never sent again, because it may have been carried out: the call rejects. A server
- * that does not answer at all is for the pool to give up on: `connectionTimeoutMillis`, `statement_timeout` and
- * `query_timeout` of `pg`. `synchronous_commit=off` is overruled for every write; the server's `fsync` cannot be.
+ * A statement whose answer is lost is never sent again, because it may have been carried out: the
+ * call rejects. A server that does not answer at all is for the pool to give up on:
+ * `connectionTimeoutMillis`, `statement_timeout` and `query_timeout` of `pg`.
+ * `synchronous_commit=off` is overruled for every write; the server's `fsync` cannot be.
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkPool(pool);
@@ -68,9 +71,11 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
 }
 
 /**
- * The store over a table of the host, which makes and fills it. What else a cancel is to do there belongs into a trigger,
- * which is a part of the same statement; one FOR EACH STATEMENT sees all orders that are cancelled together. In all else as {@link createPostgresOrderStore}. Throws a TypeError that names
- * the option if one cannot be right; what the database does not know is a rejection of `list` and `cancel`.
+ * The store over a table of the host, which makes and fills it. What else a cancel is to do there
+ * belongs into a trigger, which is a part of the same statement; one FOR EACH STATEMENT sees all
+ * orders that are cancelled together. In all else as {@link createPostgresOrderStore}. Throws a
+ * TypeError that names the option if one cannot be right; what the database does not know is a
+ * rejection of `list` and `cancel`.
  */
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {
   checkPool(pool);

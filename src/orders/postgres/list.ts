@@ -48,7 +48,7 @@ async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenera
 }
 
 interface Page {
-  /** The orders' JSON texts with commas between, printed by the server: see the figures in README.md. */
+  /** The orders' JSON texts with commas between, printed by the server: see README.md. */
   readonly text: string;
   /** The id of the last order of a full page, after which there may be more. */
   readonly last: OrderId | undefined;
@@ -63,7 +63,10 @@ function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): Pa
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
 
-  /** Prepared for as many rows as are expected: what was planned for a few would sort the whole table once it has grown. */
+  /**
+   * Prepared for as many rows as are expected: what was planned for a few would sort the whole
+   * table once it has grown.
+   */
   function ask(client: PostgresClient, first: OrderId, expected: number) {
     if (expected >= PAGE) return client.query(statement, [`${first}`]);
     return queryOften(client, `${statement} -- below ${2 ** (32 - Math.clz32(expected))}`, [`${first}`]);

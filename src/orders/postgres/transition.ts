@@ -8,7 +8,10 @@ import type { OrderTable } from './table.js';
 /** Stands for every status that is not ours. */
 const OTHER_STATUS: OrderStatus = 'other';
 
-/** How long a statement for several orders waits for a lock, which only a trigger or a rule of the host can make it do. */
+/**
+ * How long a statement for several orders waits for a lock, which only a trigger or a rule of the
+ * host can make it do.
+ */
 const LOCK_MS = 100;
 
 /** What a statement found of an order, and whether it changed it. */
@@ -18,12 +21,14 @@ interface Found {
 }
 
 /**
- * Creates a transition to the status `next`: `decide` gives the outcome for the status found, which is `next` where the
- * order is to be changed. Orders that are asked for at the same time go together, in one statement.
+ * Creates a transition to the status `next`: `decide` gives the outcome for the status found, which
+ * is `next` where the order is to be changed. Orders that are asked for at the same time go
+ * together, in one statement.
  *
- * The row is locked before it is looked at. An UPDATE with the status in its condition would do with less, but what to
- * answer when it changes nothing could then only be read from the statement's snapshot, which under READ COMMITTED may
- * be older than the change that it lost against: 'pending', of an order that has just shipped.
+ * The row is locked before it is looked at. An UPDATE with the status in its condition would do
+ * with less, but what to answer when it changes nothing could then only be read from the
+ * statement's snapshot, which under READ COMMITTED may be older than the change that it lost
+ * against: 'pending', of an order that has just shipped.
  */
 export function createTransition<Outcome extends string>(
   client: PostgresClient,
@@ -58,7 +63,8 @@ export function createTransition<Outcome extends string>(
     },
 
     async together(ids) {
-      // Not prepared: planned while the table is small, it would read the whole table once that has grown.
+      // Not prepared: planned while the table is small, it would read the whole table once that has
+      // grown.
       const { rows } = await client.query(several, [`{${ids.join(',')}}`]);
       const found = new Map(rows.map((row) => [String(row['id']), row]));
       return (id) => {
@@ -84,8 +90,8 @@ function statementForOne({ table, id, status }: OrderTable, from: readonly strin
 }
 
 /**
- * The ids come ascending, and are locked so; a row that somebody else has locked is not waited for. A row is answered for
- * each order that there is, with `found` as '0' for one that was locked.
+ * The ids come ascending, and are locked so; a row that somebody else has locked is not waited for.
+ * A row is answered for each order that there is, with `found` as '0' for one that was locked.
  */
 function statementForSeveral({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH asked AS MATERIALIZED (

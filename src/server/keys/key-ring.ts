@@ -7,7 +7,10 @@ import { parseKeyPlan } from './key-plan.js';
 export interface KeyRing {
   /** Whose key it is, `undefined` for one that is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
-  /** Whether the key was valid lately, where `authenticate` asks another process for any other. See `AdmissionOptions`. */
+  /**
+   * Whether the key was valid lately, where `authenticate` asks another process for any other. See
+   * `AdmissionOptions`.
+   */
   isKnownKey?(apiKey: string): boolean;
   /** Issues a key. The answer is the only place where its text ever is. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;

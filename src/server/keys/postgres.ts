@@ -35,9 +35,10 @@ const REVOKE = changeOf('revoked_at = $3::text');
 const ROTATE = changeOf('digest = $3::text');
 
 /**
- * Changes a key that is not revoked, and the revision with it, in one statement. The key is locked before it is looked
- * at, as an order is (`orders/postgres/transition.ts`). The revision is random, so that it never comes again: not even
- * after a copy of the database has taken the place of one that was ahead of it.
+ * Changes a key that is not revoked, and the revision with it, in one statement. The key is locked
+ * before it is looked at, as an order is (`orders/postgres/transition.ts`). The revision is random,
+ * so that it never comes again: not even after a copy of the database has taken the place of one
+ * that was ahead of it.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
@@ -60,7 +61,10 @@ export interface KeyRingClients {
   readonly strangers: PostgresClient;
 }
 
-/** Keys that were never seen are looked up in about 0.1 ms each: so many wait for some tenths of a second. */
+/**
+ * Keys that were never seen are looked up in about 0.1 ms each: so many wait for some tenths of a
+ * second.
+ */
 const STRANGERS_AT_ONCE = 1_000;
 
 /** A key that was valid when it was read. */
@@ -71,9 +75,10 @@ interface KnownKey {
 }
 
 /**
- * The key ring in the program's tables; any number of processes may share it. A key in use is answered from memory, and a
- * change by another process seen within a second. That the database fails is a rejection, and never an unknown key; so
- * is a look-up of a key that was never seen while a thousand others are under way.
+ * The key ring in the program's tables; any number of processes may share it. A key in use is
+ * answered from memory, and a change by another process seen within a second. That the database
+ * fails is a rejection, and never an unknown key; so is a look-up of a key that was never seen
+ * while a thousand others are under way.
  */
 export function createPostgresKeyRing(
   clients: KeyRingClients,

@@ -18,9 +18,15 @@ export interface PostgresStorageOptions {
 
 const CONNECTIONS = 8;
 const KEY_CONNECTIONS = 2;
-/** Strangers have the keys that they make up looked for, which must not take what keys that are known need. */
+/**
+ * Strangers have the keys that they make up looked for, which must not take what keys that are
+ * known need.
+ */
 const STRANGER_CONNECTIONS = 2;
-/** As many as long lists hold at most, until their clients have read them: none that cancels and keys need. */
+/**
+ * As many as long lists hold at most, until their clients have read them: none that cancels and
+ * keys need.
+ */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;

@@ -7,7 +7,7 @@ import { createApiKey, createPostgresKeyRing, openPostgresStorage } from 'store-
 import { createManualClock } from 'store-orders/testing';
 import { createDatabase, watchedPool } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
-import { until } from '../support/program.js';
+import { startServer, temporaryDirectory, until } from '../support/program.js';
 
 /** What an address may send without a valid key in a minute. */
 const ADDRESS_QUOTA = 600;
@@ -107,5 +107,24 @@ describe('strangers who make up keys that are kept in PostgreSQL', { skip: missi
     strangers.asked = 0;
     assert.equal(await get(key), 429);
     assert.equal(strangers.asked, 0, 'and not looked up any more');
+  });
+
+  test('over their limit keep a key out of the program that it has never seen, and no other', async (t) => {
+    const { url, data } = await open(t);
+    const cwd = temporaryDirectory(t);
+    const server = await startServer(
+      t,
+      { cwd, env: { DATABASE_URL: url } },
+      '--redis-url',
+      'redis://127.0.0.1:1',
+      '--address-per-minute',
+      '2',
+    );
+    const [seen, unseen] = [await data.keys.create({ name: 'pro' }), await data.keys.create({ name: 'pro' })];
+    const statuses: number[] = [];
+    for (const key of [seen.key, createApiKey(), createApiKey(), createApiKey(), unseen.key, seen.key]) {
+      statuses.push((await server.get(key)).status);
+    }
+    assert.deepEqual(statuses, [200, 401, 401, 429, 429, 200]);
   });
 });
