@@ -52,10 +52,10 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
   function pack(plan: Plan): PooledPlan {
     // One plan after the other is mostly the same, and to compare is quicker than to look up.
-    return recent !== undefined && recent.plan === plan ? recent : packAnew(plan);
+    return recent !== undefined && recent.plan === plan ? recent : packedFor(plan);
   }
 
-  function packAnew(plan: Plan): PooledPlan {
+  function packedFor(plan: Plan): PooledPlan {
     let packed = packedPlans.get(plan);
     if (packed === undefined) {
       checkPlan(plan);

@@ -100,3 +100,31 @@ local function pack(plan, buckets)
   return states .. policies, #buckets > 0 and buckets or nil
 end
 `;
+
+/**
+ * Sets `packed`, which begins with the bytes of `count` windows, `ban` (nil for none) and `others`. What
+ * is stored and is not a record is deleted. A record that ends with the plan of this request has no ban
+ * state and no other buckets.
+ */
+export const READ_RECORD = /* lua */ `
+local stored = redis.pcall('GET', key)
+if type(stored) == 'table' then
+  if redis.call('TYPE', key).ok == 'string' then return stored end
+  redis.call('DEL', key)
+  stored = false
+end
+
+local packed, ban, others = stored, nil, nil
+local count = countOf(plan)
+local isKnown = stored and string.find(stored, plan, -#plan, true) and isPacked(stored, #stored - #plan, count)
+if not isKnown then
+  ${PARSE}
+  local buckets
+  if stored then buckets, ban = parse(stored) end
+  if stored and not buckets then
+    redis.call('DEL', key)
+    stored = false
+  end
+  packed, others = pack(plan, buckets or {})
+end
+`;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MAX_STRIKES } from '../plan.js';
-import { CHECK, PARSE } from './record.js';
+import { CHECK, PARSE, READ_RECORD } from './record.js';
 
 // The Lua is text in modules and no file beside them, so that a host can bundle this package.
 
@@ -15,34 +15,6 @@ if isServerTime then
 else
   now, offset = string.match(clock, '^(%S+) (%S+)$')
   now, offset = tonumber(now), tonumber(offset)
-end
-`;
-
-/**
- * Sets `packed`, which begins with the bytes of `count` windows, `ban` (nil for none) and `others`. What
- * is stored and is not a record is deleted. A record that ends with the plan of this request has no ban
- * state and no other buckets.
- */
-const READ_RECORD = /* lua */ `
-local stored = redis.pcall('GET', key)
-if type(stored) == 'table' then
-  if redis.call('TYPE', key).ok == 'string' then return stored end
-  redis.call('DEL', key)
-  stored = false
-end
-
-local packed, ban, others = stored, nil, nil
-local count = countOf(plan)
-local isKnown = stored and string.find(stored, plan, -#plan, true) and isPacked(stored, #stored - #plan, count)
-if not isKnown then
-  ${PARSE}
-  local buckets
-  if stored then buckets, ban = parse(stored) end
-  if stored and not buckets then
-    redis.call('DEL', key)
-    stored = false
-  end
-  packed, others = pack(plan, buckets or {})
 end
 `;
 
