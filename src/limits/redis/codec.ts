@@ -2,7 +2,7 @@ import type { BanState, KeyState, NamedBucket } from '../limiter.js';
 import { BAN_FIELDS, checkPlan, isFrozen, type Plan, type QuotaPolicy } from '../plan.js';
 import type { Instant } from '../token-bucket.js';
 
-export type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'carry_ban' | 'unban';
+type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'carry_ban' | 'unban';
 
 /** The plan of a call that is about no plan. */
 export const NO_PLAN = '=0||';

@@ -18,13 +18,19 @@ export type { OnBackendError, SendCommand };
 export interface RedisLimiter extends RateLimiter {
   /** What `take` would answer now; nothing is changed. */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
-  /** Puts back what a decision took, as far as its windows are still open. Call it at most once for a decision of `take`. */
+  /**
+   * Puts back what a decision took, as far as its windows are still open. Call it at most once, with
+   * the decision that `take` returned and no copy of it.
+   */
   refund(decision: Decision): Promise<void>;
   /** What is remembered of a key, `undefined` for nothing. */
   inspect(key: string): Promise<KeyState | undefined>;
   /** Forgets the key: full buckets, no ban. Other processes may refuse it for a second more. */
   reset(key: string): Promise<void>;
-  /** Refuses the key for `ms` milliseconds from now, whatever its plan says of bans. */
+  /**
+   * Refuses the key for `ms` milliseconds from now, whatever its plan says of bans. If the server
+   * fails, this process holds the ban alone and tells the server later.
+   */
   ban(key: string, ms: number): Promise<void>;
   /** Ends a ban, and forgets the ones before. Other processes may refuse the key for a second more. */
   unban(key: string): Promise<void>;

@@ -13,7 +13,7 @@ import { type BackendLimiter, refusalOf } from './shared-limiter.js';
 export type OnBackendError = 'local' | 'open' | 'closed';
 
 /** Who decides now: the server for all processes, or while it fails what `onBackendError` says. */
-export type Mode = 'shared' | OnBackendError;
+type Mode = 'shared' | OnBackendError;
 
 export interface LocalFallbackOptions {
   readonly local: MemoryLimiter;
