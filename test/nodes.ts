@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 // the npm registry has, the SQLite drivers that do not load on every Node, and the other runtimes of the examples.
 
 const LINES = [22, 24, 26];
-/** It runs everything, with a few rounds of killing and failing. The others run what needs nothing but Node.js. */
+/** Runs everything, with a few rounds of killing; the others run what needs only Node.js. */
 const NEWEST_LTS = 24;
 const FEW_ROUNDS = '10';
 const root = fileURLToPath(new URL('..', import.meta.url));

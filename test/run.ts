@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-// Runs the tests named *.test.ts, which need nothing but Node.js, the proofs named *.proof.ts, which need engines or
-// minutes, or both, and ends with what was not run and how to run it. Neither Node.js 20 nor the shell of Windows
-// finds files by a pattern, so this does.
+// Runs the tests (*.test.ts), which need only Node.js, the proofs (*.proof.ts), which need engines
+// or minutes, or both. Ends with what was not run and how to run it. Finds the files itself,
+// because neither Node.js 20 nor the shell of Windows knows patterns.
 
 const ENDINGS = {
   quick: ['.test.ts'],
@@ -76,9 +76,10 @@ function testFiles(endings: readonly string[]): readonly string[] {
 /** One paragraph: which files were not run, which tests were skipped, and how to run them. */
 function remainder(tests: readonly Skipped[]): string {
   const sentences: string[] = [];
-  if (set === 'quick') {
+  const left = set === 'quick' ? testFiles(['.proof.ts']).length : 0;
+  if (left > 0) {
     sentences.push(
-      `Not run: ${testFiles(['.proof.ts']).length} files of proofs, which take minutes and need redis-server, ` +
+      `Not run: ${left} files of proofs, which take minutes and need redis-server, ` +
         'PostgreSQL, strace, Chromium and the tools of test/openapi-tools. Run those for which you have what they ' +
         'need with: npm run test:proofs. Of tables and random runs every fifth was taken, and coverage leaves the ' +
         'program out. All of it: npm run test:all',

@@ -8,8 +8,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_FILES = 15;
 
 /**
- * The rooms of `src`, each with those that it may import from: rooms above it, and those of its own house. An `index.ts`
- * may also import from the rooms inside its own, and so may the entry of the program.
+ * The rooms of `src`, each with those that it may import from: rooms above it, and those of its own
+ * house. An `index.ts` and the program's `main.ts` may also import from the rooms inside their own.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'databases/postgres': [],

@@ -3,14 +3,14 @@ export const IS_QUICK = process.env['STORE_ORDERS_QUICK'] === '1';
 const SHARE = 5;
 
 /**
- * All rows of a table each of which takes a process or a server of its own; in the quick run every fifth, from `first`
- * on.
+ * All rows of a table that needs a process or a server for each row; in the quick run every fifth,
+ * from `first` on.
  */
 export function sampled<T>(rows: readonly T[], first = 0): readonly T[] {
   return IS_QUICK ? rows.filter((_, index) => index % SHARE === first % SHARE) : rows;
 }
 
-/** How many random runs are made: that many; in the quick run a fifth of them. */
+/** The number of random runs: `count`; in the quick run a fifth of it. */
 export function sampledRuns(count: number): number {
   return IS_QUICK ? count / SHARE : count;
 }

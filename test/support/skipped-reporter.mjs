@@ -1,6 +1,6 @@
 /**
- * For `--test-reporter`: writes the name and the reason of each test, or suite, that was skipped as one JSON value. In
- * JavaScript, because the process that runs the files is started without a loader for anything else.
+ * For `--test-reporter`: writes the name and the reason of each skipped test or suite as one JSON
+ * value. Is JavaScript because the process that runs the files has no loader for TypeScript.
  *
  * @param {AsyncIterable<import('node:test/reporters').TestEvent>} events
  */
