@@ -3,6 +3,7 @@ import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import { done, misused, type Outcome } from '../outcome.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
+import { configCommand } from './config.js';
 import { dbCommands } from './db.js';
 import { commandHelp, listHelp } from './help.js';
 import { keyCommands } from './keys.js';
@@ -18,6 +19,7 @@ const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...quotaCommands,
   ...dbCommands,
+  configCommand,
   openApiCommand,
 ];
 const DEFAULT = serveCommand.name;
