@@ -20,6 +20,13 @@ export type Authenticate = (apiKey: string) => MaybePromise<Principal | undefine
 export interface AdmissionOptions {
   readonly limiter: RateLimiter;
   readonly authenticate: Authenticate;
+  /**
+   * Whether the key was valid lately, as far as this process remembers. Give it where `authenticate` asks a backend that
+   * strangers could keep busy with keys they make up. An address that is over its limit is then refused with 429 before a
+   * key is looked up for which this returns `false`. Such a key may be valid: it is not charged, and is looked up again
+   * when its address is within its limit. Without it every key is looked up, whatever its address has sent.
+   */
+  readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /** The limit of an address that sends no valid key; of the partition `address`. Default: 600 a minute. */
   readonly addressPlan?: Plan | undefined;
   /** Whether replies also carry `RateLimit` and `RateLimit-Policy` of the IETF draft. Default: true. */
@@ -37,24 +44,48 @@ export const ADDRESS_PLAN = addressPerMinute(600);
 /** The way of a request to what `serve` answers: identify, admit, serve, each called once by the one before. */
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
-  /** Refuses a request without a valid key: it is charged to its address, and to nobody else. */
-  chargeAddress(exchange: Exchange, code: ErrorCode): Reply | Promise<Reply>;
+  /**
+   * Charges a request without a valid key to its address alone, and refuses it with `code` or replies with `reply`. Over
+   * the limit the connection closes: a client that does not stop pays for a new one each time.
+   */
+  chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }
 
 export function createAdmission<Served>(
   options: AdmissionOptions,
   serve: (exchange: Exchange, principal: Principal) => Served | Promise<Served>,
 ): Admission<Served> {
-  const { limiter, authenticate, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
+  const { limiter, authenticate, isKnownKey, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
 
   function identify(exchange: Exchange): Served | Reply | Promise<Served | Reply> {
     const { apiKey, keyFault, hasBadHost } = exchange.head;
     if (hasBadHost) return chargeAddress(exchange, 'bad_request');
     if (apiKey === undefined) return chargeAddress(exchange, keyFault);
     exchange.isAsking = true;
+    return isKnownKey === undefined || isKnownKey(apiKey)
+      ? lookUp(exchange, apiKey)
+      : lookUpWithinLimit(exchange, apiKey);
+  }
+
+  function lookUp(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
     const principal = authenticate(apiKey);
     if (!isPromise(principal)) return admit(exchange, principal);
     return Promise.resolve(principal).then((settled) => admit(exchange, settled));
+  }
+
+  /** Refuses an address that is over its limit; the address is charged only when the key turns out not to be valid. */
+  async function lookUpWithinLimit(exchange: Exchange, apiKey: string): Promise<Served | Reply> {
+    const address = addressKey(addressOf(exchange));
+    const { inForce } = await limiter.take(address, addressPlan, 0);
+    if (inForce.remaining === 0) {
+      const decision = await limiter.take(address, addressPlan);
+      // Allowed where the window has reset in between, and in shadow mode.
+      if (!decision.allowed) {
+        decided(exchange, decision);
+        return overLimit(exchange, decision);
+      }
+    }
+    return lookUp(exchange, apiKey);
   }
 
   function admit(exchange: Exchange, principal: Principal | undefined): Served | Reply | Promise<Served | Reply> {
@@ -78,17 +109,19 @@ export function createAdmission<Served>(
     return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }
 
-  function chargeAddress(exchange: Exchange, code: ErrorCode): Reply | Promise<Reply> {
+  function chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply> {
     exchange.plan = addressPlan;
     exchange.isAsking = true;
     const decision = limiter.take(addressKey(addressOf(exchange)), addressPlan);
-    if (!isPromise(decision)) return charged(exchange, decision, code);
-    return Promise.resolve(decision).then((settled) => charged(exchange, settled, code));
+    if (!isPromise(decision)) return charged(exchange, decision, reply);
+    return Promise.resolve(decision).then((settled) => charged(exchange, settled, reply));
   }
 
-  function charged(exchange: Exchange, decision: Decision, code: ErrorCode): Reply {
+  function charged(exchange: Exchange, decision: Decision, reply: ErrorCode | (() => Reply)): Reply {
     decided(exchange, decision);
-    return decision.allowed ? refusal(exchange, code) : overLimit(exchange, decision);
+    exchange.isLast = !decision.allowed;
+    if (!decision.allowed) return overLimit(exchange, decision);
+    return typeof reply === 'string' ? refusal(exchange, reply) : reply();
   }
 
   /** Printed at once, so that a limiter that answers no decision has failed before anything is done. */
@@ -110,9 +143,12 @@ function addressOf({ clientAddress }: Exchange): string | undefined {
 }
 
 /** Throws a TypeError that names the option. */
-export function checkAdmissionOptions({ limiter, authenticate, addressPlan }: AdmissionOptions): void {
+export function checkAdmissionOptions({ limiter, authenticate, isKnownKey, addressPlan }: AdmissionOptions): void {
   checkMethods('limiter', limiter, ['take']);
   if (typeof authenticate !== 'function') throw new TypeError('authenticate: expected a function');
+  if (isKnownKey !== undefined && typeof isKnownKey !== 'function') {
+    throw new TypeError('isKnownKey: expected a function');
+  }
   if (addressPlan !== undefined && addressPlan?.partition !== 'address') {
     throw new TypeError("addressPlan: expected a plan of the partition 'address'");
   }

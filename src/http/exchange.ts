@@ -26,6 +26,8 @@ export interface Exchange {
   /** The printed decision of the limiter. */
   limitFields: readonly string[] | undefined;
   code: ErrorCode | undefined;
+  /** Whether the connection closes after the reply. */
+  isLast: boolean;
   error: unknown;
 }
 
@@ -52,6 +54,7 @@ export function createExchange(
     plan,
     limitFields: undefined,
     code: undefined,
+    isLast: false,
     error: undefined,
   };
 }

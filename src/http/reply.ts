@@ -78,7 +78,8 @@ function failed(exchange: Exchange, error: unknown): Reply {
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
   publish(exchange, reply.status);
   const { hasContent, hasBadHost, isMultiplexed } = exchange.head;
-  if ((hasContent || hasBadHost || isClosing) && !isMultiplexed) reply.headers.push('Connection', 'close');
+  if ((hasContent || hasBadHost || exchange.isLast || isClosing) && !isMultiplexed)
+    reply.headers.push('Connection', 'close');
   if (exchange.method !== 'HEAD') return reply;
   if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
     // Nobody will read it: the store is told so.

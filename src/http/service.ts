@@ -54,6 +54,7 @@ const OPTION_NAMES: Readonly<Record<keyof OrderServiceOptions, true>> = {
   store: true,
   limiter: true,
   authenticate: true,
+  isKnownKey: true,
   basePath: true,
   addressPlan: true,
   draftFields: true,

@@ -15,7 +15,8 @@ export interface RateLimiter {
 
 /**
  * The verdict on one request. Instants are whole milliseconds of the limiter's clock, `utcOffsetMs` short of Unix time.
- * Properties may be computed as they are read: to spread one into another, spread its {@link plainDecision}.
+ * Properties may be computed when they are read, so that a spread copies only some of them. Destructure a decision
+ * instead; as JSON and on a console it is whole.
  */
 export interface Decision {
   readonly key: string;

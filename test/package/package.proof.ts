@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -11,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -139,11 +140,23 @@ void order;
   }
 });
 
-test('the tarball holds the program, its types and its papers, and nothing else', () => {
+test('every declaration leads to its source, so that "go to definition" ends there', () => {
+  const installed = join(folder, 'module/node_modules/store-orders');
+  const dist = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' });
+  const declarations = dist.filter((file) => file.endsWith('.d.ts')).map((file) => join(installed, 'dist', file));
+  assert.ok(declarations.length > 0);
+  for (const file of declarations) {
+    const [, map = ''] = /\n\/\/# sourceMappingURL=(.+)$/.exec(readFileSync(file, 'utf8')) ?? [];
+    const { sources } = JSON.parse(readFileSync(join(dirname(file), map), 'utf8'));
+    for (const source of sources) assert.ok(existsSync(join(dirname(file), source)), `${file}: ${source}`);
+  }
+});
+
+test('the tarball holds the program, its types, its sources and its papers, and nothing else', () => {
   const files = readdirSync(join(folder, 'module/node_modules/store-orders'), { recursive: true, encoding: 'utf8' });
   const odd = files.filter(
     (file) =>
-      !/^(?:dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.js|\.css|\.svg))?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+      !/^(?:dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.d\.ts\.map|\.js|\.css|\.svg))?|src(?:\/[a-z]+)*(?:\/[a-z0-9-]+\.ts)?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
         file,
       ),
   );

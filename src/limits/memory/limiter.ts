@@ -1,7 +1,7 @@
 import { banned, NO_STRIKES } from '../ban.js';
 import { type Clock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { isFrozen, type Plan, wholeNumber } from '../plan.js';
+import { checkPlan, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { BucketPool } from './bucket-pool.js';
@@ -52,16 +52,18 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
   function pack(plan: Plan): PooledPlan {
     // One plan after the other is mostly the same, and to compare is quicker than to look up.
-    return recent?.plan === plan ? recent : packAnew(plan);
+    return recent !== undefined && recent.plan === plan ? recent : packedFor(plan);
   }
 
-  function packAnew(plan: Plan): PooledPlan {
+  function packedFor(plan: Plan): PooledPlan {
     let packed = packedPlans.get(plan);
     if (packed === undefined) {
+      checkPlan(plan);
       const pool = plan.partition === 'address' ? addresses : keys;
-      packed = { ...packPlan(plan, pool.shapeOf(plan.policies)), pool };
-      // One that was not made by `createPlan` may still change.
-      if (!isFrozen(plan)) return packed;
+      // A plan that was not made by `createPlan` may still change, and its decisions may not.
+      const snapshot = snapshotPlan(plan);
+      packed = { ...packPlan(snapshot, pool.shapeOf(plan.policies)), pool };
+      if (snapshot !== plan) return packed;
       packedPlans.set(plan, packed);
     }
     recent = packed;
@@ -97,9 +99,9 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     },
 
     peek(key, plan, cost = 1) {
-      checkCost(cost, plan);
       const now = read();
       const { pool } = pack(plan);
+      checkCost(cost, plan);
       const bucketKey = pool.keyOf(key, now.nowMs);
       return decide(bucketKey, pool.get(bucketKey) ?? pool.shared(), plan, cost, now).decision;
     },
@@ -129,6 +131,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 }
 
 export function checkCost(cost: number, plan: Plan): void {
+  if (!Array.isArray(plan?.policies)) checkPlan(plan);
   if (!Number.isInteger(cost) || cost < 0) throw new RangeError('cost: expected a whole number from 0 up');
   for (const { name, quota } of plan.policies) {
     if (cost > quota)

@@ -4,17 +4,15 @@ import type { Clock } from '../clock.js';
 import type { KeyState } from '../limiter.js';
 import type { Plan } from '../plan.js';
 import {
+  type Call,
   callArguments,
   type Found,
-  type Mode,
   NO_PLAN,
   type Passed,
   planArgument,
-  type Report,
   readAnswer,
   readState,
 } from './codec.js';
-import type { Amount } from './local-fallback.js';
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './script.js';
 
 /**
@@ -28,6 +26,8 @@ export type Seen = Found | Passed;
 
 /** A digest costs more than the look-up. */
 const REMEMBERED_NAMES = 10_000;
+
+export type RedisCalls = ReturnType<typeof createRedisCalls>;
 
 /** What the limiter asks of the server, each in one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
@@ -45,15 +45,17 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     return name;
   }
 
-  /** No `async`: each decision would pay for its promises. */
-  function call(
-    mode: Mode,
+  /**
+   * Resolves to what `read` makes of the answer. `sentMs` is the process's time before the call was
+   * sent. No `async`, since each decision would pay for its promises.
+   */
+  function call<T>(
+    mode: Call['mode'],
     key: string,
     plan: Plan | undefined,
-    cost: number,
-    report: Report | undefined,
-    amounts?: readonly Amount[],
-  ): Promise<Seen> {
+    { cost = 0, report, amounts }: Partial<Call>,
+    read: (seen: Seen, sentMs: number) => T,
+  ): Promise<T> {
     const sinceMs = performance.now();
     const name = nameOf(key);
     const utcOffsetMs = clock === undefined ? 0 : clock.utcOffsetMs();
@@ -61,7 +63,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     const rest = callArguments({ mode, cost, report, instant, amounts });
     const planText = plan === undefined ? NO_PLAN : planArgument(plan);
 
-    function ask(command: string, script: string): Promise<Seen> {
+    function ask(command: string, script: string): Promise<T> {
       // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
@@ -70,7 +72,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
           const found = readAnswer(answer, plan === undefined ? [] : plan.policies, utcOffsetMs);
           const isInTime = performance.now() - sinceMs < patienceMs;
           if (isInTime) aheadMs = found.nowMs - sentMs;
-          if ('utcOffsetMs' in found) return found;
+          if ('utcOffsetMs' in found) return read(found, sinceMs);
           // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
           if (isInTime) return ask(command, script);
           throw new Error('the server was reached too late');

@@ -1,8 +1,8 @@
 import type { BanState, KeyState, NamedBucket } from '../limiter.js';
-import { isFrozen, type Plan, type QuotaPolicy } from '../plan.js';
+import { BAN_FIELDS, checkPlan, isFrozen, type Plan, type QuotaPolicy } from '../plan.js';
 import type { Instant } from '../token-bucket.js';
 
-export type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'unban';
+export type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'carry_ban' | 'unban';
 
 /** The plan of a call that is about no plan. */
 export const NO_PLAN = '=0||';
@@ -13,6 +13,7 @@ const known = new WeakMap<Plan, string>();
 export function planArgument(plan: Plan): string {
   const ready = known.get(plan);
   if (ready !== undefined) return ready;
+  checkPlan(plan);
   const { ban, enforce, policies } = plan;
   const banPolicy = ban ? BAN_FIELDS.map((field) => ban[field]).join(' ') + (enforce ? ' 1' : ' 0') : '';
   const windows = policies.map(
@@ -26,8 +27,6 @@ export function planArgument(plan: Plan): string {
 /** Of 0 windows. */
 const FIRST_CHARACTER = 48;
 
-const BAN_FIELDS = ['after', 'withinMs', 'graceMs', 'baseMs', 'factor', 'maxMs', 'forgetMs'] as const;
-
 /**
  * Refusals that a process has decided by itself and the server does not know of. They are of the
  * streak that began at `refusedAtMs`; of another one the script takes no notice.
@@ -36,7 +35,7 @@ export interface Report {
   readonly refusedAtMs: number;
   /** How many the grace forgave. */
   readonly forgiven: number;
-  /** Instants of the server's clock. Of those that count with the server's own, the last `after - 1` are kept. */
+  /** Instants of the server’s clock. */
   readonly strikesAtMs: readonly number[];
 }
 
@@ -51,8 +50,10 @@ export interface Call {
    * Two for each window. `charge`: what was taken elsewhere in the unit of `Bucket.taken`, and in how many ms that
    * window ends. `refund`: tokens to put back, and the end of the window as it was announced.
    */
-  readonly amounts?: readonly (readonly [number, number])[] | undefined;
+  readonly amounts?: readonly Amount[] | undefined;
 }
+
+export type Amount = readonly [number, number];
 
 /**
  * Returns the script's ARGV after the latest instant to act at and the plan: `cost mode instant report

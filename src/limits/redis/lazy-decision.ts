@@ -3,7 +3,7 @@ import type { Plan } from '../plan.js';
 import { lesser, windowState } from '../rule.js';
 
 /**
- * The decision on a request that a backend has let pass, computed from its answer for who reads it: as in
+ * The decision on a request that a backend has let pass, computed from its answer when it is read: as in
  * packed-decision.ts, what is not read costs nothing.
  */
 export class PassedDecision implements Decision {
@@ -55,8 +55,11 @@ export class PassedDecision implements Decision {
     return this.#numbers[index] ?? 0;
   }
 
-  /** All of a decision, for who prints it. */
   toJSON(): Decision {
+    return plainDecision(this);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): Decision {
     return plainDecision(this);
   }
 }

@@ -61,17 +61,20 @@ end
 
 -- All buckets of a record and its ban state. No buckets if it is not a record.
 local function parse(stored)
-  local bytes, plan, banText, others = string.match(stored, '^(.*)(=[^=!]*)!?([^=!]*)!?([^=!]*)$')
+  local bytes, plan, rest = string.match(stored, '^(.*)(=[^=!]*)(!?[^=]*)$')
   if not plan or #plan < 4 or not isPacked(stored, #bytes, countOf(plan)) then return nil end
-  local ban = banOf(wholeNumbers(banText))
+  local banText, others = '', ''
+  if rest ~= '' then banText, others = string.match(rest, '^!([^!]*)!([^!]*)$') end
+  local ban = banOf(wholeNumbers(banText or 'none'))
   if not ban and banText ~= '' then return nil end
-  local buckets, i = {}, 0
-  for id in string.gmatch(plan, '([^ ;|]+ %d+ %a+)[^;]*;') do
-    i = i + 1
-    if i > countOf(plan) then return nil end
-    local taken, at = struct.unpack('<dd', stored, 16 * i - 15)
+  local buckets, count = {}, 0
+  for id in string.gmatch(plan, '([^ ;|]+ %d+ %a+) %d+ %a+;') do
+    count = count + 1
+    local taken, at = 0, 0
+    if count <= countOf(plan) then taken, at = struct.unpack('<dd', stored, 16 * count - 15) end
     if taken > 0 then table.insert(buckets, { id = id, taken = taken, at = at }) end
   end
+  if count ~= countOf(plan) then return nil end
   for id, taken, at in string.gmatch(others, '([^ ;]+ %d+ %a+) (%d+) (%-?%d+);') do
     table.insert(buckets, { id = id, taken = tonumber(taken), at = tonumber(at) })
   end
@@ -95,5 +98,33 @@ local function pack(plan, buckets)
     policies = policies .. struct.pack('<ddB', quota, ms, kind)
   end
   return states .. policies, #buckets > 0 and buckets or nil
+end
+`;
+
+/**
+ * Sets `packed`, which begins with the bytes of `count` windows, `ban` (nil for none) and `others`. What
+ * is stored and is not a record is deleted. A record that ends with the plan of this request has no ban
+ * state and no other buckets.
+ */
+export const READ_RECORD = /* lua */ `
+local stored = redis.pcall('GET', key)
+if type(stored) == 'table' then
+  if redis.call('TYPE', key).ok == 'string' then return stored end
+  redis.call('DEL', key)
+  stored = false
+end
+
+local packed, ban, others = stored, nil, nil
+local count = countOf(plan)
+local isKnown = stored and string.find(stored, plan, -#plan, true) and isPacked(stored, #stored - #plan, count)
+if not isKnown then
+  ${PARSE}
+  local buckets
+  if stored then buckets, ban = parse(stored) end
+  if stored and not buckets then
+    redis.call('DEL', key)
+    stored = false
+  end
+  packed, others = pack(plan, buckets or {})
 end
 `;

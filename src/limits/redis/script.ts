@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MAX_STRIKES } from '../plan.js';
-import { CHECK, PARSE } from './record.js';
+import { CHECK, PARSE, READ_RECORD } from './record.js';
 
 // The Lua is text in modules and no file beside them, so that a host can bundle this package.
 
@@ -9,7 +9,8 @@ const READ_CLOCK = /* lua */ `
 local now, offset, isServerTime = nil, 0, clock == ''
 if isServerTime then
   local time = redis.call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
+  now = time[1] * 1000 + time[2] / 1000
+  now = now - now % 1
   if now > latest then return { now } end
 else
   now, offset = string.match(clock, '^(%S+) (%S+)$')
@@ -17,40 +18,14 @@ else
 end
 `;
 
-/**
- * Sets `packed`, which begins with the bytes of `count` windows, `ban` (nil for none) and `others`. What
- * is stored and is not a record is deleted. A record that ends with the plan of this request has no ban
- * state and no other buckets.
- */
-const READ_RECORD = /* lua */ `
-local stored = redis.pcall('GET', key)
-if type(stored) == 'table' then
-  if redis.call('TYPE', key).ok == 'string' then return stored end
-  redis.call('DEL', key)
-  stored = false
-end
-
-local packed, ban, others = stored, nil, nil
-local count = countOf(plan)
-local isKnown = stored and string.sub(stored, -#plan) == plan and isPacked(stored, #stored - #plan, count)
-if not isKnown then
-  ${PARSE}
-  local buckets
-  if stored then buckets, ban = parse(stored) end
-  if stored and not buckets then
-    redis.call('DEL', key)
-    stored = false
-  end
-  packed, others = pack(plan, buckets or {})
-end
-`;
+// A table that is written `{ nil, nil }` has room for two: to grow it costs more than what is put into it.
 
 /**
  * token-bucket.ts: brings each window up to now, `takens` and `ats`. A bucket that is refilled
  * continuously is full `lengths` after `ats` at the latest; others have 0 there.
  */
 const SETTLE_WINDOWS = /* lua */ `
-local takens, ats, lengths, isOver, expiredAt = {}, {}, {}, false, NEVER
+local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER
 for i = 1, count do
   local taken, at = struct.unpack('<dd', packed, 16 * i - 15)
   local quota, ms, kind = struct.unpack('<ddB', packed, 16 * count + 17 * i - 16)
@@ -90,8 +65,7 @@ if ban or not passes then
       ban.forgiven = ban.forgiven + reported[2]
       for i = 3, #reported do table.insert(ban.strikes, reported[i]) end
       table.sort(ban.strikes)
-      local most = policy and policy.after - 1 or ${MAX_STRIKES}
-      while #ban.strikes > most do table.remove(ban.strikes, 1) end
+      while #ban.strikes > ${MAX_STRIKES} do table.remove(ban.strikes, 1) end
     end
     found = numbersOf(ban)
   end
@@ -142,6 +116,12 @@ if ban or not passes then
   elseif mode == 'ban' then
     endStreak()
     ban.banEnd, ban.banMs = now + cost, cost
+  elseif mode == 'carry_ban' then
+    endStreak()
+    if now + cost > ban.banEnd then ban.banEnd, ban.banMs = now + cost, tonumber(ARGV[7]) end
+    if ban.forgetAt <= now then ban.level = 0 end
+    ban.level = math.max(ban.level, tonumber(ARGV[8]))
+    ban.forgetAt = math.max(ban.forgetAt, now + tonumber(ARGV[9]))
   elseif mode == 'unban' then
     ban.refusedAt, ban.banEnd, ban.level = 0, 0, 0
   end
@@ -159,7 +139,7 @@ end
  */
 const CHANGE_WINDOWS = /* lua */ `
 local isCharged = passes and cost > 0
-local states, answer, expiresAt = '', { now }, NEVER
+local states, answer, expiresAt = '', { now, nil, nil, nil, nil }, NEVER
 for i = 1, count do
   local taken, at, length = takens[i], ats[i], lengths[i]
   local unit = length > 0 and length or 1
@@ -249,7 +229,10 @@ ${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOW
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 /** A write that changes nothing and leaves nothing behind: it fails where the script's would. */
-export const PROBE = "if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end";
+export const PROBE = /* lua */ `
+if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end
+if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end
+`;
 
 /** Returns the ban state, `!`, and each bucket, as a text: what is stored is not one. */
 export const INSPECT = `${CHECK}${PARSE}

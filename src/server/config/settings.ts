@@ -101,6 +101,12 @@ export const settingsSchema = v.object({
     'trusted proxies in front of the server',
     [0, 100, 0],
   ),
+  maxConnectionsPerAddress: count(
+    '--max-connections-per-address N',
+    'STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS',
+    'connections of one address at a time, 0 for no limit; ignored behind proxies',
+    [0, 1_000_000, 256],
+  ),
   sample: setting(
     '--no-sample',
     'STORE_ORDERS_SAMPLE',

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { prepare, transaction } from '../../databases/sqlite/database.js';
 import type { Principal } from '../../http/index.js';
 import type { SqliteDatabase } from '../../orders/sqlite/index.js';
-import { createApiKey, digestOf, isApiKey } from './api-key.js';
+import { createApiKey, isApiKey, keyDigest } from './api-key.js';
 import { createDataVersion } from './data-version.js';
 import { type KeyPlan, toPlan } from './key-plan.js';
 import {
@@ -13,7 +13,7 @@ import {
   type KeyRotation,
   newKey,
   REMEMBERED_KEYS,
-  recordOf,
+  readKeyRecord,
 } from './key-ring.js';
 
 /** {@link KeyRing} that answers at once. */
@@ -50,7 +50,7 @@ export function createKeyRing(database: SqliteDatabase): SqliteKeyRing {
 
   function find(id: string): KeyRecord | undefined {
     const row = selectById.get(id);
-    return row && recordOf(row);
+    return row && readKeyRecord(row);
   }
 
   function change(id: string, write: () => void): KeyChange {
@@ -74,9 +74,9 @@ export function createKeyRing(database: SqliteDatabase): SqliteKeyRing {
       const known = remembered.get(apiKey);
       if (known !== undefined) return known;
       if (!isApiKey(apiKey)) return undefined;
-      const row = selectByDigest.get(digestOf(apiKey));
+      const row = selectByDigest.get(keyDigest(apiKey));
       if (row === undefined) return undefined;
-      const { id, plan } = recordOf(row);
+      const { id, plan } = readKeyRecord(row);
       const principal = { id, plan: toPlan(plan) };
       remembered.set(apiKey, principal);
       return principal;
@@ -85,19 +85,19 @@ export function createKeyRing(database: SqliteDatabase): SqliteKeyRing {
     create(plan, name) {
       const issued = newKey(plan, name);
       const { id, key, createdAt } = issued;
-      insert.run(id, digestOf(key), name ?? null, ...valuesOf(plan), createdAt);
+      insert.run(id, keyDigest(key), name ?? null, ...valuesOf(plan), createdAt);
       return issued;
     },
 
     isEmpty: () => selectAny.get() === undefined,
-    list: () => selectAll.all().map(recordOf),
+    list: () => selectAll.all().map(readKeyRecord),
     get: find,
     setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)),
     revoke: (id) => change(id, () => updateRevoked.run(new Date().toISOString(), id)),
 
     rotate(id) {
       const key = createApiKey();
-      const outcome = change(id, () => updateDigest.run(digestOf(key), id));
+      const outcome = change(id, () => updateDigest.run(keyDigest(key), id));
       if (outcome !== 'changed') return outcome;
       const record = find(id);
       return record === undefined ? 'not_found' : { ...record, key };

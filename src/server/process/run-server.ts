@@ -2,7 +2,6 @@ import type { AddressInfo } from 'node:net';
 import { addressPerMinute } from '../../http/admission.js';
 import type { Settings } from '../config/settings.js';
 import { baseAddress, isLoopback } from '../listener/base-url.js';
-import { boundConnections } from '../listener/connection-limit.js';
 import { createOrderServer, type OrderServer } from '../listener/server.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
@@ -36,12 +35,13 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
       store: data.orders,
       limiter: counting.limiter,
       authenticate: data.keys.authenticate,
+      isKnownKey: data.keys.isKnownKey,
       basePath: settings.basePath,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
+      maxConnectionsPerAddress: settings.maxConnectionsPerAddress,
       backends: { database: data.state, quotas: counting.state },
     });
-    boundConnections(server);
     const refusal = await listen(server, settings);
     if (refusal !== undefined) return failed(refusal);
     cleanUps.push(() => server.drain(0));

@@ -55,8 +55,10 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
 }
 
 function said({ cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce }: Decision) {
-  const announced = windows.map(({ policy, remaining, resetAtMs }) => ({ name: policy.name, remaining, resetAtMs }));
-  return { cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, inForce: inForce.policy.name, windows: announced };
+  const [announced, ...all] = [inForce, ...windows].map(({ policy, remaining, resetAtMs, refillAtMs }) => {
+    return { name: policy.name, remaining, resetAtMs, refillAtMs };
+  });
+  return { cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, inForce: announced, windows: all };
 }
 
 /** Mulberry32: numbers from 0 up to 1, the same in every run. */

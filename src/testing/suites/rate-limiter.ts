@@ -209,6 +209,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     async ({ take, advance }) => {
       const first = await take('key', TRICKLE, 4);
       assert.equal(first.inForce.resetAtMs, first.nowMs + 2_000);
+      assert.equal(first.inForce.refillAtMs, first.nowMs + 500);
       const refused = await take('key', TRICKLE);
       if (refused.nowMs < first.nowMs + 500) {
         assert.deepEqual([refused.verdict, refused.retryAfterMs], ['over_quota', first.nowMs + 500 - refused.nowMs]);
@@ -228,11 +229,15 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       let banned = await take('key', plan);
       for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
       assert.deepEqual([banned.verdict, banned.allowed, banned.inForce.remaining], ['banned', false, 0]);
+      const again = await take('key', plan);
+      if (again.verdict === 'banned') assert.deepEqual(again.inForce, banned.inForce, 'announces one end of the ban');
       assert.equal((await take('neighbour', plan)).verdict, 'within_quota');
       const roomy = createPlan({ name: 'roomy', policies: [perMinute(9)] });
       const other = await take('key', roomy);
       if (other.nowMs < banned.nowMs + 900) {
         assert.deepEqual([other.verdict, other.retryAfterMs], ['banned', banned.nowMs + 900 - other.nowMs]);
+        assert.deepEqual([other.inForce.remaining, other.inForce.resetAtMs], [0, banned.nowMs + 900]);
+        assert.equal(other.windows[0]?.remaining, 9, 'a ban changes no window');
       }
       await advance(other.retryAfterMs);
       assert.equal((await take('key', roomy)).verdict, 'within_quota');

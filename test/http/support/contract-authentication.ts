@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { assertError } from './answer.js';
-import type { Clause } from './contract.js';
+import type { Clause } from './clause.js';
 import { bearer, KEY, ORDERS, order } from './shop.js';
 
 /** Specification, part 5. */

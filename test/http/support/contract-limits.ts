@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { assertError, retryAfterOf, trioOf } from './answer.js';
-import type { Clause } from './contract.js';
+import type { Clause } from './clause.js';
 import { bearer, KEY, ORDERS } from './shop.js';
 import type { Ask } from './ways.js';
 

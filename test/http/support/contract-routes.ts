@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { assertError } from './answer.js';
-import type { Clause } from './contract.js';
+import type { Clause } from './clause.js';
 import { INT64_MAX, INT64_MIN, KEY, ORDERS, order } from './shop.js';
 
 /** Specification, part 4: what names an operation, and what does not. */

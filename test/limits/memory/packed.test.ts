@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import {
   createMemoryLimiter,
   createPlan,
@@ -10,6 +11,7 @@ import {
   perMinute,
 } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
+import { plainDecision } from '../support/plain-decision.js';
 
 // What a limiter that packs its state in a few bytes could get wrong.
 
@@ -121,7 +123,7 @@ test('a cost that is no whole number, or could never pass, takes nothing from a 
   assert.equal(limiter.take('key', nine).inForce.remaining, 7);
 });
 
-test('a decision says the same however often and late it is read, and as JSON', () => {
+test('a decision says the same however often and late it is read, as JSON and on a console', () => {
   const { clock, limiter } = start();
   limiter.take('key', nine);
   const decision = limiter.take('key', nine, 2);
@@ -143,6 +145,7 @@ test('a decision says the same however often and late it is read, and as JSON', 
     ],
     inForce: { policy: nine.policies[1], remaining: 6, resetAtMs: nowMs + DAY_MS, refillAtMs: nowMs + DAY_MS },
   });
+  assert.equal(inspect(decision), inspect(plainDecision(decision)));
   assert.equal(decision.windows, decision.windows);
   assert.equal(decision.inForce, decision.windows[1]);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { openPostgresDatabase } from 'store-orders/server';
+import { openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { answerOf, type IssuedKey, run, temporaryDirectory } from '../support/program.js';
@@ -65,7 +65,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
 
   test('more orders than a page are exported whole, from one snapshot, while others change them', async (t) => {
     const { url } = await newDatabase(t);
-    const open = await openPostgresDatabase(url, { create: true });
+    const open = await openPostgresStorage(url, { create: true });
     assert.ok(open.ok);
     t.after(open.data.close);
     const { data } = open;
@@ -154,16 +154,24 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     await client.query(`DROP ROLE IF EXISTS ann; CREATE ROLE ann LOGIN PASSWORD '${PASSWORD}x'`);
     const withUser = url.replace('postgres@', `ann:${WRITTEN}@`);
     const rows: readonly (readonly [url: string, code: number, says: RegExp])[] = [
-      [withUser, 1, /cannot open the database postgres:\/\/%2F\S+: password authentication failed for user "ann"/],
+      [
+        withUser,
+        1,
+        /cannot open the database postgres:\/\/%2F\S+: the server refuses this user \(password authentication failed for user "ann"\)/,
+      ],
       [`${withUser}x`.replace('test', 'absent'), 1, /cannot open the database postgres:\/\//],
       [
         `postgres://ann:${WRITTEN}@127.0.0.1:1/shop`,
         1,
-        /database postgres:\/\/127\.0\.0\.1:1\/shop: connect ECONNREFUSED/,
+        /database postgres:\/\/127\.0\.0\.1:1\/shop: no PostgreSQL server accepts connections there \(connect ECONNREFUSED/,
       ],
       [`postgres://ann:${WRITTEN}@localhost:1/shop`, 1, /database postgres:\/\/localhost:1\/shop: .*ECONNREFUSED/],
       [`postgres://absent.invalid/shop?user=ann&password=${WRITTEN}`, 1, /postgres:\/\/absent\.invalid:5432\/shop: /],
-      [`postgres://ann:${WRITTEN}@localhost/shop?sslcert=/absent`, 1, /cannot open the database of this URL: ENOENT/],
+      [
+        `postgres://ann:${WRITTEN}@localhost/shop?sslcert=/absent`,
+        1,
+        /cannot open the database of this URL: there is no such file or socket \(ENOENT/,
+      ],
       [`postgres://ann:${PASSWORD}@localhost/shop`, 2, /--database-url: expected a URL such as/],
       [`postgres://ann:1/${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],
       [`postgres://ann:1?${WRITTEN}@localhost/shop`, 2, /--database-url: expected a URL such as/],

@@ -96,7 +96,7 @@ const MISTAKES: readonly Mistake[] = [
   { file: '{"sample": null}', says: 'settings.json: sample: expected true or false, not null' },
   {
     file: '{"prot": 8080}',
-    says: 'settings.json: unknown setting "prot"; expected one of host, port, workers, db, databaseUrl, redisUrl, basePath, trustProxy, sample, addressPerMinute, log',
+    says: 'settings.json: unknown setting "prot"; expected one of host, port, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log',
   },
   { file: '[]', says: '--config: expected a JSON object in settings.json' },
   { file: '8080', says: '--config: expected a JSON object in settings.json' },

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { createApiKey, createPostgresKeyRing, type KeyRing, openPostgresDatabase } from 'store-orders/server';
+import type { Clock } from 'store-orders/limiter';
+import type { PostgresClient } from 'store-orders/postgres';
+import { createApiKey, createPostgresKeyRing, type KeyRing, openPostgresStorage } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
 import { createDatabase, watchedPool } from '../../databases/postgres/support/database.js';
 import { type Engine, missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
@@ -11,15 +13,15 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
 
   testKeyRing('the key ring in PostgreSQL', async (t) => {
     const url = await preparedDatabase(engine);
-    return () => createPostgresKeyRing(watchedPool(t, url));
+    return () => openRing(watchedPool(t, url));
   });
 
   /** A ring with a clock that stands still, over connections that are watched, and another ring as another process has. */
   async function open(t: TestContext) {
     const url = await preparedDatabase(engine);
     const [client, clock] = [watchedPool(t, url), createManualClock()];
-    const other = createPostgresKeyRing(watchedPool(t, url));
-    return { ring: createPostgresKeyRing(client, clock), other, client, clock };
+    const other = openRing(watchedPool(t, url));
+    return { ring: openRing(client, clock), other, client, clock };
   }
 
   test('a remembered key is answered at once, and one query a quarter of a second asks what has changed', async (t) => {
@@ -170,7 +172,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
 
   test('what was answered is on disk even where the role says synchronous_commit=off', async (t) => {
     const url = await preparedDatabase(engine);
-    const ring = createPostgresKeyRing(watchedPool(t, url, '-c synchronous_commit=off'));
+    const ring = openRing(watchedPool(t, url, '-c synchronous_commit=off'));
     let id = '';
     const writes: readonly (readonly [write: () => unknown, isKept: (ring: KeyRing) => Promise<boolean>])[] = [
       [async () => ({ id } = await ring.create({ name: 'free' })), async () => (await ring.get(id)) !== undefined],
@@ -205,10 +207,14 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
   });
 });
 
+function openRing(client: PostgresClient, clock?: Clock): KeyRing {
+  return createPostgresKeyRing({ keys: client, revision: client, strangers: client }, clock);
+}
+
 /** A database with the program's tables, by its URL. */
 async function preparedDatabase(engine: Engine): Promise<string> {
   const url = await createDatabase(engine);
-  const open = await openPostgresDatabase(url, { create: true });
+  const open = await openPostgresStorage(url, { create: true });
   assert.ok(open.ok);
   await open.data.close();
   return url;

@@ -135,7 +135,11 @@ describe('workers', { skip }, () => {
     const cwd = temporaryDirectory(t);
     execFileSync('mkfifo', ['log'], { cwd });
     const under = ['sh', '-c', 'exec "$0" "$@" > log'];
-    const child = spawnProgram(['--port', '0', '--workers', `${WORKERS}`], { cwd, env: backends(), under });
+    const child = spawnProgram(['--port', '0', '--workers', `${WORKERS}`, '--address-per-minute', '10000'], {
+      cwd,
+      env: backends(),
+      under,
+    });
     const exited = once(child, 'exit');
     t.after(() => {
       child.kill('SIGTERM');

@@ -5,8 +5,7 @@ import { createMemoryLimiter, createPlan, perDay, perMinute } from 'store-orders
 import { openDatabase, type SqliteData, withSavedQuotas } from 'store-orders/server';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
-import { answerOf, issueKey, sleep, startServer, temporaryDirectory, until } from '../support/program.js';
-import { drain, remaining, testQuotaCommands } from '../support/quota-commands.js';
+import { temporaryDirectory } from '../support/program.js';
 
 const plan = createPlan({ name: 'small', policies: [perMinute(3), perDay(5)], ban: { after: 2, graceMs: 0 } });
 
@@ -104,33 +103,4 @@ test('what could not be saved is saved by the next call, and a request is not do
   assert.notEqual(limiter.inspect('key_b'), undefined, 'taken after the reset, so it stays taken');
   assert.equal(other.prepare('SELECT * FROM quotas').all().length, 2);
   assert.equal(other.prepare('SELECT * FROM quota_requests').all().length, 0);
-});
-
-testQuotaCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
-
-test('a server that is killed forgets one second of quotas at most', async (t) => {
-  const cwd = temporaryDirectory(t);
-  const first = await startServer(t, { cwd });
-  const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
-  await drain(first, key, 4);
-  await sleep(1_000);
-  assert.equal(await first.stop('SIGKILL'), 'SIGKILL');
-  const second = await startServer(t, { cwd });
-  assert.equal(await remaining(second, key), '5');
-});
-
-test('while another process holds the lock the server answers, and saves the quotas when it is gone', async (t) => {
-  const cwd = temporaryDirectory(t);
-  const server = await startServer(t, { cwd });
-  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10');
-  const other = openSqliteDatabase(join(cwd, 'store-orders.db'));
-  t.after(() => other.close());
-  other.exec('BEGIN IMMEDIATE');
-  await drain(server, key, 3);
-  await until(() =>
-    server.log().some(({ level, event }) => level === 'error' && String(event).startsWith('quotas not saved')),
-  );
-  assert.equal(await remaining(server, key), '6');
-  other.exec('COMMIT');
-  await until(async () => /"remaining":6/.test(JSON.stringify(await answerOf(['quota', 'show', id], { cwd }))), 1_500);
 });

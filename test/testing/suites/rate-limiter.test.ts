@@ -5,10 +5,10 @@ import {
   createPlan,
   type Decision,
   type MemoryLimiter,
-  plainDecision,
   type RateLimiter,
 } from 'store-orders/limiter';
 import { createManualClock, rateLimiterSuite } from 'store-orders/testing';
+import { plainDecision } from '../../limits/support/plain-decision.js';
 import { failures } from './support/failures.js';
 
 type Break = (limiter: MemoryLimiter) => RateLimiter['take'];
@@ -114,7 +114,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
   ],
   'bans nobody': [
     /^bans a key that goes on/,
-    (limiter) => (key, plan, cost) => ({ ...limiter.take(key, { ...plan, ban: false }, cost), plan }),
+    (limiter) => (key, plan, cost) => ({ ...plainDecision(limiter.take(key, { ...plan, ban: false }, cost)), plan }),
   ],
   'bans for longer when asked again': [
     /^bans a key that goes on/,
@@ -123,6 +123,18 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       if (decision.verdict === 'banned') limiter.ban(key, 900);
       return limiter.peek(key, plan, cost);
     },
+  ],
+  'leaves nothing of any window during a ban': [
+    /^bans a key that goes on/,
+    changed(({ verdict, windows }) => ({
+      windows: verdict === 'banned' ? windows.map((window) => ({ ...window, remaining: 0 })) : windows,
+    })),
+  ],
+  'announces the reset of a window during a ban': [
+    /^bans a key that goes on/,
+    changed(({ verdict, windows: [first], inForce }) => ({
+      inForce: verdict === 'banned' && first ? { ...first, remaining: 0 } : inForce,
+    })),
   ],
   'refuses in shadow mode': [
     /^refuses nobody in shadow mode/,
@@ -134,7 +146,8 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       let requests = 0;
       return (key, plan, cost) => {
         const isHasty = ++requests % 50 === 0 && plan.ban !== false;
-        return { ...limiter.take(key, isHasty ? { ...plan, ban: { ...plan.ban, graceMs: 0 } } : plan, cost), plan };
+        const taken = limiter.take(key, isHasty ? { ...plan, ban: { ...plan.ban, graceMs: 0 } } : plan, cost);
+        return { ...plainDecision(taken), plan };
       };
     },
   ],

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { issueKey, sleep, startServer, temporaryDirectory } from '../support/program.js';
+import { attack, customer, quantile, residentMiB } from './support/under-attack.js';
+
+/** STORE_ORDERS_SECONDS=1800 is the soak. */
+const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 40);
+const CONNECTIONS = 1_000;
+const HEAP = { NODE_OPTIONS: '--max-old-space-size=256' };
+
+async function start(t: TestContext) {
+  const cwd = temporaryDirectory(t);
+  const server = await startServer(t, { cwd, env: HEAP }, '--log', 'events');
+  const { key } = await issueKey(cwd, 'enterprise', '--per-day', '1000000000');
+  return { server, key, url: new URL(`${server.url}/store/orders`) };
+}
+
+test('a thousand slow, greedy and deaf connections on every path cost neither memory nor patience', async (t) => {
+  const { server, key, url } = await start(t);
+  const honest = customer(url, key, 4, 10);
+  await sleep(5_000);
+  const before = honest.take();
+  const baseMiB = residentMiB(server.child.pid);
+
+  let mostMiB = 0;
+  const watching = setInterval(() => {
+    mostMiB = Math.max(mostMiB, residentMiB(server.child.pid));
+  }, 100);
+  const figures = await attack('mixture', url, SECONDS, CONNECTIONS);
+  clearInterval(watching);
+  const during = honest.take();
+  await honest.stop();
+
+  const [p99Before, p99] = [quantile(before, 0.99), quantile(during, 0.99)];
+  t.diagnostic(JSON.stringify(figures));
+  t.diagnostic(
+    `p50 ${quantile(before, 0.5).toFixed(1)} → ${quantile(during, 0.5).toFixed(1)} ms, p99 ${p99Before.toFixed(1)} → ` +
+      `${p99.toFixed(1)} ms, most ${during.at(-1)?.toFixed(1)} ms; ${during.length} answers in ${SECONDS} s; ` +
+      `memory ${baseMiB.toFixed(0)} → ${mostMiB.toFixed(0)} MiB`,
+  );
+  assert.deepEqual(honest.failures, []);
+  assert.equal(server.child.exitCode, null);
+  for (const [kind, { longestMs }] of Object.entries(figures)) assert.ok(longestMs <= 45_000, `${kind}: ${longestMs}`);
+  assert.ok(mostMiB <= baseMiB + 64, `${mostMiB} MiB`);
+  // What is waited for without an attack is the machine's.
+  assert.ok(p99 <= 50 + p99Before, `${p99} ms`);
+});
