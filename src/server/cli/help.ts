@@ -34,6 +34,40 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
   return [about, `Usage: ${usage}`, `Commands:\n${table(rows)}`, ...examples(shown), MORE].join('\n\n');
 }
 
+/** A script for bash that completes commands and their options. Any other word is completed as a file. */
+export function bashCompletion(commands: readonly Command[], defaultName: string): string {
+  const firstWords = new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''));
+  const cases = commands.map((command) => branch(command.name, optionWords(command)));
+  for (const first of firstWords) {
+    const seconds = commands.flatMap(({ name }) =>
+      name.startsWith(`${first} `) ? [name.slice(first.length + 1)] : [],
+    );
+    if (seconds.length > 0) cases.push(branch(first, seconds));
+  }
+  const otherwise = commands.flatMap((command) => (command.name === defaultName ? optionWords(command) : []));
+  return [
+    '_store_orders() {',
+    '  local words',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is bash's
+    '  case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in',
+    ...cases,
+    `    *) words='${[...firstWords, 'help', ...otherwise].join(' ')}' ;;`,
+    '  esac',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is bash's
+    '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
+    '}',
+    `complete -o default -F _store_orders ${PROGRAM}`,
+  ].join('\n');
+}
+
+function branch(typed: string, words: readonly string[]): string {
+  return `    '${typed}'*) words='${words.join(' ')}' ;;`;
+}
+
+function optionWords(command: Command): string[] {
+  return Array.from(optionsOf(command).keys(), (name) => `--${name}`);
+}
+
 function examples(lines: readonly string[] = []): string[] {
   return lines.length === 0 ? [] : [`Examples:\n${lines.map((line) => `  ${PROGRAM} ${line}`.trimEnd()).join('\n')}`];
 }

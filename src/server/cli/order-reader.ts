@@ -2,6 +2,7 @@ import { constants } from 'node:buffer';
 import type { OrderId } from '../../orders/index.js';
 import { JsonSyntaxError, parseJson, parseJsonArray } from '../../orders/json.js';
 import { type OrderRecord, type ParsedRecord, parseOrderRecord } from '../../orders/record.js';
+import { createCsvReader } from './order-csv.js';
 
 export type ReadOrders =
   | {
@@ -25,19 +26,20 @@ const WHITE_SPACE: readonly (number | undefined)[] = [0x20, 0x09, LINE_FEED, 0x0
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * Reads orders from a JSON array, if `[` is the first character, or else from one JSON object a line
- * (NDJSON; blank lines are skipped). The first mistake ends it, and is named by its line: a byte that
+ * Reads orders from CSV whose first line names the columns, from a JSON array, if `[` is the first
+ * character, or else from one JSON object a line (NDJSON). Blank lines are skipped. The first mistake ends it, and is named by its line: a byte that
  * is not UTF-8, invalid JSON, a record that is not an order, an id that comes twice. `statuses` are
  * the host's own. `onProgress` is called with the part that is done, 0 to 1.
  */
 export function readOrders(
   bytes: Buffer,
+  format: 'json' | 'csv',
   statuses: readonly string[],
   onProgress: (part: number) => void = () => {},
 ): ReadOrders {
   const records: OrderRecord[] = [];
   const lines = new Map<OrderId, number>();
-  for (const element of elementsOf(bytes, onProgress)) {
+  for (const element of elementsOf(bytes, format, onProgress)) {
     const { line } = element;
     if (!element.ok) return element;
     const parsed = parseOrderRecord(element.value, { statuses });
@@ -61,15 +63,33 @@ function fieldName(field = 'the record'): string {
   return /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
 }
 
-function elementsOf(bytes: Buffer, onProgress: (part: number) => void): Iterable<Element> {
+function elementsOf(bytes: Buffer, format: 'json' | 'csv', onProgress: (part: number) => void): Iterable<Element> {
   // A mark that some editors write; RFC 8259 §8.1 lets a reader skip it.
   const start = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   let at = start;
   while (WHITE_SPACE.includes(bytes[at])) at++;
-  if (at === bytes.length)
-    return [{ ok: false, line: 1, message: 'the file has no orders; an empty list is written []' }];
+  if (at === bytes.length) return [{ ok: false, line: 1, message: format === 'csv' ? NO_HEAD : NO_ORDERS }];
   const text = bytes.subarray(start);
+  if (format === 'csv') return csvElements(text, onProgress);
   return bytes[at] === BRACKET ? arrayElements(text) : lineElements(text, onProgress);
+}
+
+const NO_ORDERS = 'the file has no orders; an empty list is written []';
+const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity,shipDate,complete,status';
+
+function* csvElements(bytes: Buffer, onProgress: (part: number) => void): Generator<Element> {
+  let read: Exclude<ReturnType<typeof createCsvReader>, { message: string }> | undefined;
+  for (const { line, bytes: lineBytes, end } of linesOf(bytes)) {
+    if (line % PROGRESS_LINES === 0) onProgress(end / bytes.length);
+    const text = decode(lineBytes)?.replace(/\r$/, '');
+    if (text === undefined) yield { ok: false, line, message: NO_UTF8 };
+    else if (read !== undefined && !BLANK.test(text)) yield { ...read(text), line };
+    else if (read === undefined) {
+      const created = createCsvReader(text);
+      if (typeof created === 'function') read = created;
+      else yield { ok: false, line, message: created.message };
+    }
+  }
 }
 
 function* lineElements(bytes: Buffer, onProgress: (part: number) => void): Generator<Element> {

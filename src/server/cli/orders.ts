@@ -1,24 +1,22 @@
-import { readFile } from 'node:fs/promises';
-import { buffer } from 'node:stream/consumers';
 import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
-import { printOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
 import { writeText } from '../log/write-text.js';
-import { done, failed, misused, type Outcome } from '../outcome.js';
+import { failed, misused, type Outcome } from '../outcome.js';
 import type { ProgramData } from '../storage/storage.js';
 import type { Command, Invocation } from './command.js';
-import { type ReadOrders, readOrders } from './order-reader.js';
-import { createProgressBar, createTable, type Style } from './terminal.js';
+import { exportJson, exportOrders, importOrders, printRecord, type Records } from './order-files.js';
+import { createTable, type Style } from './terminal.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 export const orderCommands: readonly Command[] = [
   {
     name: 'orders import',
     summary:
-      'Stores orders from a file: one JSON object per line, or one JSON array. All of them, or none if one is wrong.',
+      'Stores orders from a file: one JSON object per line, one JSON array, or CSV. All of them, or none if one is wrong.',
     operands: ['FILE|-'],
     options: {
       ...STORAGE_OPTIONS,
+      format: { value: 'FORMAT', about: 'json or csv [default: csv if the file is named so]' },
       replace: { about: 'overwrite orders that exist, status included' },
       statuses: { value: 'LIST', about: 'statuses of your own, such as returned,on_hold; any other is refused' },
     },
@@ -35,12 +33,11 @@ export const orderCommands: readonly Command[] = [
   },
   {
     name: 'orders export',
-    summary: 'Writes all orders with their status, one JSON object per line. With --json it is one array.',
+    summary: 'Writes all orders with their status, one JSON object per line or CSV. With --json it is one array.',
     operands: [],
-    options: STORAGE_OPTIONS,
-    examples: ['orders export > orders.ndjson'],
-    run: (invocation) =>
-      withStorage(invocation, ({ records }) => exportOrders(records(), invocation.flags.has('json'))),
+    options: { format: { value: 'FORMAT', about: 'json or csv [default: json]' }, ...STORAGE_OPTIONS },
+    examples: ['orders export > orders.ndjson', 'orders export --format csv > orders.csv'],
+    run: exportOrders,
   },
   {
     name: 'orders show',
@@ -68,80 +65,6 @@ export const orderCommands: readonly Command[] = [
   },
 ];
 
-async function importOrders(invocation: Invocation): Promise<Outcome> {
-  const [file = '-'] = invocation.operands;
-  const statuses = readStatuses(invocation);
-  if (statuses === undefined) {
-    const given = JSON.stringify(invocation.flags.get('statuses'));
-    return misused(`--statuses: expected lower-case words with commas between, such as returned,on_hold, not ${given}`);
-  }
-  const name = file === '-' ? 'stdin' : file;
-  let bytes: Buffer;
-  try {
-    bytes = file === '-' ? await buffer(process.stdin) : await readFile(file);
-  } catch {
-    return failed(`cannot read ${name}; check that the file exists`);
-  }
-  const bar = createProgressBar(process.stderr, 'importing');
-  const read = readOrders(bytes, statuses, bar.show);
-  try {
-    if (!read.ok) return failed(`${name}:${read.line}: ${read.message}; nothing was imported`);
-    return await withStorage(invocation, (data) => store(data, read, name, invocation.flags.has('replace')), {
-      create: true,
-    });
-  } finally {
-    bar.clear();
-  }
-}
-
-/** `undefined` for a list that is none. */
-function readStatuses({ flags }: Invocation): readonly string[] | undefined {
-  const list = flags.get('statuses');
-  if (typeof list !== 'string') return [];
-  const statuses = list.split(',');
-  return statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status)) ? statuses : undefined;
-}
-
-async function store(
-  { orders }: ProgramData,
-  { records, lines }: Extract<ReadOrders, { ok: true }>,
-  name: string,
-  replace: boolean,
-): Promise<Outcome> {
-  const stored = await orders.put(records, { replace });
-  if (stored.outcome === 'exists') {
-    const where = `${name}:${lines.get(stored.id)}`;
-    return failed(`${where}: the id ${stored.id} is already stored; --replace overwrites it; nothing was imported`);
-  }
-  const byStatus = countByStatus(records);
-  const counts = Object.entries(byStatus).map(([status, count]) => `${count} ${status}`);
-  return done(
-    `${records.length} ${records.length === 1 ? 'order' : 'orders'} imported${counts.length === 0 ? '' : ': '}${counts.join(', ')}`,
-    { imported: records.length, byStatus },
-  );
-}
-
-function countByStatus(records: readonly OrderRecord[]): Record<string, number> {
-  const counts = new Map<string, number>();
-  for (const { status } of records) counts.set(status, (counts.get(status) ?? 0) + 1);
-  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-async function exportOrders(records: Records, asArray: boolean): Promise<Outcome> {
-  let mark = asArray ? '[' : '';
-  const between = asArray ? ',\n' : '\n';
-  for await (const batch of records) {
-    if (!(await writeText(process.stdout, mark + batch.map(printRecord).join(between)))) return { outcome: 'done' };
-    mark = between;
-  }
-  if (asArray) await writeText(process.stdout, mark === '[' ? '[]\n' : ']\n');
-  else if (mark !== '') await writeText(process.stdout, '\n');
-  return { outcome: 'done' };
-}
-
-/** Orders in batches, none of them empty. */
-type Records = ReturnType<ProgramData['records']>;
-
 const STATUS_STYLES = new Map<string, Style>([
   ['pending', 'yellow'],
   ['shipped', 'green'],
@@ -151,7 +74,7 @@ const STATUS_STYLES = new Map<string, Style>([
 async function listOrders({ records }: ProgramData, { flags }: Invocation): Promise<Outcome> {
   const status = flags.get('status');
   const chosen = typeof status === 'string' ? withStatus(records(), status) : records();
-  if (flags.has('json')) return exportOrders(chosen, true);
+  if (flags.has('json')) return exportJson(chosen, true);
   const table = createTable(process.stdout, [
     { title: 'ID', isNumber: true },
     { title: 'PET', isNumber: true },
@@ -177,11 +100,6 @@ async function* withStatus(records: Records, status: string): AsyncGenerator<rea
     const chosen = batch.filter((record) => record.status === status);
     if (chosen.length > 0) yield chosen;
   }
-}
-
-/** The order as it is exported: the wire fields, then the status, which is a lower-case word. */
-function printRecord(record: OrderRecord): string {
-  return `${printOrder(record).slice(0, -1)},"status":"${record.status}"}`;
 }
 
 function withOrderId(

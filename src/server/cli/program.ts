@@ -3,8 +3,9 @@ import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import { done, misused, type Outcome } from '../outcome.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
+import { configCommand } from './config.js';
 import { dbCommands } from './db.js';
-import { commandHelp, listHelp } from './help.js';
+import { bashCompletion, commandHelp, listHelp } from './help.js';
 import { keyCommands } from './keys.js';
 import { openApiCommand } from './openapi.js';
 import { orderCommands } from './orders.js';
@@ -12,13 +13,24 @@ import { quotaCommands } from './quotas.js';
 import { serveCommand } from './serve.js';
 import { paint } from './terminal.js';
 
+const completionCommand: Command = {
+  name: 'completion',
+  summary: 'Prints a script for bash that completes commands and options.',
+  operands: [],
+  options: {},
+  examples: ['completion >> ~/.bashrc'],
+  run: () => explained(bashCompletion(COMMANDS, DEFAULT)),
+};
+
 const COMMANDS: readonly Command[] = [
   serveCommand,
   ...orderCommands,
   ...keyCommands,
   ...quotaCommands,
   ...dbCommands,
+  configCommand,
   openApiCommand,
+  completionCommand,
 ];
 const DEFAULT = serveCommand.name;
 const HELP: ReadonlySet<string> = new Set(['--help', '-h']);

@@ -17,7 +17,12 @@ export interface SettingSources {
 }
 
 export type ReadSettings =
-  | { readonly ok: true; readonly settings: Settings }
+  | {
+      readonly ok: true;
+      readonly settings: Settings;
+      /** Where each comes from, as the user calls it. One that has its default is absent. */
+      readonly origins: ReadonlyMap<string, string>;
+    }
   /** One sentence that names the setting as it was written. */
   | { readonly ok: false; readonly mistake: string };
 
@@ -66,7 +71,8 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
       `${found.get('workers')?.label}: one server at a time runs on a file; for more than one worker name a PostgreSQL database with --database-url, and a Redis or Valkey server with --redis-url`,
     );
   }
-  return { ok: true, settings: result.output };
+  const origins = new Map(Array.from(found, ([name, { label }]) => [name, label] as const));
+  return { ok: true, settings: result.output, origins };
 }
 
 /** A URL may have a password in it, whatever setting it was meant for. */

@@ -26,6 +26,7 @@ const COMMANDS = [
   'ban lift',
   'db check',
   'db backup',
+  'config print',
 ];
 
 test('the program, each group and each command explain themselves with --help and exit 0', async (t) => {
