@@ -52,16 +52,21 @@ const CLIENTS: Readonly<Record<string, () => Client>> = {
   },
 };
 
-async function open() {
+/** The first requests wait for each other, so that however slow the machine is they are at once. */
+async function open(atOnce = 1) {
   const store = createMemoryOrderStore(Array.from({ length: 10 }, (_, id) => ({ id })));
   const limiter = createMemoryLimiter();
   const statuses: number[] = [];
   const service = createOrderService({ store, limiter, authenticate: () => ({ id: 'client', plan: PLAN }) });
   const handle = nodeHandler(service);
+  const waiting: (() => void)[] = [];
+  let arrived = 0;
   const { origin, close } = await listening(
     createServer((incoming, response) => {
       response.once('finish', () => statuses.push(response.statusCode));
-      handle(incoming, response);
+      arrived++;
+      waiting.push(() => handle(incoming, response));
+      if (arrived >= atOnce) for (const answer of waiting.splice(0)) answer();
     }),
   );
   const exhaust = () => limiter.take('client', PLAN, limiter.peek('client', PLAN, 0).inForce.remaining);
@@ -87,7 +92,7 @@ suite('with default settings', { concurrency: true }, () => {
     });
 
     test(`ten requests of ${name} at once, beyond the limit, all succeed, and the key is not banned`, async (t) => {
-      const { url, statuses, limiter, close } = await open();
+      const { url, statuses, limiter, close } = await open(10);
       const client = create();
       t.after(async () => {
         await client.close?.();
