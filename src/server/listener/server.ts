@@ -91,7 +91,13 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 
   /** The address is asked only of requests without a valid key. */
   function keylessAddress(request: NodeRequest): string | undefined {
-    if ('socket' in request) connections.isKeyless(request.socket);
+    const { socket } = request;
+    connections.isKeyless(socket);
+    // The mount has paused it: more requests wait than it reads at a time. Only customers are waited for.
+    if (socket.isPaused()) {
+      gate.penalise(addressKey(socket.remoteAddress));
+      socket.destroy();
+    }
     return addressOf(request);
   }
 
@@ -119,7 +125,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     // Not http's own `close`: that also destroys connections whose answer is complete but not yet sent.
     NetServer.prototype.close.call(server);
     const cutOff = setTimeout(connections.destroyAll, graceMs);
-    gate.open();
+    gate.close();
     connections.closeAll(LINGER_MS);
     await closed;
     // Nothing is open any more; this ends http's own watch over slow connections.
