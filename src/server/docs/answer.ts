@@ -17,7 +17,7 @@ export function createDocs(
     if (file === undefined) return false;
     if (method !== 'GET' && method !== 'HEAD') {
       response.writeHead(405, ['Allow', 'GET, HEAD', 'Content-Length', '0', 'Cache-Control', 'no-store']).end();
-    } else if (namesTag(request.headers['if-none-match'] ?? '', file.etag)) {
+    } else if (namesTag(request.headers['if-none-match'] ?? '', file.etag, 'weak')) {
       response.writeHead(304, [...file.headers]).end();
     } else {
       response.writeHead(200, [...file.headers, 'Content-Length', `${file.content.length}`]);

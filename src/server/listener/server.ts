@@ -1,12 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import {
-  clientErrorListener,
-  createOrderService,
-  forwardedAddress,
-  nodeHandler,
-  type OrderServiceOptions,
-} from '../../http/index.js';
+import { createOrderService, forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
+import { inTurn } from '../../http/mounts/turns.js';
+import { isMalformed } from '../../http/request-head.js';
 import { createDocs } from '../docs/answer.js';
 import { createConnections } from './connections.js';
 import { answerHealth, type Backends } from './health.js';
@@ -36,8 +32,6 @@ const SERVER_OPTIONS = {
   connectionsCheckingInterval: 5 * SECOND_MS,
   // Longer than the 60 s that proxies keep idle connections: else one sends into a connection that is just closing.
   keepAliveTimeout: 65 * SECOND_MS,
-  // A request without Host is answered by the service, with its Error object and its headers.
-  requireHostHeader: false,
   // Node ≥ 24: no body stream is made for a request that has no body. Older versions ignore it.
   optimizeEmptyRequests: true,
 };
@@ -63,20 +57,16 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   function answer(request: IncomingMessage, response: ServerResponse): void {
     connections.answering(request.socket, response);
     if (isDraining) response.shouldKeepAlive = false;
-    if (answerHealth(request, response, isDraining, backends)) return;
-    if (answerDocs(request, response)) return;
-    handle(request, response);
+    const isOwn =
+      !isMalformed(request) && (answerHealth(request, response, isDraining, backends) || answerDocs(request, response));
+    if (!isOwn) handle(request, response);
   }
 
-  const server = createServer(SERVER_OPTIONS, answer);
-  // Node 20 drops the header fields after the 2,000th item without a word, a second credential among them.
-  server.maxHeadersCount = 0;
+  const server = handle.attach(createServer(SERVER_OPTIONS, inTurn(answer)));
   server.timeout = SILENT_MS;
-  // A request that expects something gets its final answer at once: none of ours reads a body.
-  server.on('checkContinue', answer);
-  server.on('checkExpectation', answer);
+  // Such a request gets its final answer at once: none of ours reads a body.
+  server.on('checkContinue', (request, response) => void server.emit('request', request, response));
   server.on('connection', connections.add);
-  server.on('clientError', clientErrorListener(service));
 
   async function drain(graceMs = GRACE_MS): Promise<void> {
     isDraining = true;
