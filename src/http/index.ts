@@ -2,7 +2,6 @@ export type { AdmissionOptions, Authenticate, Principal } from './admission.js';
 export { type AddressedRequest, forwardedAddress } from './client-address.js';
 export type { ErrorCode, ErrorObject } from './errors.js';
 export type { ClientAddress, ReplyMessage } from './exchange.js';
-export { clientErrorListener } from './mounts/client-error.js';
 export { type NodeHandler, type NodeMountOptions, type NodeRequest, nodeHandler } from './mounts/node.js';
 export type { Reply } from './reply.js';
 export type { RequestHead } from './request-head.js';
