@@ -19,7 +19,7 @@ const announced = announcementFields({
 
 app.use('/v1/pets', nodeGuard(createGuard({ limiter, authenticate })));
 app.get('/v1/pets/:petId', (request, response) => {
-  for (let i = 0; i + 1 < announced.length; i += 2) response.set(announced[i] ?? '', announced[i + 1]);
+  for (const [name, value] of announced) response.set(name, value);
   response.json({ id: Number(request.params.petId), name: 'Rex', seenBy: principalOf(request)?.id });
 });
 app.get('/', (_request, response) => {

@@ -5,20 +5,19 @@
  *     curl -H 'Authorization: Bearer open-sesame' http://127.0.0.1:3000/v1/store/orders
  */
 import { createServer } from 'node:http';
-import { clientErrorListener, nodeHandler } from 'store-orders';
+import { nodeHandler } from 'store-orders';
 import { port, service } from './orders.ts';
 
 const orders = nodeHandler(service);
 
-// Without `requireHostHeader` and with the listener, a request that is no HTTP gets an answer like any other.
-const server = createServer({ requireHostHeader: false }, (request, response) =>
+const server = createServer((request, response) =>
   orders(request, response, () => {
     // Not a path of the orders service: the host's own routes.
     response.writeHead(request.url === '/' ? 200 : 404, { 'Content-Type': 'text/plain' });
     response.end(request.url === '/' ? 'the host\n' : 'nothing here\n');
   }),
 );
-server.maxHeadersCount = 0;
-server.on('clientError', clientErrorListener(service));
+// A request that is not valid HTTP gets an answer like any other, and a client that has closed its sending half gets its own.
+orders.attach(server);
 
 server.listen(port, '127.0.0.1', () => console.log('listening on', server.address()));

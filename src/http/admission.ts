@@ -3,7 +3,9 @@ import { createPlan, perMinute } from '../limits/index.js';
 import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
-import { type Exchange, isPromise } from './exchange.js';
+import type { Exchange } from './exchange.js';
+import { hostCall } from './host-call.js';
+import { checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
 import { type Reply, refusal } from './reply.js';
 
@@ -59,79 +61,63 @@ export function createAdmission<Served>(
   const { limiter, authenticate, isKnownKey, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
 
   function identify(exchange: Exchange): Served | Reply | Promise<Served | Reply> {
-    const { apiKey, keyFault, hasBadHost } = exchange.head;
-    if (hasBadHost) return chargeAddress(exchange, 'bad_request');
+    const { apiKey, keyFault, fault } = exchange.head;
+    if (fault !== undefined) return chargeAddress(exchange, fault);
     if (apiKey === undefined) return chargeAddress(exchange, keyFault);
-    exchange.isAsking = true;
     return isKnownKey === undefined || isKnownKey(apiKey)
       ? lookUp(exchange, apiKey)
       : lookUpWithinLimit(exchange, apiKey);
   }
 
   function lookUp(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
-    const principal = authenticate(apiKey);
-    if (!isPromise(principal)) return admit(exchange, principal);
-    return Promise.resolve(principal).then((settled) => admit(exchange, settled));
+    return hostCall(
+      () => authenticate(apiKey),
+      (principal) => admit(exchange, principal),
+    );
   }
 
   /**
    * Refuses an address that is over its limit; the address is charged only when the key turns out
    * not to be valid.
    */
-  async function lookUpWithinLimit(exchange: Exchange, apiKey: string): Promise<Served | Reply> {
-    const address = addressKey(addressOf(exchange));
-    const { inForce } = await limiter.take(address, addressPlan, 0);
-    if (inForce.remaining === 0) {
-      const decision = await limiter.take(address, addressPlan);
-      // Allowed where the window has reset in between, and in shadow mode.
-      if (!decision.allowed) {
-        decided(exchange, decision);
-        return overLimit(exchange, decision);
-      }
-    }
-    return lookUp(exchange, apiKey);
+  function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
+    return hostCall(
+      () => limiter.take(addressKey(addressOf(exchange)), addressPlan, 0),
+      ({ inForce }) =>
+        inForce.remaining > 0 ? lookUp(exchange, apiKey) : takeFromAddress(exchange, () => lookUp(exchange, apiKey)),
+    );
   }
 
   function admit(exchange: Exchange, principal: Principal | undefined): Served | Reply | Promise<Served | Reply> {
-    exchange.isAsking = false;
     // `null` is not in the type, but a host's look-up may answer it: no such key all the same.
     if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
-    exchange.keyId = principal.id;
-    exchange.plan = principal.plan;
-    exchange.isAsking = true;
-    const decision = limiter.take(principal.id, principal.plan);
-    if (!isPromise(decision)) return admitted(exchange, principal, decision);
-    return Promise.resolve(decision).then((settled) => admitted(exchange, principal, settled));
-  }
-
-  function admitted(
-    exchange: Exchange,
-    principal: Principal,
-    decision: Decision,
-  ): Served | Reply | Promise<Served | Reply> {
-    decided(exchange, decision);
-    return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
+    const { id, plan } = principal;
+    exchange.keyId = id;
+    exchange.plan = plan;
+    return hostCall(
+      () => limiter.take(id, plan),
+      (decision) => {
+        // Before anything is done, so that a limiter that answers no decision fails here.
+        exchange.limitFields = limitFields(decision, draftFields);
+        return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
+      },
+    );
   }
 
   function chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply> {
     exchange.plan = addressPlan;
-    exchange.isAsking = true;
-    const decision = limiter.take(addressKey(addressOf(exchange)), addressPlan);
-    if (!isPromise(decision)) return charged(exchange, decision, reply);
-    return Promise.resolve(decision).then((settled) => charged(exchange, settled, reply));
+    return takeFromAddress(exchange, () => (typeof reply === 'string' ? refusal(exchange, reply) : reply()));
   }
 
-  function charged(exchange: Exchange, decision: Decision, reply: ErrorCode | (() => Reply)): Reply {
-    decided(exchange, decision);
-    exchange.isLast = !decision.allowed;
-    if (!decision.allowed) return overLimit(exchange, decision);
-    return typeof reply === 'string' ? refusal(exchange, reply) : reply();
-  }
-
-  /** Printed at once, so that a limiter that answers no decision has failed before anything is done. */
-  function decided(exchange: Exchange, decision: Decision): void {
-    exchange.limitFields = limitFields(decision, draftFields);
-    exchange.isAsking = false;
+  function takeFromAddress<R>(exchange: Exchange, next: () => R | Promise<R>): R | Reply | Promise<R | Reply> {
+    return hostCall<Decision, R | Reply>(
+      () => limiter.take(addressKey(addressOf(exchange)), addressPlan),
+      (decision) => {
+        exchange.limitFields = limitFields(decision, draftFields);
+        exchange.isLast = !decision.allowed;
+        return decision.allowed ? next() : overLimit(exchange, decision);
+      },
+    );
   }
 
   return { identify, chargeAddress };
@@ -146,8 +132,18 @@ function addressOf({ clientAddress }: Exchange): string | undefined {
   return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
 }
 
-/** Throws a TypeError that names the option. */
-export function checkAdmissionOptions({ limiter, authenticate, isKnownKey, addressPlan }: AdmissionOptions): void {
+const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
+  limiter: true,
+  authenticate: true,
+  isKnownKey: true,
+  addressPlan: true,
+  draftFields: true,
+};
+
+/** Throws a TypeError that names the option; those in `others` are known too. */
+export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
+  checkOptions(options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
+  const { limiter, authenticate, isKnownKey, addressPlan } = options;
   checkMethods('limiter', limiter, ['take']);
   if (typeof authenticate !== 'function') throw new TypeError('authenticate: expected a function');
   if (isKnownKey !== undefined && typeof isKnownKey !== 'function') {
@@ -155,13 +151,5 @@ export function checkAdmissionOptions({ limiter, authenticate, isKnownKey, addre
   }
   if (addressPlan !== undefined && addressPlan?.partition !== 'address') {
     throw new TypeError("addressPlan: expected a plan of the partition 'address'");
-  }
-}
-
-export function checkMethods(option: string, part: unknown, names: readonly string[]): void {
-  for (const name of names) {
-    if (typeof part !== 'object' || part === null || typeof Reflect.get(part, name) !== 'function') {
-      throw new TypeError(`${option}: expected an object with the method ${name}`);
-    }
   }
 }

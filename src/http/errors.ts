@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'order_already_shipped'
   | 'order_already_cancelled'
   | 'order_not_pending'
+  | 'precondition_failed'
   | 'rate_limit_exceeded'
   | 'api_key_banned'
   | 'bad_request'
@@ -16,6 +17,7 @@ export type ErrorCode =
   | 'uri_too_long'
   | 'headers_too_large'
   | 'internal_error'
+  | 'method_not_implemented'
   | 'service_unavailable';
 
 /** The Error object (specification, part 2): exactly these three fields. */
@@ -39,6 +41,10 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   order_already_shipped: [409, 'The order has shipped already. A shipped order cannot be cancelled.'],
   order_already_cancelled: [409, 'The order was cancelled already. Nothing is left to do.'],
   order_not_pending: [409, 'The order is not pending. Only a pending order can be cancelled.'],
+  precondition_failed: [
+    412,
+    'The If-Match condition is false, so nothing was done. Send the current ETag of the list; an order has none.',
+  ],
   rate_limit_exceeded: [429, 'The rate limit is exceeded. Wait for the seconds in the Retry-After header, then retry.'],
   api_key_banned: [
     429,
@@ -49,6 +55,7 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   uri_too_long: [414, 'The request target is too long. No address of this service is.'],
   headers_too_large: [431, 'The header fields are too large. Send fewer or shorter ones.'],
   internal_error: [500, 'The service failed in an unforeseen way. Retry later; if it stays so, tell its operator.'],
+  method_not_implemented: [501, 'No path supports this method. Use GET, HEAD or DELETE, in capital letters.'],
   service_unavailable: [
     503,
     'The service cannot answer at the moment. Retry after the seconds in the Retry-After header.',

@@ -8,7 +8,10 @@ import type { Route } from './route.js';
 /** The client's address, or how to find it, asked only of a request without a valid key. */
 export type ClientAddress = string | undefined | (() => string | undefined);
 
-/** What is known of one request so far; each step adds to it, so that a failure anywhere still gets a true reply. */
+/**
+ * The mutable state of one request and its reply. Each step adds what it learns, so that a failure anywhere still gets a
+ * true reply.
+ */
 export interface Exchange {
   readonly route: Route;
   readonly method: string | undefined;
@@ -16,14 +19,12 @@ export interface Exchange {
   readonly head: ReadHead;
   readonly clientAddress: ClientAddress;
   readonly startedMs: number;
-  /** Whether a part of the host is being asked: what fails then is a 503, anything else a 500. */
-  isAsking: boolean;
   operation: 'listOrders' | 'cancelOrder' | undefined;
   orderId: OrderId | undefined;
   keyId: string | undefined;
   /** Whose limits the reply announces: at first those of an address. */
   plan: Plan;
-  /** The printed decision of the limiter. */
+  /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
   code: ErrorCode | undefined;
   /** Whether the connection closes after the reply. */
@@ -47,7 +48,6 @@ export function createExchange(
     head,
     clientAddress,
     startedMs: replies.hasSubscribers ? performance.now() : 0,
-    isAsking: false,
     operation: undefined,
     orderId: undefined,
     keyId: undefined,
@@ -94,14 +94,4 @@ export function publish(exchange: Exchange, status: number): void {
     durationMs: performance.now() - exchange.startedMs,
   };
   replies.publish(message);
-}
-
-/**
- * Whether it is still to come. Query builders are often thenables that promise less than a promise does: whoever waits
- * for one makes it a promise.
- */
-export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  if (typeof value !== 'object' || value === null) return false;
-  const { then }: { readonly then?: unknown } = value;
-  return typeof then === 'function';
 }

@@ -1,5 +1,6 @@
 import { type ErrorCode, errorObject } from './errors.js';
-import { type Exchange, isPromise, publish } from './exchange.js';
+import { type Exchange, publish } from './exchange.js';
+import { isHostError, isPromise } from './host-call.js';
 import { retryAfter, unavailableFields } from './rate-limit-fields.js';
 
 /** A response that is not written yet: exactly what `writeHead` and `end` take. */
@@ -9,6 +10,10 @@ export interface Reply {
   readonly headers: string[];
   /** ASCII text, bytes, or bytes in pieces; `undefined` for none. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
+}
+
+export function forEachField(fields: readonly string[], use: (name: string, value: string) => void): void {
+  for (let i = 0; i + 1 < fields.length; i += 2) use(fields[i] ?? '', fields[i + 1] ?? '');
 }
 
 interface PreparedError {
@@ -51,7 +56,7 @@ export function unavailable(exchange: Exchange): Reply {
   return refusal(exchange, 'service_unavailable', 'Retry-After', retryAfter(UNAVAILABLE_MS));
 }
 
-/** The printed decision, and as long as there is none, that nothing passes. */
+/** The decision's fields, and as long as there is none, that nothing passes. */
 export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[] {
   return limitFields ?? unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
 }
@@ -71,15 +76,15 @@ export function attempt<T>(
 
 function failed(exchange: Exchange, error: unknown): Reply {
   exchange.error = error;
-  return exchange.isAsking ? unavailable(exchange) : refusal(exchange, 'internal_error');
+  return isHostError(error) ? unavailable(exchange) : refusal(exchange, 'internal_error');
 }
 
 /** The last step of every reply: it is published, and closes the connection if nothing can follow on it. */
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
   publish(exchange, reply.status);
-  const { hasContent, hasBadHost, isMultiplexed } = exchange.head;
-  if ((hasContent || hasBadHost || exchange.isLast || isClosing) && !isMultiplexed)
-    reply.headers.push('Connection', 'close');
+  const { hasContent, fault, isMultiplexed } = exchange.head;
+  const isLast = hasContent || fault !== undefined || exchange.isLast || isClosing;
+  if (isLast && !isMultiplexed) reply.headers.push('Connection', 'close');
   if (exchange.method !== 'HEAD') return reply;
   if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
     // Nobody will read it: the store is told so.

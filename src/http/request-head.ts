@@ -7,6 +7,13 @@ export interface RequestHead {
   readonly rawHeaders: readonly string[];
   /** Only HTTP/1.1 demands a Host field; absent where there is no HTTP, or where a runtime has checked that. */
   readonly httpVersion?: string | undefined;
+  /** The stream of an HTTP/2 request; absent in HTTP/1, whatever version the request line claims. */
+  readonly stream?: unknown;
+}
+
+/** The request with another target, for hosts that rewrite it. */
+export function withTarget({ method, rawHeaders, httpVersion, stream }: RequestHead, url: string): RequestHead {
+  return { method, url, rawHeaders, httpVersion, stream };
 }
 
 export interface ReadHead {
@@ -16,31 +23,39 @@ export interface ReadHead {
   readonly keyFault: KeyFault;
   /** A GET or DELETE with content (RFC 9110 §9.3.1): it is not read, so the connection cannot be used again. */
   readonly hasContent: boolean;
-  /** More than one Host field, an empty one, or in HTTP/1.1 none (RFC 9112 §3.2). */
-  readonly hasBadHost: boolean;
-  /** HTTP/2, where a request has a stream of its own and `Connection` must not be sent (RFC 9113 §8.2.2). */
+  /** Why the request is refused before its key is looked at. */
+  readonly fault: HeadFault | undefined;
+  /** Whether the request has a stream of its own, where `Connection` must not be sent (RFC 9113 §8.2.2). */
   readonly isMultiplexed: boolean;
 }
 
 type KeyFault = 'missing_api_key' | 'invalid_api_key';
+type HeadFault = 'bad_request' | 'headers_too_large';
 
 /** The head of what could not be read as a request. */
 export const UNREADABLE: ReadHead = {
   apiKey: undefined,
   keyFault: 'missing_api_key',
   hasContent: true,
-  hasBadHost: true,
+  fault: 'bad_request',
   isMultiplexed: false,
 };
 
+/**
+ * Names and values, together. Node.js drops what exceeds this number without a word, perhaps a second credential,
+ * unless `maxHeadersCount` says otherwise. So a request that reaches it is refused.
+ */
+const MAX_HEADER_ITEMS = 2_000;
+
 /** One pass over the header fields. The few that matter are told apart by their length first. */
-export function readHead(rawHeaders: readonly string[], httpVersion?: string): ReadHead {
+export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): ReadHead {
+  const isMultiplexed = stream !== undefined;
   let apiKey: string | undefined;
   let keyFault: KeyFault = 'missing_api_key';
   let authorizations = 0;
   let hosts = 0;
   let hasContent = false;
-  let hasEmptyHost = false;
+  let isBad = httpVersion === '2.0' && !isMultiplexed;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
@@ -48,7 +63,7 @@ export function readHead(rawHeaders: readonly string[], httpVersion?: string): R
       case 4:
         if (name.toLowerCase() !== 'host') break;
         hosts++;
-        hasEmptyHost ||= value === '';
+        isBad ||= !isHost(value);
         break;
       case 13:
         if (name.toLowerCase() !== 'authorization') break;
@@ -69,13 +84,28 @@ export function readHead(rawHeaders: readonly string[], httpVersion?: string): R
     apiKey = undefined;
     keyFault = 'invalid_api_key';
   }
-  return {
-    apiKey,
-    keyFault,
-    hasContent,
-    hasBadHost: hosts > 1 || hasEmptyHost || (hosts === 0 && httpVersion === '1.1'),
-    isMultiplexed: httpVersion === '2.0',
-  };
+  isBad ||= hosts > 1 || (hosts === 0 && httpVersion === '1.1');
+  const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
+  const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;
+  return { apiKey, keyFault, hasContent, fault, isMultiplexed };
+}
+
+/** Whether the service refuses the request before it looks at the key, whatever its path is. */
+export function isMalformed(request: RequestHead): boolean {
+  return readHead(request).fault !== undefined;
+}
+
+/** `uri-host [ ":" port ]`, where the host is not empty (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2). */
+const HOST = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i;
+
+/** The one that most requests have: comparing is cheaper than matching. */
+let validHost = 'localhost';
+
+export function isHost(value: string): boolean {
+  if (value === validHost) return true;
+  if (!HOST.test(value)) return false;
+  validHost = value;
+  return true;
 }
 
 /** RFC 6750 §2.1: `Bearer`, in any case (RFC 9110 §11.1), spaces, and a token of these characters. */

@@ -1,13 +1,15 @@
-/** What a request target names: the list, one order (by the text of its id), or something foreign. */
+import { isHost } from './request-head.js';
+
+/** What a request target names: the list, one order (by the text of its id), or nothing of this service. */
 export type Route =
   | { readonly resource: 'orders' }
   | { readonly resource: 'order'; readonly idText: string }
-  | { readonly resource: 'foreign' }
-  | { readonly resource: 'too_long' };
+  | { readonly resource: 'not_ours' | 'too_long' | 'malformed' };
 
 const ORDERS: Route = { resource: 'orders' };
-export const FOREIGN: Route = { resource: 'foreign' };
+export const NOT_OURS: Route = { resource: 'not_ours' };
 const TOO_LONG: Route = { resource: 'too_long' };
+const MALFORMED: Route = { resource: 'malformed' };
 
 /** In characters; every path of this service has fewer than a hundred after the base path. */
 const MAX_TARGET_LENGTH = 8_192;
@@ -30,22 +32,22 @@ export function createRouter(basePath: string): (target: string) => Route {
   const member = `${collection}/`;
   return (target) => {
     if (target === collection) return ORDERS;
-    const path = pathOf(target);
-    if (path === collection) return target.length > MAX_TARGET_LENGTH ? TOO_LONG : ORDERS;
-    if (!path.startsWith(member) || path.length === member.length) return FOREIGN;
-    if (path.includes('/', member.length)) return FOREIGN;
-    return target.length > MAX_TARGET_LENGTH ? TOO_LONG : { resource: 'order', idText: path.slice(member.length) };
+    const origin = target.startsWith('/') ? null : ABSOLUTE.exec(target);
+    const path = pathOf(target, origin === null ? 0 : origin[0].length);
+    if (path !== collection) {
+      if (!path.startsWith(member) || path.length === member.length) return NOT_OURS;
+      if (path.includes('/', member.length)) return NOT_OURS;
+    }
+    if (target.length > MAX_TARGET_LENGTH) return TOO_LONG;
+    if (origin !== null && !isHost(origin[1] ?? '')) return MALFORMED;
+    return path === collection ? ORDERS : { resource: 'order', idText: path.slice(member.length) };
   };
 }
 
-/** The path of a target in origin form or absolute form (RFC 9112 §3.2.1, §3.2.2). */
-function pathOf(target: string): string {
-  let start = 0;
-  if (!target.startsWith('/')) {
-    const authority = /^https?:\/\/[^/?#]+/i.exec(target);
-    if (authority === null) return target;
-    start = authority[0].length;
-  }
+/** The beginning of a target in absolute form, and its authority (RFC 9112 §3.2.2). */
+const ABSOLUTE = /^https?:\/\/([^/?#]+)/i;
+
+function pathOf(target: string, start: number): string {
   const query = target.indexOf('?', start);
   return start === 0 && query === -1 ? target : target.slice(start, query === -1 ? undefined : query);
 }

@@ -1,21 +1,17 @@
-import { type CancelOutcome, type ListedOrders, type OrderStore, parseOrderId } from '../orders/index.js';
-import {
-  ADDRESS_PLAN,
-  type AdmissionOptions,
-  checkAdmissionOptions,
-  checkMethods,
-  createAdmission,
-} from './admission.js';
+import { type CancelOutcome, type OrderStore, parseOrderId } from '../orders/index.js';
+import { ADDRESS_PLAN, type AdmissionOptions, checkAdmissionOptions, createAdmission } from './admission.js';
 import { createDrain } from './drain.js';
 import type { ErrorCode } from './errors.js';
-import { type ClientAddress, createExchange, type Exchange, isPromise, publish } from './exchange.js';
-import { ABANDONED, type PrintFailure } from './list/replayable-bytes.js';
-import type { ListAnswer } from './list/representations.js';
-import { createListPrinter } from './list/serializer.js';
-import { refuseUnknownOptions } from './option-names.js';
+import { type ClientAddress, createExchange, type Exchange, publish } from './exchange.js';
+import { hostCall, isPromise } from './host-call.js';
+import type { Failure } from './list/replayable-bytes.js';
+import type { Representation } from './list/representations.js';
+import { readListFields } from './list/request-fields.js';
+import { createListSerializer } from './list/serializer.js';
+import { checkMethods } from './options.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
-import { checkBasePath, createRouter, FOREIGN } from './route.js';
+import { checkBasePath, createRouter, NOT_OURS } from './route.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
@@ -35,13 +31,16 @@ export interface OrderService {
   owns(target: string): boolean;
   /**
    * From now on every request is answered 503. Resolves when the ones before are answered and the store is asked nothing
-   * more: a list that is streamed to one reader is read to its end, one that all readers share is printed to its end. What
+   * more: a list that is streamed to one reader is read to its end, one that all readers share is serialised to its end. What
    * of that is still to be sent is the server's to wait for.
    */
   close(): Promise<void>;
 }
 
-export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large';
+export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
+
+/** RFC 9110 §9.3 and RFC 5789. Another one is not allowed on some path, it is not implemented at all. */
+const METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' ');
 
 const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorCode>> = {
   already_shipped: 'order_already_shipped',
@@ -50,25 +49,14 @@ const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorC
   not_found: 'order_not_found',
 };
 
-const OPTION_NAMES: Readonly<Record<keyof OrderServiceOptions, true>> = {
-  store: true,
-  limiter: true,
-  authenticate: true,
-  isKnownKey: true,
-  basePath: true,
-  addressPlan: true,
-  draftFields: true,
-};
-
-/** Makes the service. Throws a TypeError that names the option if one is wrong. */
+/** Creates the service. Throws a TypeError that names the option if one is wrong. */
 export function createOrderService(options: OrderServiceOptions): OrderService {
+  checkAdmissionOptions(options, ['store', 'basePath']);
   const { store, basePath = '/v1', addressPlan = ADDRESS_PLAN } = options;
-  refuseUnknownOptions(options, OPTION_NAMES);
-  checkAdmissionOptions(options);
   checkMethods('store', store, ['list', 'cancel']);
   checkBasePath(basePath);
   const routeOf = createRouter(basePath);
-  const print = createListPrinter();
+  const serialize = createListSerializer();
   const drain = createDrain();
   const { identify, chargeAddress } = createAdmission(options, dispatch);
 
@@ -76,33 +64,31 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     const { route, method } = exchange;
     switch (route.resource) {
       case 'orders':
-        if (method === 'GET' || method === 'HEAD') return list(exchange);
-        return refusal(exchange, 'method_not_allowed', 'Allow', 'GET, HEAD');
+        return method === 'GET' || method === 'HEAD' ? list(exchange) : refuseMethod(exchange, 'GET, HEAD');
       case 'order':
-        if (method === 'DELETE') return cancel(exchange, route.idText);
-        return refusal(exchange, 'method_not_allowed', 'Allow', 'DELETE');
+        return method === 'DELETE' ? cancel(exchange, route.idText) : refuseMethod(exchange, 'DELETE');
       case 'too_long':
         return refusal(exchange, 'uri_too_long');
-      case 'foreign':
+      case 'malformed':
+        return refusal(exchange, 'bad_request');
+      case 'not_ours':
         return refusal(exchange, 'route_not_found');
     }
   }
 
   function list(exchange: Exchange): Reply | Promise<Reply> {
     exchange.operation = 'listOrders';
-    exchange.isAsking = true;
-    const listed = store.list();
-    return isPromise(listed)
-      ? Promise.resolve(listed).then((orders) => printed(exchange, orders))
-      : printed(exchange, listed);
+    return hostCall(
+      () => store.list(),
+      (orders) => {
+        const answer = serialize(orders, exchange);
+        return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
+      },
+    );
   }
 
-  function printed(exchange: Exchange, orders: ListedOrders): Reply | Promise<Reply> {
-    const answer = print(orders, exchange);
-    return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
-  }
-
-  function listReply(exchange: Exchange, { status, fields, body, ended }: ListAnswer): Reply {
+  function listReply(exchange: Exchange, { status, fields, body, ended }: Representation): Reply {
+    if (status === 412) return refusal(exchange, 'precondition_failed');
     if (ended !== undefined) drain.hold(ended.then((failure) => publishFailure(exchange, failure)));
     return { status, headers: [...fields, ...limitFieldsOf(exchange)], body };
   }
@@ -112,18 +98,17 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     const id = parseOrderId(idText);
     if (id === undefined) return refusal(exchange, 'invalid_order_id');
     exchange.orderId = id;
-    exchange.isAsking = true;
-    const outcome = store.cancel(id);
-    return isPromise(outcome)
-      ? Promise.resolve(outcome).then((settled) => cancelReply(exchange, settled))
-      : cancelReply(exchange, outcome);
-  }
-
-  function cancelReply(exchange: Exchange, outcome: CancelOutcome): Reply {
-    exchange.isAsking = false;
-    if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
-    if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: answered no outcome');
-    return refusal(exchange, CANCEL_ERRORS[outcome]);
+    // An order has no representation of its own, so no tag is its (RFC 9110 §13.1.1).
+    const { ifMatch = '*' } = readListFields(exchange);
+    if (ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
+    return hostCall(
+      () => store.cancel(id),
+      (outcome) => {
+        if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
+        if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: answered no outcome');
+        return refusal(exchange, CANCEL_ERRORS[outcome]);
+      },
+    );
   }
 
   function run(exchange: Exchange, step: (exchange: Exchange) => Reply | Promise<Reply>): Reply | Promise<Reply> {
@@ -134,25 +119,32 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     return finished;
   }
 
-  function publishFailure(exchange: Exchange, failure: PrintFailure | undefined): void {
-    if (failure !== undefined && failure.error !== ABANDONED) publish({ ...exchange, error: failure.error }, 200);
+  function publishFailure(exchange: Exchange, failure: Failure | undefined): void {
+    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200);
   }
 
   return {
     basePath,
 
-    respond: ({ method, url = '', rawHeaders, httpVersion }, clientAddress) =>
-      run(
-        createExchange(routeOf(url), method, rawHeaders, readHead(rawHeaders, httpVersion), clientAddress, addressPlan),
-        drain.isClosed ? unavailable : identify,
-      ),
+    respond(request, clientAddress) {
+      const { method, url = '', rawHeaders } = request;
+      const exchange = createExchange(routeOf(url), method, rawHeaders, readHead(request), clientAddress, addressPlan);
+      return run(exchange, drain.isClosed ? unavailable : identify);
+    },
 
     refuse: (code, clientAddress) =>
-      run(createExchange(FOREIGN, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
+      run(createExchange(NOT_OURS, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
         chargeAddress(exchange, code),
       ),
 
-    owns: (target) => routeOf(target).resource !== 'foreign',
+    owns: (target) => routeOf(target).resource !== 'not_ours',
     close: drain.close,
   };
+}
+
+/** RFC 9110 §9.1. */
+function refuseMethod(exchange: Exchange, allowed: string): Reply {
+  return METHODS.includes(exchange.method ?? '')
+    ? refusal(exchange, 'method_not_allowed', 'Allow', allowed)
+    : refusal(exchange, 'method_not_implemented');
 }

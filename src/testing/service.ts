@@ -1,6 +1,6 @@
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
 import { fetchHandler } from '../http/mounts/fetch.js';
-import { refuseUnknownOptions } from '../http/option-names.js';
+import { checkOptions } from '../http/options.js';
 import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput } from '../orders/index.js';
 import { createManualClock, type ManualClock } from './clock.js';
@@ -49,7 +49,7 @@ const OPTION_NAMES: Readonly<Record<keyof TestServiceOptions, true>> = {
  * that is wrong. Its methods throw a RangeError for an API key that it has not issued.
  */
 export function createTestService(options: TestServiceOptions = {}): TestService {
-  refuseUnknownOptions(options, OPTION_NAMES);
+  checkOptions(options, Object.keys(OPTION_NAMES));
   const { orders = [], plan = PLANS.free, ...serviceOptions } = options;
   const clock = createManualClock();
   const limiter = createMemoryLimiter({ clock });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { clientErrorListener, nodeHandler } from 'store-orders/handler';
-import { exchange, open, readText } from './support/raw-socket.js';
+import { nodeHandler } from 'store-orders/handler';
+import { exchange } from './support/raw-socket.js';
 import { authenticate, createShop, KEY, ORDERS } from './support/shop.js';
 import { listen } from './support/ways.js';
 
@@ -15,7 +15,7 @@ const LAST = LINES(`DELETE ${ORDERS}/404 HTTP/1.1`, 'Host: a', AUTHORIZATION, 'C
 async function send(...pieces: string[]) {
   const { service, store } = createShop();
   const { server, port, close } = await listen(nodeHandler(service));
-  server.on('clientError', clientErrorListener(service));
+  nodeHandler(service).attach(server);
   const { answers } = await exchange(port, ...pieces);
   await close();
   return { statuses: answers.map(({ status }) => status), order: store.get(1n)?.status };
@@ -87,24 +87,6 @@ test('requests sent in a row are executed one after the other, be the parts slow
     answers.map(({ status }) => status),
     [204, 204, 204, 204, 204, 204],
   );
-  await close();
-});
-
-test('who sends requests in a row and never waits is cut off, and what waited is not executed', async () => {
-  let asked = 0;
-  let answer = () => {};
-  const cancel = () => {
-    asked++;
-    return new Promise<'cancelled'>((resolve) => {
-      answer = () => resolve('cancelled');
-    });
-  };
-  const { service } = createShop({ store: { list: () => [], cancel } });
-  const { port, close } = await listen(nodeHandler(service));
-  assert.equal(await readText(open(port, DELETE.repeat(1_002))), '');
-  answer();
-  await new Promise(setImmediate);
-  assert.equal(asked, 1);
   await close();
 });
 

@@ -11,15 +11,18 @@ const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?
 /**
  * The coding that a client likes best, by its `Accept-Encoding` (RFC 9110 §12.5.3): the one with the highest weight, of
  * equals the smallest. A client that names only codings, and not `identity`, is sent one of them. Where nothing is
- * acceptable, and where a member is malformed, it is as if that had not been said.
+ * acceptable, and where a member is malformed, it is as if that had not been said. What is short is sent as it is, unless
+ * the client refuses that.
  */
-export function preferredCoding(acceptEncoding: string | undefined): Coding {
-  if (acceptEncoding === undefined) return 'identity';
+export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {
+  // Most clients refuse nothing: only a weight of zero does.
+  if (acceptEncoding === undefined || (isShort && !acceptEncoding.includes('=0'))) return 'identity';
   const weights = new Map<string, number>();
   for (const member of acceptEncoding.toLowerCase().split(',')) {
     const [, name = '', weight = '1'] = MEMBER.exec(member.trim()) ?? [];
     if (name !== '') weights.set(ALIASES.get(name) ?? name, Number(weight));
   }
+  if (isShort && (weights.get('identity') ?? weights.get('*')) !== 0) return 'identity';
   let best: Coding = 'identity';
   let highest = 0;
   for (const coding of CODINGS) {

@@ -1,12 +1,13 @@
 import type { OrderBatch } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
+import { hostItems, hostStream } from '../host-call.js';
 import { digestOf } from './entity-tag.js';
-import { type SharedPrint, sharePrint } from './replayable-bytes.js';
+import { createReplayableBytes, type ReplayableBytes } from './replayable-bytes.js';
 
 export type Batches = Iterable<OrderBatch> | AsyncIterable<OrderBatch>;
 
 /** A batch as it stands in the list: a comma, then its orders. Where it comes first, the comma is left out. */
-interface PrintedBatch {
+interface SerializedBatch {
   readonly bytes: Buffer;
   readonly digest: string;
 }
@@ -15,27 +16,27 @@ const OPEN = Buffer.from('[');
 const CLOSE = Buffer.from(']');
 
 /**
- * Makes the printer of frozen lists. What it printed of a batch that never changes it remembers for as long as the batch
- * itself lives: of the next list only those batches are printed that no list before had. Between two that it prints the
- * event loop has its turn; a list with only one such batch is whole at once.
+ * Creates the serialiser of frozen lists. It remembers the bytes of a batch that never changes for as long as the batch
+ * itself lives, so that of the next list only the new batches are serialised. Between two of those the event loop has its
+ * turn; a list with only one such batch is whole at once.
  */
-export function createBatchPrinter(): (batches: Batches) => SharedPrint {
-  const remembered = new WeakMap<object, PrintedBatch>();
+export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
+  const remembered = new WeakMap<object, SerializedBatch>();
 
-  function printed(batch: OrderBatch, version: object | undefined): PrintedBatch | undefined {
+  function serialize(batch: OrderBatch, version: object | undefined): SerializedBatch | undefined {
     const text = printBatch(batch);
     if (text === '') return undefined;
     const bytes = Buffer.from(`,${text}`);
-    const print = { bytes, digest: digestOf(bytes) };
-    if (version !== undefined) remembered.set(version, print);
-    return print;
+    const serialized = { bytes, digest: digestOf(bytes) };
+    if (version !== undefined) remembered.set(version, serialized);
+    return serialized;
   }
 
   return (batches) =>
-    sharePrint(({ add }) => {
+    createReplayableBytes((add) => {
       let digests = '';
 
-      function append({ bytes, digest }: PrintedBatch): void {
+      function append({ bytes, digest }: SerializedBatch): void {
         if (digests === '') add(OPEN);
         add(digests === '' ? bytes.subarray(1) : bytes);
         digests += digest;
@@ -48,26 +49,26 @@ export function createBatchPrinter(): (batches: Batches) => SharedPrint {
       }
 
       async function appendAsTheyCome(streamed: AsyncIterable<OrderBatch>): Promise<string> {
-        for await (const batch of streamed) {
+        for await (const batch of hostStream(streamed)) {
           const version = versionOf(batch);
-          const print = (version && remembered.get(version)) ?? printed(batch, version);
-          if (print !== undefined) append(print);
+          const serialized = (version && remembered.get(version)) ?? serialize(batch, version);
+          if (serialized !== undefined) append(serialized);
         }
         return close();
       }
 
-      /** Stops before each batch that is to be printed, but the first. */
+      /** Stops before each batch that is to be serialised, but the first. */
       function* appendInTurns(stored: Iterable<OrderBatch>): Generator<undefined, string> {
-        let hasPrinted = false;
-        for (const batch of stored) {
+        let isFirst = true;
+        for (const batch of hostItems(stored)) {
           const version = versionOf(batch);
-          let print = version && remembered.get(version);
-          if (print === undefined) {
-            if (hasPrinted) yield;
-            hasPrinted = true;
-            print = printed(batch, version);
+          let serialized = version && remembered.get(version);
+          if (serialized === undefined) {
+            if (!isFirst) yield;
+            isFirst = false;
+            serialized = serialize(batch, version);
           }
-          if (print !== undefined) append(print);
+          if (serialized !== undefined) append(serialized);
         }
         return close();
       }
@@ -76,7 +77,7 @@ export function createBatchPrinter(): (batches: Batches) => SharedPrint {
     });
 }
 
-/** What says whether a batch was printed before; nothing, if a host may still change it. */
+/** What says whether a batch was serialised before; nothing, if a host may still change it. */
 function versionOf(batch: OrderBatch): object | undefined {
   if (typeof batch === 'string') return undefined;
   if ('version' in batch) return batch.version;

@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import type { Coding } from './accept-encoding.js';
-import { ABANDONED, type Produce } from './replayable-bytes.js';
+import type { Produce } from './replayable-bytes.js';
 
 /** In bytes. What is compressed may be some hundred bytes smaller than this, and then fits into one packet anyway. */
 export const LEAST_COMPRESSED = 1_024;
@@ -18,7 +18,7 @@ const COMPRESSORS = {
 
 /** Produces the compressed list, in zlib's threads. The digest is that of nothing: the list itself has one. */
 export function compress(pieces: AsyncIterable<Uint8Array>, coding: Exclude<Coding, 'identity'>): Produce {
-  return async ({ add, isWanted }) => {
+  return async (add) => {
     const compressor = pipeline(Readable.from(pieces), COMPRESSORS[coding](), () => {});
     let parts: Uint8Array[] = [];
     let length = 0;
@@ -29,7 +29,6 @@ export function compress(pieces: AsyncIterable<Uint8Array>, coding: Exclude<Codi
       add(Buffer.concat(parts));
       parts = [];
       length = 0;
-      if (!isWanted()) throw ABANDONED;
     }
     add(Buffer.concat(parts));
     return '';

@@ -11,11 +11,16 @@ export function entityTag(digest: string, coding: Coding): string {
   return coding === 'identity' ? `"${digest}"` : `"${digest}-${coding}"`;
 }
 
-const TAG = /(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
+const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
-/** Whether `If-None-Match` names the tag, by the weak comparison, or any by `*` (RFC 9110 §13.1.2). */
-export function namesTag(ifNoneMatch: string, tag: string): boolean {
-  if (ifNoneMatch.trim() === '*') return true;
-  for (const [, listed] of ifNoneMatch.matchAll(TAG)) if (listed === tag) return true;
+/**
+ * Whether `If-Match` (by the strong comparison) or `If-None-Match` (by the weak one) names the strong tag, or any by `*`
+ * (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2).
+ */
+export function namesTag(field: string, tag: string, comparison: 'strong' | 'weak'): boolean {
+  if (field.trim() === '*') return true;
+  for (const [, weak, listed] of field.matchAll(TAG)) {
+    if (listed === tag && (weak === undefined || comparison === 'weak')) return true;
+  }
   return false;
 }

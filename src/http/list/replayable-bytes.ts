@@ -1,18 +1,16 @@
 /** Bytes that are produced once and read by many, each at its own pace and from the beginning. */
-export interface SharedPrint {
+export interface ReplayableBytes {
   /** Resolves when the first piece is there; rejects if producing failed before. */
   started(): Promise<void>;
   /** Resolves at its end, to why it is not whole if producing failed. Never rejects. */
-  readonly ended: Promise<PrintFailure | undefined>;
+  readonly ended: Promise<Failure | undefined>;
   /** Once it is whole: before, `undefined`. */
-  whole(): WholePrint | undefined;
+  whole(): WholeBytes | undefined;
   /** All pieces, those that are still to come included. Throws where producing failed. */
   read(): AsyncIterable<Uint8Array>;
-  /** Nobody will ask for it again: it is produced no further than those go who read it already. */
-  abandon(): void;
 }
 
-interface WholePrint {
+interface WholeBytes {
   readonly body: string | Uint8Array | Pieces;
   /** In bytes. */
   readonly length: number;
@@ -20,47 +18,33 @@ interface WholePrint {
   readonly digest: string;
 }
 
-export interface PrintFailure {
+export interface Failure {
   readonly error: unknown;
 }
 
-/** What a producer throws that stops because nobody wants the rest. */
-export const ABANDONED = new Error('nobody wants the rest');
-
-interface Printing {
-  add(piece: Uint8Array): void;
-  /** Whether anybody can still want the rest. */
-  isWanted(): boolean;
-}
-
-/** Produces the pieces; answers with the digest of the whole. What it does before its first `await` is done at once. */
-export type Produce = (printing: Printing) => string | Promise<string>;
+/** Adds the pieces; returns the digest of the whole. What it does before its first `await` is done at once. */
+export type Produce = (add: (piece: Uint8Array) => void) => string | Promise<string>;
 
 /** Pieces that are all there, and the same for all readers: to hand over many of them at a time costs no memory. */
 interface Pieces extends AsyncIterable<Uint8Array>, Iterable<Uint8Array> {}
 
 /**
- * Produces to the end, whoever reads, unless it is abandoned: the pieces are kept for the next reader, and a slow one or
- * one that hangs up holds up nobody.
+ * Produces to the end, whether anybody reads or not: the pieces are kept for the next reader, and a slow reader or one
+ * that hangs up holds up nobody.
  */
-export function sharePrint(produce: Produce): SharedPrint {
-  const printed: Uint8Array[] = [];
-  const pieces = piecesOf(printed);
+export function createReplayableBytes(produce: Produce): ReplayableBytes {
+  const produced: Uint8Array[] = [];
+  const pieces = piecesOf(produced);
   let length = 0;
-  let whole: WholePrint | undefined;
-  let failure: PrintFailure | undefined;
-  let readers = 0;
-  let isAbandoned = false;
+  let whole: WholeBytes | undefined;
+  let failure: Failure | undefined;
   let onProgress: (() => void)[] = [];
 
-  const printing: Printing = {
-    add(piece) {
-      printed.push(piece);
-      length += piece.length;
-      progress();
-    },
-    isWanted: () => !isAbandoned || readers > 0,
-  };
+  function add(piece: Uint8Array): void {
+    produced.push(piece);
+    length += piece.length;
+    progress();
+  }
 
   function progress(): void {
     const waiting = onProgress;
@@ -69,20 +53,20 @@ export function sharePrint(produce: Produce): SharedPrint {
   }
 
   function finish(digest: string): void {
-    const [only, ...others] = printed;
+    const [only, ...others] = produced;
     whole = { body: only !== undefined && others.length === 0 ? only : pieces, length, digest };
     progress();
   }
 
-  function fail(error: unknown): PrintFailure {
+  function fail(error: unknown): Failure {
     failure = { error };
     progress();
     return failure;
   }
 
-  function start(): Promise<PrintFailure | undefined> {
+  function start(): Promise<Failure | undefined> {
     try {
-      const digest = produce(printing);
+      const digest = produce(add);
       if (typeof digest !== 'string') return digest.then(finish).then(() => undefined, fail);
       finish(digest);
       return Promise.resolve(undefined);
@@ -91,55 +75,31 @@ export function sharePrint(produce: Produce): SharedPrint {
     }
   }
 
-  /** Whether there is a piece of this index; waits until that is certain. */
-  async function has(index: number): Promise<boolean> {
-    while (index === printed.length && whole === undefined && failure === undefined) {
+  /** The piece of this index, `undefined` behind the last; waits until that is certain. */
+  async function pieceAt(index: number): Promise<Uint8Array | undefined> {
+    while (index === produced.length && whole === undefined && failure === undefined) {
       await new Promise<void>((resolve) => onProgress.push(resolve));
     }
-    if (index < printed.length) return true;
-    if (failure !== undefined) throw failure.error;
-    return false;
+    if (index === produced.length && failure !== undefined) throw failure.error;
+    return produced[index];
   }
 
-  /** Not a generator: whoever hangs up before the first piece is asked for is no reader any more either. */
-  function follow(): AsyncIterableIterator<Uint8Array> {
+  async function* follow(): AsyncGenerator<Uint8Array> {
     let index = 0;
-    let isReading = true;
-    // From now on, and not from the first piece that is asked for: by then it may have been abandoned.
-    readers++;
-
-    function leave(): IteratorResult<Uint8Array> {
-      if (isReading) readers--;
-      isReading = false;
-      return { done: true, value: undefined };
-    }
-
-    return {
-      [Symbol.asyncIterator]() {
-        return this;
-      },
-      async next() {
-        const piece = isReading && (await has(index)) ? printed[index++] : undefined;
-        return piece === undefined ? leave() : { done: false, value: piece };
-      },
-      return: async () => leave(),
-    };
+    for (let piece = await pieceAt(0); piece !== undefined; piece = await pieceAt(++index)) yield piece;
   }
 
   const ended = start();
   return {
     ended,
-    started: () => has(0).then(() => {}),
+    started: () => pieceAt(0).then(() => {}),
     whole: () => whole,
     read: () => (whole === undefined ? follow() : pieces),
-    abandon() {
-      isAbandoned = true;
-    },
   };
 }
 
-/** A text that was printed at once, for whoever takes any print. */
-export function wholeText(text: string, digest: string): SharedPrint {
+/** A text that was serialised at once, as bytes for those who need bytes. */
+export function replayableText(text: string, digest: string): ReplayableBytes {
   const whole = { body: text, length: text.length, digest };
   const done = Promise.resolve(undefined);
   return {
@@ -147,15 +107,14 @@ export function wholeText(text: string, digest: string): SharedPrint {
     ended: done,
     whole: () => whole,
     read: () => piecesOf([Buffer.from(text, 'latin1')]),
-    abandon() {},
   };
 }
 
-function piecesOf(printed: readonly Uint8Array[]): Pieces {
+function piecesOf(produced: readonly Uint8Array[]): Pieces {
   return {
-    [Symbol.iterator]: () => printed.values(),
+    [Symbol.iterator]: () => produced.values(),
     async *[Symbol.asyncIterator]() {
-      yield* printed;
+      yield* produced;
     },
   };
 }

@@ -2,71 +2,76 @@ import type { Reply } from '../reply.js';
 import { type Coding, preferredCoding } from './accept-encoding.js';
 import { compress, LEAST_COMPRESSED } from './compression.js';
 import { entityTag, namesTag } from './entity-tag.js';
-import { type PrintFailure, type SharedPrint, sharePrint } from './replayable-bytes.js';
-import { fieldOf, type ListRequest } from './request-fields.js';
+import { createReplayableBytes, type Failure, type ReplayableBytes } from './replayable-bytes.js';
+import { type ListRequest, readListFields } from './request-fields.js';
 
 /** The list as one client is sent it, but for the fields that any reply has. */
-export interface ListAnswer {
-  readonly status: 200 | 304;
+export interface Representation {
+  readonly status: 200 | 304 | 412;
   readonly fields: readonly string[];
   readonly body: Reply['body'];
   /** Of a body that is not whole yet: when it is, or why it will not be. Never rejects. */
-  readonly ended?: Promise<PrintFailure | undefined>;
+  readonly ended?: Promise<Failure | undefined>;
 }
 
-/** The answers that there are of one list that will never change. */
-export interface ListAnswers {
-  answer(request: ListRequest): ListAnswer | Promise<ListAnswer>;
-  /** There is a newer list. */
-  abandon(): void;
-}
+export const PRECONDITION_FAILED: Representation = { status: 412, fields: [], body: undefined };
+
+/** The one of a list that never changes which suits a request. */
+export type Representations = (request: ListRequest) => Representation | Promise<Representation>;
 
 /**
- * Makes them of its print. A list is compressed when the first client wants it so, who reads along; who asks for HEAD, or
- * has a tag, waits until there is a tag or a length to tell.
+ * Creates them from the bytes of the list. A list is compressed when the first client wants it so, who reads along. A
+ * request that is a HEAD, or has a tag, waits until the list is whole: before, there is no tag and no length to tell.
  */
-export function createListAnswers(print: SharedPrint): ListAnswers {
-  const compressed = new Map<Coding, SharedPrint>();
-  const finished = new Map<Coding, ListAnswer>();
-  const isText = typeof print.whole()?.body === 'string';
+export function createRepresentations(identity: ReplayableBytes): Representations {
+  const compressed = new Map<Coding, ReplayableBytes>();
+  const finished = new Map<Coding, Representation>();
+  const isText = typeof identity.whole()?.body === 'string';
 
-  function answer(request: ListRequest): ListAnswer | Promise<ListAnswer> {
-    const ifNoneMatch = fieldOf(request, 'if-none-match');
-    const whole = print.whole();
-    if (whole === undefined && (ifNoneMatch !== undefined || request.method === 'HEAD')) {
-      return wholeOf(print).then(() => answer(request));
+  function select(request: ListRequest): Representation | Promise<Representation> {
+    const { ifMatch, ifNoneMatch, acceptEncoding } = readListFields(request);
+    const isConditional = ifMatch !== undefined || ifNoneMatch !== undefined;
+    const whole = identity.whole();
+    if (whole === undefined && (isConditional || request.method === 'HEAD')) {
+      return wholeOf(identity).then(() => select(request));
     }
-    const isTooSmall = whole !== undefined && whole.length < LEAST_COMPRESSED;
-    const coding = isTooSmall ? 'identity' : preferredCoding(fieldOf(request, 'accept-encoding'));
-    if (ifNoneMatch !== undefined && whole !== undefined && namesTag(ifNoneMatch, entityTag(whole.digest, coding))) {
-      return { status: 304, fields: validators(coding), body: undefined };
+    const isShort = whole !== undefined && whole.length < LEAST_COMPRESSED;
+    const coding = preferredCoding(acceptEncoding, isShort);
+    if (whole !== undefined && isConditional) {
+      // In the order of RFC 9110 §13.2.2. `If-Unmodified-Since` is ignored (§13.1.4): the list has no date.
+      const tag = entityTag(whole.digest, coding);
+      if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return PRECONDITION_FAILED;
+      if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag, 'weak')) {
+        return { status: 304, fields: validators(coding), body: undefined };
+      }
     }
     return finished.get(coding) ?? representation(coding, request.method === 'HEAD' || isText);
   }
 
-  function representation(coding: Coding, mustBeWhole: boolean): ListAnswer | Promise<ListAnswer> {
-    const bytes = coding === 'identity' ? print : (compressed.get(coding) ?? start(coding));
+  function representation(coding: Coding, mustBeWhole: boolean): Representation | Promise<Representation> {
+    const bytes = coding === 'identity' ? identity : (compressed.get(coding) ?? start(coding));
     const whole = bytes.whole();
     if (whole === undefined) {
-      // Taken before anything is waited for: what has a reader is produced to its end.
-      const body = bytes.read();
       if (mustBeWhole) return wholeOf(bytes).then(() => representation(coding, false));
-      return bytes.started().then(() => ({ status: 200, fields: fieldsOf(coding, bytes), body, ended: bytes.ended }));
+      const begin = (): Representation => {
+        return { status: 200, fields: fieldsOf(coding, bytes), body: bytes.read(), ended: bytes.ended };
+      };
+      return bytes.started().then(begin);
     }
     const answered = { status: 200, fields: fieldsOf(coding, bytes), body: whole.body } as const;
     finished.set(coding, answered);
     return answered;
   }
 
-  function start(coding: Exclude<Coding, 'identity'>): SharedPrint {
-    const bytes = sharePrint(compress(print.read(), coding));
+  function start(coding: Exclude<Coding, 'identity'>): ReplayableBytes {
+    const bytes = createReplayableBytes(compress(identity.read(), coding));
     compressed.set(coding, bytes);
     // The next request tries again.
     bytes.ended.then((failure) => failure !== undefined && compressed.delete(coding));
     return bytes;
   }
 
-  function fieldsOf(coding: Coding, bytes: SharedPrint): string[] {
+  function fieldsOf(coding: Coding, bytes: ReplayableBytes): string[] {
     const fields = ['Content-Type', 'application/json'];
     if (coding !== 'identity') fields.push('Content-Encoding', coding);
     fields.push(...validators(coding));
@@ -77,22 +82,15 @@ export function createListAnswers(print: SharedPrint): ListAnswers {
 
   /** What a 304 has too (RFC 9110 §15.4.5). */
   function validators(coding: Coding): string[] {
-    const whole = print.whole();
-    const fields: string[] = [];
-    if (whole !== undefined) fields.push('ETag', entityTag(whole.digest, coding));
-    if (whole === undefined || whole.length >= LEAST_COMPRESSED) fields.push('Vary', 'Accept-Encoding');
-    return fields;
+    const digest = identity.whole()?.digest;
+    const tag = digest === undefined ? [] : ['ETag', entityTag(digest, coding)];
+    return [...tag, 'Vary', 'Accept-Encoding'];
   }
 
-  return {
-    answer,
-    abandon() {
-      for (const bytes of compressed.values()) bytes.abandon();
-    },
-  };
+  return select;
 }
 
-async function wholeOf(print: SharedPrint): Promise<void> {
-  const failure = await print.ended;
+async function wholeOf(bytes: ReplayableBytes): Promise<void> {
+  const failure = await bytes.ended;
   if (failure !== undefined) throw failure.error;
 }

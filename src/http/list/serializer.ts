@@ -1,12 +1,18 @@
 import type { ListedOrders, Order, OrderBatch } from '../../orders/index.js';
 import { printBatch, printOrders } from '../../orders/json.js';
-import { createBatchPrinter } from './batch-serializer.js';
+import { hostItems, hostStream } from '../host-call.js';
+import { createBatchSerializer } from './batch-serializer.js';
 import { digestOf } from './entity-tag.js';
-import { type PrintFailure, type SharedPrint, wholeText } from './replayable-bytes.js';
-import { createListAnswers, type ListAnswer, type ListAnswers } from './representations.js';
-import { fieldOf, type ListRequest } from './request-fields.js';
+import { type Failure, type ReplayableBytes, replayableText } from './replayable-bytes.js';
+import {
+  createRepresentations,
+  PRECONDITION_FAILED,
+  type Representation,
+  type Representations,
+} from './representations.js';
+import { type ListRequest, readListFields } from './request-fields.js';
 
-/** Orders that are printed in one go, in less than half a millisecond, into a text that goes out in one write with the head. */
+/** Orders that are serialised in one go, in less than half a millisecond, into a text that goes out in one write with the head. */
 const BATCH = 512;
 
 /** A text up to this length goes out in one write with the head; above, a Buffer is cheaper. */
@@ -15,41 +21,45 @@ const LARGEST_TEXT = 65_536;
 const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
 
 /**
- * Makes the printer of one service. What is frozen it prints once, and remembers the last; what is not frozen a host may
- * still change, and is printed each time, without a tag and as it is. It answers a promise only for what cannot be
- * printed at once: then the first piece is awaited, so that a store that fails at once is a 503 and no torso.
+ * Creates the serialiser of one service. What is frozen it serialises once, and remembers the last; what is not frozen a
+ * host may still change, so it is serialised each time, without a tag and uncompressed. It returns a promise only for what
+ * cannot be serialised at once: then the first piece is awaited, so that a store that fails at once is a 503.
  */
-export function createListPrinter(): (listed: ListedOrders, request: ListRequest) => ListAnswer | Promise<ListAnswer> {
-  const printFrozen = createBatchPrinter();
-  let remembered: { readonly listed: ListedOrders; readonly answers: ListAnswers } | undefined;
+export function createListSerializer(): (
+  listed: ListedOrders,
+  request: ListRequest,
+) => Representation | Promise<Representation> {
+  const serializeBatches = createBatchSerializer();
+  let remembered: { readonly listed: ListedOrders; readonly representations: Representations } | undefined;
 
-  function remember(listed: ListedOrders, print: SharedPrint): ListAnswers {
-    const answers = createListAnswers(print);
-    remembered?.answers.abandon();
-    remembered = { listed, answers };
+  function remember(listed: ListedOrders, bytes: ReplayableBytes): Representations {
+    const representations = createRepresentations(bytes);
+    remembered = { listed, representations };
     // One that failed is forgotten: the next request tries again.
-    print.ended.then((failure) => {
-      if (failure !== undefined && remembered?.answers === answers) remembered = undefined;
+    bytes.ended.then((failure) => {
+      if (failure !== undefined && remembered?.representations === representations) remembered = undefined;
     });
-    return answers;
+    return representations;
   }
 
-  function printOnce(listed: ListedOrders): SharedPrint {
-    if (!isOrders(listed)) return printFrozen(listed);
-    if (listed.length > BATCH) return printFrozen(slicesOf(listed));
+  function serializeOnce(listed: ListedOrders): ReplayableBytes {
+    if (!isOrders(listed)) return serializeBatches(listed);
+    if (listed.length > BATCH) return serializeBatches(slicesOf(listed));
     const text = printOrders(listed);
-    return wholeText(text, digestOf(text));
+    return replayableText(text, digestOf(text));
   }
 
   return (listed, request) => {
-    if (remembered !== undefined && remembered.listed === listed) return remembered.answers.answer(request);
-    if (Object.isFrozen(listed)) return remember(listed, printOnce(listed)).answer(request);
-    if (fieldOf(request, 'if-none-match')?.trim() === '*') return { status: 304, fields: [], body: undefined };
+    if (remembered !== undefined && remembered.listed === listed) return remembered.representations(request);
+    if (Object.isFrozen(listed)) return remember(listed, serializeOnce(listed))(request);
+    const { ifMatch = '*', ifNoneMatch } = readListFields(request);
+    if (ifMatch.trim() !== '*') return PRECONDITION_FAILED;
+    if (ifNoneMatch?.trim() === '*') return { status: 304, fields: [], body: undefined };
     if (Symbol.asyncIterator in listed) {
       return request.method === 'HEAD' ? { status: 200, fields: JSON_TYPE, body: undefined } : startStream(listed);
     }
     return ofText(
-      isOrders(listed) ? printOrders(listed) : `[${[...listed].map(printBatch).filter(Boolean).join(',')}]`,
+      isOrders(listed) ? printOrders(listed) : `[${[...hostItems(listed)].map(printBatch).filter(Boolean).join(',')}]`,
     );
   };
 }
@@ -57,7 +67,7 @@ export function createListPrinter(): (listed: ListedOrders, request: ListRequest
 /** An array of orders, not of batches. */
 function isOrders(listed: ListedOrders): listed is readonly Order[] {
   if (Symbol.asyncIterator in listed) return false;
-  const [first] = listed;
+  const [first] = hostItems<Order | OrderBatch>(listed);
   return first === undefined || (typeof first === 'object' && 'id' in first);
 }
 
@@ -65,27 +75,27 @@ function* slicesOf(orders: readonly Order[]): Generator<readonly Order[]> {
   for (let start = 0; start < orders.length; start += BATCH) yield orders.slice(start, start + BATCH);
 }
 
-function ofText(text: string): ListAnswer {
+function ofText(text: string): Representation {
   const body = text.length > LARGEST_TEXT ? Buffer.from(text, 'latin1') : text;
   return { status: 200, fields: [...JSON_TYPE, 'Content-Length', `${text.length}`], body };
 }
 
-async function startStream(batches: AsyncIterable<OrderBatch>): Promise<ListAnswer> {
-  let onEnd: (failure?: PrintFailure) => void = () => {};
-  const ended = new Promise<PrintFailure | undefined>((resolve) => {
+async function startStream(batches: AsyncIterable<OrderBatch>): Promise<Representation> {
+  let onEnd: (failure?: Failure) => void = () => {};
+  const ended = new Promise<Failure | undefined>((resolve) => {
     onEnd = resolve;
   });
-  const pieces = printBatches(batches, onEnd);
+  const pieces = serializeStream(batches, onEnd);
   return { status: 200, fields: JSON_TYPE, body: resume(await pieces.next(), pieces), ended };
 }
 
-async function* printBatches(
+async function* serializeStream(
   batches: AsyncIterable<OrderBatch>,
-  onEnd: (failure?: PrintFailure) => void,
+  onEnd: (failure?: Failure) => void,
 ): AsyncGenerator<Uint8Array, undefined> {
   try {
     let mark = '[';
-    for await (const batch of batches) {
+    for await (const batch of hostStream(batches)) {
       const text = printBatch(batch);
       if (text === '') continue;
       yield Buffer.from(mark + text);

@@ -1,26 +1,27 @@
 import { Readable } from 'node:stream';
-import type { Reply } from '../reply.js';
+import { checkMethods } from '../options.js';
+import { forEachField, type Reply } from '../reply.js';
 import type { RequestHead } from '../request-head.js';
 import type { OrderService } from '../service.js';
 import { withVary } from './vary.js';
 
-/** What the mount uses of a Fastify instance. */
-export interface FastifyInstance {
+/** What the mount uses of a Fastify instance; not exported, so that no editor offers it instead of the real one. */
+interface FastifyInstanceLike {
   readonly prefix: string;
-  all(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => unknown): unknown;
+  all(path: string, handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => unknown): unknown;
   addContentTypeParser(
     type: '*',
     parser: (request: unknown, payload: unknown, done: (error: null) => void) => void,
   ): unknown;
-  addHook(name: 'onRequest', hook: (request: FastifyRequest, reply: unknown, done: () => void) => void): unknown;
+  addHook(name: 'onRequest', hook: (request: FastifyRequestLike, reply: unknown, done: () => void) => void): unknown;
 }
 
-export interface FastifyRequest {
+interface FastifyRequestLike {
   readonly raw: RequestHead & { readonly headers: { 'content-type'?: string | undefined } };
   readonly ip: string;
 }
 
-export interface FastifyReply {
+interface FastifyReplyLike {
   readonly raw: { readonly headersSent: boolean; destroy(error: Error): unknown };
   code(status: number): unknown;
   getHeader(name: string): unknown;
@@ -37,17 +38,18 @@ export interface FastifyReply {
  * The client's address is `request.ip`, which follows the `trustProxy` option of the app. A `prefix` that the plugin is
  * registered with must be the beginning of the service's `basePath`; else it throws.
  */
-export function fastifyPlugin(service: OrderService): (app: FastifyInstance) => Promise<void> {
+export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike) => Promise<void> {
+  checkMethods('service', service, ['respond', 'owns']);
   return async (app) => {
     const { prefix } = app;
     if (!service.basePath.startsWith(prefix)) {
       throw new TypeError(`prefix: expected the beginning of the service's basePath, ${service.basePath}`);
     }
-    const answer = (request: FastifyRequest, reply: FastifyReply): unknown => {
+    const answer = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {
       // Fastify's router decodes, and may be told to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
       const answered = service.respond(request.raw, () => request.ip);
-      const isMultiplexed = request.raw.httpVersion === '2.0';
+      const isMultiplexed = 'stream' in request.raw;
       if (!(answered instanceof Promise)) return send(reply, answered, isMultiplexed);
       return answered.then((settled) => send(reply, settled, isMultiplexed));
     };
@@ -65,10 +67,9 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstance) => 
   };
 }
 
-function send(reply: FastifyReply, { status, headers, body }: Reply, isMultiplexed: boolean): unknown {
+function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMultiplexed: boolean): unknown {
   reply.code(status);
-  const fields = withVary(headers, reply.getHeader('Vary'));
-  for (let i = 0; i + 1 < fields.length; i += 2) reply.header(fields[i] ?? '', fields[i + 1] ?? '');
+  forEachField(withVary(headers, reply.getHeader('Vary')), (name, value) => void reply.header(name, value));
   // Without a serializer Fastify adds a charset to the type of a text.
   if (typeof body === 'string') reply.serializer(() => body);
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);

@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream';
-import type { Reply } from '../reply.js';
-import type { RequestHead } from '../request-head.js';
+import { checkMethods } from '../options.js';
+import { forEachField, type Reply } from '../reply.js';
+import { type RequestHead, withTarget } from '../request-head.js';
 import type { OrderService } from '../service.js';
 import { withVary } from './vary.js';
 
 /** What the mount uses of Koa's context. */
-export interface KoaContext {
+interface KoaContextLike {
   readonly req: RequestHead;
   readonly originalUrl: string;
   readonly ip: string;
@@ -20,7 +21,10 @@ export interface KoaContext {
  * To drop readers who take nothing is the host's business, by the `timeout` of the server.
  * The client's address is `ctx.ip`, which follows the `proxy` options of the app.
  */
-export function koaMiddleware(service: OrderService): (ctx: KoaContext, next: () => Promise<unknown>) => Promise<void> {
+export function koaMiddleware(
+  service: OrderService,
+): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
+  checkMethods('service', service, ['respond', 'owns']);
   return async (ctx, next) => {
     // Koa's routers and mounts cut off and rewrite `url`.
     const { req, originalUrl: url } = ctx;
@@ -28,17 +32,15 @@ export function koaMiddleware(service: OrderService): (ctx: KoaContext, next: ()
       await next();
       return;
     }
-    const { method, rawHeaders, httpVersion } = req;
-    send(ctx, await service.respond({ method, url, rawHeaders, httpVersion }, () => ctx.ip));
+    send(ctx, await service.respond(withTarget(req, url), () => ctx.ip));
   };
 }
 
-function send(ctx: KoaContext, { status, headers, body }: Reply): void {
+function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   ctx.status = status;
   // Before the headers, because Koa derives some from it; and an absent one is not set, because Koa makes it a 204.
   if (body !== undefined) ctx.body = bodyOf(body);
-  const fields = withVary(headers, ctx.response.get('Vary'));
-  for (let i = 0; i + 1 < fields.length; i += 2) ctx.set(fields[i] ?? '', fields[i + 1] ?? '');
+  forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
 }
 
 function bodyOf(body: Exclude<Reply['body'], undefined>): string | Buffer | Readable {

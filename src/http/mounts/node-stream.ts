@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { dropIfSilent } from './silence.js';
 
 /**
  * How much of a list is handed over to the system at a time: many small pieces together, and no more in one turn of the
@@ -7,12 +8,9 @@ import type { ServerResponse } from 'node:http';
  */
 const WINDOW_BYTES = 524_288;
 
-/** A client that takes nothing for this long while something waits for it is gone. */
-const SILENT_MS = 30_000;
-
 /**
  * Writes the pieces at the pace of the reader, and ends the response. What fails midway ends the connection, so that
- * nobody takes the torso for the whole; when the reader hangs up, the iterator is ended. Never rejects.
+ * nobody takes the truncated list for the whole; when the reader hangs up, the iterator is ended. Never rejects.
  */
 export async function writePieces(response: ServerResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   try {
@@ -80,30 +78,4 @@ function taken(response: ServerResponse): Promise<void> {
     }
     response.on('drain', done).on('close', done);
   });
-}
-
-/**
- * Closes the connection if its client takes nothing of what waits for it for {@link SILENT_MS}; seen by the system's
- * taking, so within twice that time. A shorter limit of the host stays, and is back in force when all is taken.
- */
-export function dropIfSilent(response: ServerResponse): () => void {
-  const { socket } = response;
-  const hostMs = socket?.timeout ?? 0;
-  if (socket === null || response.writableLength === 0 || (hostMs > 0 && hostMs <= SILENT_MS)) return () => {};
-  const drop = () => void response.destroy();
-  // What a client sends sets the system's limit anew: who keeps itself alive so has to take what waits within twice the time.
-  let { bytesRead } = socket;
-  const watch = setInterval(() => {
-    if (socket.bytesRead !== bytesRead) drop();
-    bytesRead = socket.bytesRead;
-  }, 2 * SILENT_MS).unref();
-  function stop(): void {
-    clearInterval(watch);
-    response.off('timeout', drop).off('finish', stop).off('close', stop);
-    socket?.setTimeout(hostMs);
-  }
-  socket.setTimeout(SILENT_MS);
-  // Before node's own listener, which sets the limit of an idle connection.
-  response.on('timeout', drop).on('close', stop).prependListener('finish', stop);
-  return stop;
 }

@@ -1,12 +1,15 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import type { Socket } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import { socketAddress } from '../client-address.js';
-import type { Reply } from '../reply.js';
-import type { RequestHead } from '../request-head.js';
+import { checkMethods, checkOptions } from '../options.js';
+import { forEachField, type Reply } from '../reply.js';
+import { type RequestHead, withTarget } from '../request-head.js';
 import type { OrderService } from '../service.js';
-import { dropIfSilent, writePieces } from './node-stream.js';
+import { attachTo } from './node-server.js';
+import { writePieces } from './node-stream.js';
+import { dropIfSilent } from './silence.js';
+import { inTurn } from './turns.js';
 import { withVary } from './vary.js';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -23,11 +26,16 @@ export interface NodeMountOptions {
  * A listener for `node:http`, `https` and `http2`, and, with `next`, a middleware for Express and Connect: foreign paths are
  * passed on.
  */
-export type NodeHandler = (
-  request: NodeRequest,
-  response: ServerResponse | Http2ServerResponse,
-  next?: () => void,
-) => void;
+export interface NodeHandler {
+  (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void;
+  /**
+   * Prepares the `node:http` or `https` server that the handler is mounted in, and returns it. Without this, Node.js itself
+   * answers what it cannot read as a request, methods that it does not know, `CONNECT`, `Expect` and a missing `Host`, and
+   * it drops the answer to a client that has closed its sending half. With it the service answers all of that, with its
+   * Error object and the limit fields.
+   */
+  attach<S extends Server>(server: S): S;
+}
 
 /** What both kinds of response have in common. */
 interface NodeResponse extends NodeJS.WritableStream {
@@ -40,59 +48,32 @@ interface NodeResponse extends NodeJS.WritableStream {
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
 }
 
-/**
- * Most requests of one connection that wait for the answer before. Node reads on as long as no answer waits to be sent, so
- * a client who sends and never reads would fill the memory; it is cut off, and what waited is not done.
- */
-const MOST_WAITING = 1_000;
-
-/**
- * Mounts the service in any server that speaks node:http. Headers that the host has set stay. Create the server with
- * `requireHostHeader: false`: a request without Host is then answered 400 here, with the limit fields and not without.
- * On Node 20 set its `maxHeadersCount = 0` too: else Node drops the fields after the 1,000th without a word, and a second
- * credential may hide there. The limit on their size stays.
- */
+/** Mounts the service in any server that speaks node:http. Headers that the host has set stay. */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
+  checkMethods('service', service, ['respond', 'refuse', 'owns']);
+  checkOptions(options, ['clientAddress']);
   const { clientAddress = frameworkAddress } = options;
-  const waiting = new WeakMap<Socket, number>();
 
-  function answer(head: RequestHead, request: NodeRequest, response: NodeResponse): void {
-    // What cannot be answered is not done: the answer before may have closed the connection (RFC 9112 §9.6). In HTTP/2 this
-    // is asked of the stream, which of a HEAD is never writable.
-    if (request.socket.writable === false && request.httpVersionMajor === 1) return;
+  const answer = inTurn((request: NodeRequest, response: ServerResponse | Http2ServerResponse, head: RequestHead) => {
     const reply = service.respond(head, () => clientAddress(request));
     if (reply instanceof Promise) reply.then((settled) => send(response, settled));
     else send(response, reply);
-  }
+  });
 
-  /** Sent without waiting for the answer before: it has its turn after that (RFC 9112 §9.3.2). */
-  function answerInTurn(head: RequestHead, request: NodeRequest, response: NodeResponse): void {
-    const { socket } = request;
-    const before = waiting.get(socket) ?? 0;
-    if (before === MOST_WAITING) {
-      socket.destroy();
-      return;
-    }
-    waiting.set(socket, before + 1);
-    response.once('socket', () => {
-      waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
-      process.nextTick(answer, head, request, response);
-    });
-  }
-
-  return (request, response, next) => {
+  const handle = (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void => {
     const head = originalHead(request);
     if (next !== undefined && !service.owns(head.url ?? '')) next();
-    else if (response.socket !== null) answer(head, request, response);
-    else answerInTurn(head, request, response);
+    else answer(request, response, head);
   };
+  return Object.assign(handle, {
+    attach: <S extends Server>(server: S): S => attachTo(server, service, clientAddress),
+  });
 }
 
 /** Connect and Express cut their mount path off `url` and keep the whole in `originalUrl`. */
 function originalHead(request: NodeRequest): RequestHead {
   if (!('originalUrl' in request) || typeof request.originalUrl !== 'string') return request;
-  const { method, originalUrl: url, rawHeaders, httpVersion } = request;
-  return { method, url, rawHeaders, httpVersion };
+  return withTarget(request, request.originalUrl);
 }
 
 export function frameworkAddress(request: NodeRequest): string | undefined {
@@ -133,6 +114,6 @@ function writeHead(response: NodeResponse, status: number, headers: string[]): v
     response.writeHead(status, headers);
     return;
   }
-  for (let i = 0; i + 1 < headers.length; i += 2) response.setHeader(headers[i] ?? '', headers[i + 1] ?? '');
+  forEachField(headers, (name, value) => void response.setHeader(name, value));
   response.writeHead(status);
 }

@@ -39,11 +39,13 @@ const ORIGINS: Readonly<Record<ErrorCode, Origin>> = {
   order_already_shipped: 'cancelOrder',
   order_already_cancelled: 'cancelOrder',
   order_not_pending: 'cancelOrder',
+  precondition_failed: 'operations',
   uri_too_long: 'operations',
   rate_limit_exceeded: 'operations',
   api_key_banned: 'operations',
   headers_too_large: 'operations',
   internal_error: 'operations',
+  method_not_implemented: 'elsewhere',
   service_unavailable: 'operations',
 };
 
@@ -72,6 +74,11 @@ const TEXTS: Readonly<Record<string, ResponseText>> = {
   },
   408: { name: 'RequestTimeout', description: 'The request did not arrive in time. The connection is closed.' },
   409: { name: 'NotPending', description: 'The order is not pending, so it cannot be cancelled. Nothing has changed.' },
+  412: {
+    name: 'PreconditionFailed',
+    description:
+      'The condition in `If-Match` is false: the list is another, or an order was meant, which has no tag. Nothing was done.',
+  },
   414: { name: 'UriTooLong', description: 'The request target is too long.' },
   429: {
     name: 'TooManyRequests',
@@ -81,6 +88,7 @@ const TEXTS: Readonly<Record<string, ResponseText>> = {
   },
   431: { name: 'HeadersTooLarge', description: 'The header fields are too large. The connection is closed.' },
   500: { name: 'InternalError', description: 'The service failed in an unforeseen way.' },
+  '501 elsewhere': { name: 'MethodNotImplemented', description: 'No path supports this method.' },
   503: {
     name: 'ServiceUnavailable',
     description: 'The service cannot answer at the moment: a part of it fails, or it is about to stop.',

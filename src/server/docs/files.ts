@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { type Coding, preferredCoding } from '../../http/list/accept-encoding.js';
 import { digestOf, entityTag, namesTag } from '../../http/list/entity-tag.js';
-import { fieldOf, type ListRequest } from '../../http/list/request-fields.js';
+import { type ListRequest, readListFields } from '../../http/list/request-fields.js';
 import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
 import type { Reply } from '../../http/reply.js';
 import { printPage } from './page.js';
@@ -65,8 +65,9 @@ function read(path: string): string {
 
 /** The reply to GET and HEAD, without the limit fields. */
 export function docsReply(file: DocsFile, request: ListRequest): Reply {
-  const { content, etag, headers } = file.represent(preferredCoding(fieldOf(request, 'accept-encoding')));
-  if (namesTag(fieldOf(request, 'if-none-match') ?? '', etag)) {
+  const { acceptEncoding, ifNoneMatch = '' } = readListFields(request);
+  const { content, etag, headers } = file.represent(preferredCoding(acceptEncoding, false));
+  if (namesTag(ifNoneMatch, etag, 'weak')) {
     return { status: 304, headers: [...headers], body: undefined };
   }
   return { status: 200, headers: [...headers, 'Content-Length', `${content.length}`], body: content };

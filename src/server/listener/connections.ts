@@ -33,9 +33,24 @@ interface Connection {
   readonly socket: Socket;
   readonly address: string;
   newest: ServerResponse | undefined;
-  /** As far as the newest request is decided. */
+  /** Whether the newest request has a valid key, as far as that is decided. */
   hasKey: boolean;
+  /** Whether all that came before the newest request had been answered and taken. */
+  wasClear: boolean;
+  /** Since when a connection without a valid key has been owed something. */
+  owedSinceMs: number;
 }
+
+/** A client without a valid key that leaves a response untaken for this long is closed. All of them are small. */
+const TAKE_WITHIN_MS = 15_000;
+const SWEEP_MS = 5_000;
+
+/**
+ * After so many pipelined requests in one turn of the event loop, connections without a valid key are not read before the
+ * next turn. Node.js parses up to 3,600 requests of each connection that has bytes to read, and frees none of them within
+ * the turn: all connections at once would fill the memory.
+ */
+const MOST_IN_A_TURN = 2_048;
 
 export function createConnections({ most, mostPerAddress }: ConnectionLimits): Connections {
   const open = new Map<Socket, Connection>();
@@ -43,8 +58,11 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   const keyless = new Set<Connection>();
   const perAddress = new Map<string, number>();
 
+  let sweeping: NodeJS.Timeout | undefined;
+
   function forget(connection: Connection): void {
     if (!open.delete(connection.socket)) return;
+    if (open.size === 0) sweeping = void clearInterval(sweeping);
     keyless.delete(connection);
     const left = (perAddress.get(connection.address) ?? 1) - 1;
     if (left === 0) perAddress.delete(connection.address);
@@ -68,6 +86,28 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
     return false;
   }
 
+  let pipelined = 0;
+  const held = new Set<Socket>();
+
+  function countPipelined(): void {
+    if (++pipelined === 1) setImmediate(endTurn);
+    if (pipelined !== MOST_IN_A_TURN) return;
+    for (const { socket } of keyless) if (!socket.isPaused()) held.add(socket.pause());
+  }
+
+  function endTurn(): void {
+    pipelined = 0;
+    for (const socket of held) socket.resume();
+    held.clear();
+  }
+
+  function closeUntaken(): void {
+    const sinceMs = performance.now() - TAKE_WITHIN_MS;
+    for (const { socket, newest, hasKey, owedSinceMs } of keyless) {
+      if (newest !== undefined && !hasKey && !newest.writableFinished && owedSinceMs < sinceMs) socket.destroy();
+    }
+  }
+
   /** Unless a newer request has arrived by then: its response closes the connection. */
   function closeUntold({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
     function close(): void {
@@ -86,24 +126,37 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
         socket.destroy();
         return false;
       }
-      const connection: Connection = { socket, address, newest: undefined, hasKey: false };
+      const connection = { socket, address, newest: undefined, hasKey: false, wasClear: true, owedSinceMs: 0 };
       open.set(socket, connection);
       keyless.add(connection);
+      sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
       perAddress.set(address, ofAddress);
-      socket.once('close', () => forget(connection));
+      const { stackTraceLimit } = Error;
+      // Node.js makes an error for each request that is left: without stacks closing costs half.
+      socket.prependOnceListener('close', () => {
+        Error.stackTraceLimit = 0;
+      });
+      socket.once('close', () => {
+        Error.stackTraceLimit = stackTraceLimit;
+        forget(connection);
+      });
       return true;
     },
 
     answering(socket, response) {
       const connection = open.get(socket);
       if (connection === undefined) return;
+      connection.wasClear = connection.newest === undefined || connection.newest.writableFinished;
+      if (!connection.wasClear) countPipelined();
       connection.newest = response;
       connection.hasKey = true;
     },
 
     isKeyless(socket) {
       const connection = open.get(socket);
-      if (connection !== undefined) connection.hasKey = false;
+      if (connection === undefined) return;
+      connection.hasKey = false;
+      if (connection.wasClear) connection.owedSinceMs = performance.now();
     },
 
     closeAll(lingerMs) {

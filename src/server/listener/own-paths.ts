@@ -1,9 +1,10 @@
 import { ADDRESS_PLAN, type AdmissionOptions, createAdmission } from '../../http/admission.js';
-import { type ClientAddress, createExchange, isPromise } from '../../http/exchange.js';
+import { type ClientAddress, createExchange } from '../../http/exchange.js';
+import { isPromise } from '../../http/host-call.js';
 import type { OrderService, RequestHead } from '../../http/index.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal } from '../../http/reply.js';
 import { readHead } from '../../http/request-head.js';
-import { FOREIGN } from '../../http/route.js';
+import { NOT_OURS } from '../../http/route.js';
 import { type DocsFile, docsReply } from '../docs/files.js';
 import type { Probe, Probes } from './health.js';
 
@@ -22,10 +23,10 @@ export function withOwnPaths(
   const { chargeAddress } = createAdmission(options, () => undefined);
 
   function respondToProbe(probe: Probe, request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
-    const { method, rawHeaders, httpVersion } = request;
-    const head = readHead(rawHeaders, httpVersion);
-    if (head.hasBadHost) return service.respond(request, clientAddress);
-    const exchange = createExchange(FOREIGN, method, rawHeaders, head, clientAddress, addressPlan);
+    const { method, rawHeaders } = request;
+    const head = readHead(request);
+    if (head.fault !== undefined) return service.respond(request, clientAddress);
+    const exchange = createExchange(NOT_OURS, method, rawHeaders, head, clientAddress, addressPlan);
 
     function settle(reply: Reply): Reply {
       if (!head.hasContent && !exchange.isLast) return reply;
@@ -39,10 +40,10 @@ export function withOwnPaths(
   }
 
   function respondWithFile(file: DocsFile, request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
-    const { method, rawHeaders, httpVersion } = request;
-    const head = readHead(rawHeaders, httpVersion);
-    if (head.hasBadHost) return service.respond(request, clientAddress);
-    const exchange = createExchange(FOREIGN, method, rawHeaders, head, clientAddress, addressPlan);
+    const { method, rawHeaders } = request;
+    const head = readHead(request);
+    if (head.fault !== undefined) return service.respond(request, clientAddress);
+    const exchange = createExchange(NOT_OURS, method, rawHeaders, head, clientAddress, addressPlan);
 
     function represent(): Reply {
       if (method !== 'GET' && method !== 'HEAD') return refusal(exchange, 'method_not_allowed', 'Allow', 'GET, HEAD');

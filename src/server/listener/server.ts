@@ -3,7 +3,6 @@ import { Server as NetServer } from 'node:net';
 import { ADDRESS_PLAN } from '../../http/admission.js';
 import { addressKey, socketAddress } from '../../http/client-address.js';
 import {
-  clientErrorListener,
   createOrderService,
   forwardedAddress,
   type NodeRequest,
@@ -46,8 +45,6 @@ const SERVER_OPTIONS = {
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
   connectionsCheckingInterval: 5 * SECOND_MS,
-  // A request without Host is answered by the service, with its Error object and its headers.
-  requireHostHeader: false,
   // Node ≥ 24: no body stream is made for a request that has no body. Older versions ignore it.
   optimizeEmptyRequests: true,
 };
@@ -91,7 +88,13 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 
   /** The address is asked only of requests without a valid key. */
   function keylessAddress(request: NodeRequest): string | undefined {
-    if ('socket' in request) connections.isKeyless(request.socket);
+    const { socket } = request;
+    connections.isKeyless(socket);
+    // The mount has paused it: more requests wait than it reads at a time. Only customers are waited for.
+    if (socket.isPaused()) {
+      gate.penalise(addressKey(socket.remoteAddress));
+      socket.destroy();
+    }
     return addressOf(request);
   }
 
@@ -101,25 +104,21 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     handle(request, response);
   }
 
-  const server = createServer(SERVER_OPTIONS, answer);
+  const server = handle.attach(createServer(SERVER_OPTIONS, answer));
   server.keepAliveTimeout = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
-  // Node 20 drops the header fields after the 2,000th item without a word, a second credential among them.
-  server.maxHeadersCount = 0;
   server.timeout = SILENT_MS;
-  // A request that expects something gets its final answer at once: none of ours reads a body.
+  // Such a request gets its final answer at once: none of ours reads a body.
   server.on('checkContinue', answer);
-  server.on('checkExpectation', answer);
   server.on('connection', (socket) => {
     if (connections.add(socket) && isDirect) gate.enter(socket, addressKey(socket.remoteAddress));
   });
-  server.on('clientError', clientErrorListener(service));
 
   async function close(graceMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => server.once('close', resolve));
     // Not http's own `close`: that also destroys connections whose answer is complete but not yet sent.
     NetServer.prototype.close.call(server);
     const cutOff = setTimeout(connections.destroyAll, graceMs);
-    gate.open();
+    gate.close();
     connections.closeAll(LINGER_MS);
     await closed;
     // Nothing is open any more; this ends http's own watch over slow connections.

@@ -1,4 +1,4 @@
-import { refuseUnknownOptions } from '../../http/option-names.js';
+import { checkOptions } from '../../http/options.js';
 import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
 import type { QuotaTable } from './table.js';
 
@@ -27,7 +27,7 @@ const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limite
  * have changed. Throws if what was saved cannot be read.
  */
 export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
-  refuseUnknownOptions(options, OPTION_NAMES);
+  checkOptions(options, Object.keys(OPTION_NAMES));
   const { limiter, clock, table } = options;
   const unsaved = new Set<string>();
   let appliedSeq = 0n;

@@ -119,6 +119,17 @@ export const orderClauses: readonly Clause[] = [
     },
   },
   {
+    id: '4.2-if-match',
+    level: 'MUST',
+    says: 'cancel nothing and answer 412 if a tag is named, because an order has none (RFC 9110, part 13.1.1)',
+    needs: ['store'],
+    async check(subject) {
+      await subject.put({ id: 700_000n });
+      assertError(await subject.asked('DELETE', order(700_000n), ['If-Match', '"a"']), 412);
+      assertCancelled(await subject.asked('DELETE', order(700_000n), ['If-Match', '*']));
+    },
+  },
+  {
     id: '4.2-listed',
     level: 'SHOULD',
     says: 'list an order as before when it is cancelled, and answer a second DELETE with 409',

@@ -92,13 +92,21 @@ for (const way of WAYS) {
       }
     });
 
-    test('a list too small to gain is sent as it is, and does not vary', async () => {
+    test('a list too small to gain is sent as it is, unless the client refuses that', async () => {
       await withList(few, async (ask) => {
-        const { fields, text } = await get(ask, ['Accept-Encoding', 'gzip, br']);
-        assert.deepEqual(
-          [text, fields.get('content-encoding'), fields.get('vary')],
-          [printOrders(few), undefined, undefined],
-        );
+        for (const [acceptEncoding, coding] of [
+          ['gzip, br', undefined],
+          ['gzip, identity;q=0.5', undefined],
+          ['identity;q=0', undefined],
+          ['*;q=0', undefined],
+          ['gzip, identity;q=0', 'gzip'],
+          ['gzip;q=0.2, *;q=0', 'gzip'],
+        ] as const) {
+          const answer = await get(ask, ['Accept-Encoding', acceptEncoding]);
+          assert.equal(answer.fields.get('content-encoding'), coding, acceptEncoding);
+          assert.equal(answer.fields.get('vary'), 'Accept-Encoding');
+          assert.equal(decoded(answer), printOrders(few));
+        }
       });
     });
 

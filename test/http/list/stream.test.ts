@@ -4,7 +4,7 @@ import { Agent } from 'node:http';
 import { suite, test } from 'node:test';
 import type { Order, OrderStore } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
-import { clientErrorListener, nodeHandler } from 'store-orders/handler';
+import { nodeHandler } from 'store-orders/handler';
 import { assertError } from '../support/answer.js';
 import { open, readAll, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
@@ -178,7 +178,7 @@ test('a list torn midway has no end: neither the last chunk nor the closing brac
 test('a client that hangs up in the middle of its request leaves no trace', async () => {
   const { service } = createShop();
   const { server, port, close } = await listen(nodeHandler(service));
-  server.on('clientError', clientErrorListener(service));
+  nodeHandler(service).attach(server);
   for (const length of [5, 30, LIST_HEAD.length - 2]) {
     open(port, LIST_HEAD.slice(0, length)).destroySoon();
     const { answers } = await readAll(open(port, LIST_HEAD.slice(0, length)).end());

@@ -4,7 +4,7 @@ import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import type { ErrorCode, RateLimiter } from 'store-orders';
-import { clientErrorListener, nodeHandler } from 'store-orders/handler';
+import { nodeHandler } from 'store-orders/handler';
 import { assertError, trioOf } from '../support/answer.js';
 import { exchange, open, readAll, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS, type Shop } from '../support/shop.js';
@@ -15,7 +15,7 @@ const GARBAGE = 'NONSENSE\r\n\r\n';
 
 async function serve(shop: Shop, options: ServerOptions = {}) {
   const listening = await listen(nodeHandler(shop.service), options);
-  listening.server.on('clientError', clientErrorListener(shop.service));
+  nodeHandler(shop.service).attach(listening.server);
   const sockets: Socket[] = [];
   listening.server.on('connection', (socket) => sockets.push(socket));
   return { ...listening, sockets };
@@ -175,7 +175,7 @@ test('an answer that is made and not yet taken is taken to its end', async () =>
 test('malformed content of a request that waits for it is the error of that request', async () => {
   const shop = createShop();
   const { server, port, close } = await listen(() => {});
-  server.on('clientError', clientErrorListener(shop.service));
+  nodeHandler(shop.service).attach(server);
   await expectRefusal(
     port,
     'bad_request',

@@ -52,7 +52,7 @@ for (const operation of ['listOrders', 'cancelOrder'] as const) {
 }
 
 test('what is no operation answers as documented too', async () => {
-  for (const status of [404, 405]) {
+  for (const status of [404, 405, 501]) {
     const { response, pointer } = documentedElsewhere(status) ?? assert.fail();
     await replay('listOrders', response, pointer);
   }
@@ -119,6 +119,8 @@ test('whatever is asked, the answer is documented', async () => {
         bearer('unknown'),
         ['Host', 'a'],
         ['If-None-Match', '*'],
+        ['If-Match', '"another"'],
+        ['Host', 'a b'],
         ['Accept-Encoding', 'br'],
       ),
       { maxLength: 4 },

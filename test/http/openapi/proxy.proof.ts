@@ -6,7 +6,7 @@ import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { clientErrorListener, createMemoryOrderStore, nodeHandler } from 'store-orders';
+import { createMemoryOrderStore, nodeHandler } from 'store-orders';
 import { authenticate, createShop } from '../support/shop.js';
 import { listen } from '../support/ways.js';
 import { PROVOCATIONS } from './support/provoke.js';
@@ -42,6 +42,7 @@ const ROWS: Readonly<Record<number, Row>> = {
   404: { id: 999 },
   408: { header: ['X-Relay', 'stop'] },
   409: { id: 2 },
+  412: { header: ['If-Match', '"another"'] },
   414: { query: `?${'x'.repeat(9_000)}` },
   429: { apiKey: 'tiny-key', before: 2 },
   431: { header: ['X-Long', 'x'.repeat(20_000)] },
@@ -76,7 +77,7 @@ suite('Prism, as a proxy, has nothing to object to', { skip: withoutTools }, () 
     });
     const options = { headersTimeout: 200, requestTimeout: 200, connectionsCheckingInterval: 50 };
     const { server, port, close } = await listen(nodeHandler(service), options);
-    server.on('clientError', clientErrorListener(service));
+    nodeHandler(service).attach(server);
     open.push(close);
     const relay = createRelay(port);
     open.push(() => relay.close());

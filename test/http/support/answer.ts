@@ -55,6 +55,7 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   order_already_shipped: 409,
   order_already_cancelled: 409,
   order_not_pending: 409,
+  precondition_failed: 412,
   rate_limit_exceeded: 429,
   api_key_banned: 429,
   bad_request: 400,
@@ -62,6 +63,7 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   uri_too_long: 414,
   headers_too_large: 431,
   internal_error: 500,
+  method_not_implemented: 501,
   service_unavailable: 503,
 };
 

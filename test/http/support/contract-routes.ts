@@ -51,10 +51,13 @@ export const routeClauses: readonly Clause[] = [
     says: 'a target in absolute form is read as its path; `//`, `*` and dot segments are no path of the service',
     verbatim: true,
     check: async (ask) => {
-      for (const base of ['http://orders.test', 'HTTPS://user@[::1]:8443']) {
+      for (const base of ['http://orders.test', 'HTTPS://[::1]:8443']) {
         assert.equal((await ask('GET', `${base}${ORDERS}?x`, [KEY])).status, 200, base);
       }
       assert.equal((await ask('DELETE', `http://orders.test${order(1)}`, [KEY])).status, 204);
+      for (const authority of ['user@orders.test', 'user:secret@orders.test', 'orders.test:x', '[::1']) {
+        assertError(await ask('DELETE', `http://${authority}${order(0)}`, [KEY]), 'bad_request');
+      }
       const foreign = [
         '//',
         '*',
@@ -98,13 +101,31 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-host',
-    says: 'more than one Host field, or an empty one, answers 400 bad_request, whoever asks',
+    says: 'more than one Host field, or an invalid one, answers 400 bad_request, whoever asks',
     verbatim: true,
     check: async (ask, { store }) => {
-      for (const hosts of [['orders.test', 'orders.test'], ['a', 'b'], [''], ['', '']]) {
+      const invalid = [
+        '',
+        'a b/c?d',
+        '127.0.0.1/path',
+        'user@host',
+        'a, b',
+        'a:b',
+        ':80',
+        '[::1',
+        '::1',
+        'a%2',
+        'a\\b',
+        'é',
+      ];
+      for (const hosts of [['orders.test', 'orders.test'], ['a', 'b'], ['', ''], ...invalid.map((host) => [host])]) {
         const fields = hosts.map((host): [string, string] => ['Host', host]);
         assertError(await ask('DELETE', order(1), [...fields, KEY]), 'bad_request');
         assertError(await ask('GET', ORDERS, fields), 'bad_request');
+        assertError(await ask('GET', '/', fields), 'bad_request');
+      }
+      for (const host of ['orders.test', 'a:', 'A-b_c.d:65536', '127.0.0.1:80', '[::1]:8443', "a%C3%A9!$&'()*+,;=~"]) {
+        assert.equal((await ask('GET', ORDERS, [['Host', host], KEY])).status, 200, host);
       }
       assert.equal(store.get(1n)?.status, 'pending');
     },

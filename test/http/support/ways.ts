@@ -1,7 +1,7 @@
 import { Agent, createServer, request as httpRequest, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fetchHandler } from 'store-orders/fetch';
-import { clientErrorListener, nodeHandler, type OrderService } from 'store-orders/handler';
+import { nodeHandler, type OrderService } from 'store-orders/handler';
 import { type Answer, checkAnswer, createAnswer } from './answer.js';
 
 /** Asks the service once and checks what is true of every answer. */
@@ -103,7 +103,7 @@ const node: Way = {
   isVerbatim: true,
   open: async (service) => {
     const { server, port, close } = await listen(nodeHandler(service));
-    server.on('clientError', clientErrorListener(service));
+    nodeHandler(service).attach(server);
     const agent = new Agent({ keepAlive: true, maxSockets: 32 });
     return {
       ask: checked((method, target, fields = [], content) => askNode({ agent, port }, method, target, fields, content)),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { issueKey, sleep, startServer, temporaryDirectory } from '../support/program.js';
-import { attack, customer, quantile, residentMiB } from './support/under-attack.js';
+import { attack, customer, quantile, residentMiB, watchAges } from './support/under-attack.js';
 
 /** STORE_ORDERS_SECONDS=1800 is the soak. */
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 40);
@@ -26,8 +26,10 @@ test('a thousand slow, greedy and deaf connections on every path cost neither me
   const watching = setInterval(() => {
     mostMiB = Math.max(mostMiB, residentMiB(server.child.pid));
   }, 100);
+  const ages = watchAges(url);
   const figures = await attack('mixture', url, SECONDS, CONNECTIONS);
   clearInterval(watching);
+  ages.stop();
   const during = honest.take();
   await honest.stop();
 
@@ -36,12 +38,13 @@ test('a thousand slow, greedy and deaf connections on every path cost neither me
   t.diagnostic(
     `p50 ${quantile(before, 0.5).toFixed(1)} → ${quantile(during, 0.5).toFixed(1)} ms, p99 ${p99Before.toFixed(1)} → ` +
       `${p99.toFixed(1)} ms, most ${during.at(-1)?.toFixed(1)} ms; ${during.length} answers in ${SECONDS} s; ` +
-      `memory ${baseMiB.toFixed(0)} → ${mostMiB.toFixed(0)} MiB`,
+      `memory ${baseMiB.toFixed(0)} → ${mostMiB.toFixed(0)} MiB; at most ${ages.most()} connections, ` +
+      `each for ${(ages.longestMs() / 1_000).toFixed(1)} s at most`,
   );
   assert.deepEqual(honest.failures, []);
   assert.equal(server.child.exitCode, null);
-  for (const [kind, { longestMs }] of Object.entries(figures)) assert.ok(longestMs <= 45_000, `${kind}: ${longestMs}`);
+  assert.ok(ages.longestMs() <= 30_000, `a connection was open for ${ages.longestMs()} ms`);
   assert.ok(mostMiB <= baseMiB + 64, `${mostMiB} MiB`);
-  // What is waited for without an attack is the machine's.
-  assert.ok(p99 <= 50 + p99Before, `${p99} ms`);
+  // What makes customers wait without an attack is the machine, and makes the server slower by as much under one.
+  assert.ok(p99 <= Math.max(50, 10 * p99Before), `${p99} ms`);
 });

@@ -68,6 +68,14 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
         : response,
     ),
   ],
+  'ignores If-Match': [
+    ['4.2-if-match'],
+    (fetch) => (request) => {
+      const headers = new Headers(request.headers);
+      headers.delete('If-Match');
+      return fetch(new Request(request, { headers }));
+    },
+  ],
   'refuses JSON without content': [
     ['4.2-json'],
     (fetch) => (request) =>

@@ -10,7 +10,7 @@ import { listening, type Mount } from './mount.js';
 import { overHttp2, overHttps } from './tls-fetch.js';
 
 /** A host without a framework: a header of its own, a route of its own. */
-function host(service: OrderService): NodeHandler {
+function host(service: OrderService): (...parameters: Parameters<NodeHandler>) => void {
   const handle = nodeHandler(service);
   return (request, response) => {
     response.setHeader('X-Host', 'before');

@@ -46,6 +46,7 @@ export const PROVOCATIONS: Readonly<Record<ErrorCode, Provocation>> = {
   order_already_shipped: { provoke: ({ ask }) => ask([KEY], () => order(2)) },
   order_already_cancelled: { provoke: ({ ask }) => ask([KEY], () => order(3)) },
   order_not_pending: { provoke: ({ ask }) => ask([KEY], () => order(4)) },
+  precondition_failed: { provoke: ({ ask }) => ask([KEY, ['If-Match', '"another"']]) },
   uri_too_long: { provoke: ({ ask }) => ask([KEY], (target) => `${target}?${'x'.repeat(10_000)}`) },
   rate_limit_exceeded: {
     async provoke({ ask }) {
@@ -65,6 +66,7 @@ export const PROVOCATIONS: Readonly<Record<ErrorCode, Provocation>> = {
     options: { authenticate: (apiKey) => (apiKey === 'free-key' ? BROKEN : authenticate(apiKey)) },
     provoke: ({ ask }) => ask([bearer('free-key')]),
   },
+  method_not_implemented: { provoke: ({ askOther }) => askOther('PROPFIND', ORDERS) },
   service_unavailable: {
     async provoke({ ask, shop }) {
       await shop.service.close();

@@ -6,7 +6,7 @@ import { suite, type TestContext, test } from 'node:test';
 import express from 'express';
 import type { AdmissionOptions } from 'store-orders';
 import { createGuard, fetchGuard, type Guard, nodeGuard, principalOf } from 'store-orders/guard';
-import { authenticate, bearer, createShop, KEY, ORDERS } from './support/shop.js';
+import { authenticate, bearer, createShop, KEY, ORDERS } from '../support/shop.js';
 
 type Ask = (method: string, fields?: readonly (readonly [string, string])[], body?: string) => Promise<Response>;
 

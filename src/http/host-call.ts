@@ -1,0 +1,55 @@
+/** What parts of the host threw or rejected with. */
+const hostErrors = new WeakSet<object>();
+
+/** Whether a part of the host has failed, and not the service. */
+export function isHostError(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && hostErrors.has(error);
+}
+
+function failHost(error: unknown): never {
+  const thrown = typeof error === 'object' && error !== null ? error : new Error(String(error), { cause: error });
+  hostErrors.add(thrown);
+  throw thrown;
+}
+
+/**
+ * Calls a part of the host, and goes on with its result: at once if it is there. What the call throws or rejects with is
+ * known as the host's from then on; what fails in `next` is not.
+ */
+export function hostCall<T, R>(call: () => T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  let result: T | Promise<T>;
+  try {
+    result = call();
+  } catch (error) {
+    return failHost(error);
+  }
+  return isPromise(result) ? Promise.resolve(result).then(next, failHost) : next(result);
+}
+
+/** What a part of the host streams, its failures known as the host's. */
+export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
+  try {
+    yield* stream;
+  } catch (error) {
+    failHost(error);
+  }
+}
+
+/** What a part of the host iterates over, its failures known as the host's. */
+export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
+  try {
+    yield* items;
+  } catch (error) {
+    failHost(error);
+  }
+}
+
+/**
+ * Whether it is still to come. Query builders are often thenables that promise less than a promise does: whoever waits
+ * for one makes it a promise.
+ */
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  if (typeof value !== 'object' || value === null) return false;
+  const { then }: { readonly then?: unknown } = value;
+  return typeof then === 'function';
+}

@@ -1,0 +1,27 @@
+import { forEachField, type Reply } from '../reply.js';
+import type { RequestHead } from '../request-head.js';
+
+export function headOf({ method, url, headers }: Request): RequestHead {
+  return { method, url, rawHeaders: [...headers].flat() };
+}
+
+/** The client's address where the runtime puts it on the request, as srvx and h3 do. */
+export function ipOf(request: Request): string | undefined {
+  return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
+}
+
+/** Without `Connection`, which is the runtime's: HTTP/2 forbids it, and a Request does not say by which it came. */
+export function toResponse({ status, headers, body }: Reply): Response {
+  const fields = new Headers();
+  forEachField(headers, (name, value) => {
+    if (name !== 'Connection') fields.append(name, value);
+  });
+  return new Response(bodyOf(body), { status, headers: fields });
+}
+
+/** A 204 must have `null`: even an empty text is refused. */
+function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
+  if (body === undefined) return null;
+  if (typeof body === 'string' || body instanceof Uint8Array) return body;
+  return ReadableStream.from(body);
+}

@@ -1,0 +1,93 @@
+import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { checkMethods } from '../options.js';
+import { forEachField, type Reply } from '../reply.js';
+import type { OrderService, RefusalCode } from '../service.js';
+
+/** What a parser error of Node.js knows (`bytesParsed` and `rawPacket` only if bytes were malformed). */
+interface ClientError extends Error {
+  readonly code?: string;
+  readonly bytesParsed?: number;
+  readonly rawPacket?: Buffer;
+}
+
+const CODES: Readonly<Record<string, RefusalCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+};
+
+/**
+ * Has the service answer what Node.js would answer or drop by itself: malformed and late requests, methods that it does not
+ * know, `CONNECT`, and requests that expect something, without `Host`, or from a client that has closed its sending half.
+ */
+export function attachTo<S extends Server>(
+  server: S,
+  service: OrderService,
+  clientAddress: (request: IncomingMessage) => string | undefined,
+): S {
+  checkMethods('server', server, ['on', 'emit']);
+  // The first is an option of the constructor, the second has no other name: both are read at each connection.
+  Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
+  server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
+  const refused = new WeakSet<Duplex>();
+  server.on('connect', (request, socket) => {
+    // Node.js has let go of the socket, and of its errors.
+    socket.on('error', () => {});
+    lastAnswer(socket, () => service.respond(request, () => clientAddress(request)));
+  });
+  server.on('clientError', (error: ClientError, socket) => {
+    // Whatever follows what could not be read is one more error on the same socket; it has its answer.
+    if (refused.has(socket)) return;
+    lastAnswer(socket, () => {
+      refused.add(socket);
+      return service.refuse(codeOf(error), remoteAddress(socket));
+    });
+  });
+  return server;
+}
+
+/** Answers on a socket that is nobody's, and closes it. */
+function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
+  const close = () => void socket.destroy();
+  const write = (reply: Reply) => void socket.end(serializeReply(reply), 'latin1', close);
+  const response = responseInProgress(socket);
+  if (!socket.writable) close();
+  else if (response?.writableEnded) socket.end(close);
+  // An answer that has begun would be torn, and the sender of a whole request would take this answer for its own.
+  else if (response?.headersSent || response?.req.complete) close();
+  else {
+    const reply = ask();
+    if (reply instanceof Promise) reply.then(write);
+    else write(reply);
+  }
+}
+
+/** RFC 9112 §3: a request line that is as it should be, but for its method. */
+const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ [^ \r\n]+ HTTP\/1\.[01]\r?\n/;
+
+function codeOf({ code = '', rawPacket, bytesParsed = 0 }: ClientError): RefusalCode {
+  if (code !== 'HPE_INVALID_METHOD' || rawPacket === undefined) return CODES[code] ?? 'bad_request';
+  const packet = rawPacket.toString('latin1');
+  const line = packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1);
+  return REQUEST_LINE.test(line) ? 'method_not_implemented' : 'bad_request';
+}
+
+function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>): string | undefined {
+  return socket.remoteAddress;
+}
+
+/** Node keeps it here, and asks the same in its own default listener. */
+function responseInProgress(socket: Duplex): ServerResponse | undefined {
+  const response: unknown = Reflect.get(socket, '_httpMessage');
+  return response instanceof ServerResponse ? response : undefined;
+}
+
+/** RFC 9112 §4 and §5. */
+function serializeReply({ status, headers, body }: Reply): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n`;
+  forEachField(headers, (name, value) => {
+    if (name !== 'Connection') head += `${name}: ${value}\r\n`;
+  });
+  return `${head}Connection: close\r\n\r\n${body}`;
+}

@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+const CHECK_MS = 10_000;
+/** Checks without progress, after which a client has taken nothing for 30 s. */
+const MOST_UNCHANGED = 3;
+
+interface Watch {
+  readonly socket: Socket;
+  /** What there was to see of the client's progress at the last check. */
+  seen: string;
+  unchanged: number;
+}
+
+const watches = new Map<ServerResponse, Watch>();
+let timer: NodeJS.Timeout | undefined;
+
+/**
+ * Closes the connection if its client takes nothing of what waits for it for 30 s, seen within 40 s. Any progress counts.
+ * Returns what stops that; it also stops when all is sent.
+ */
+export function dropIfSilent(response: ServerResponse): () => void {
+  const { socket } = response;
+  if (socket === null || response.writableLength === 0) return () => {};
+  function stop(): void {
+    response.off('finish', stop).off('close', stop);
+    watches.delete(response);
+    if (watches.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  }
+  response.on('finish', stop).on('close', stop);
+  watches.set(response, { socket, seen: '', unchanged: 0 });
+  timer ??= setInterval(check, CHECK_MS);
+  timer.unref();
+  return stop;
+}
+
+async function check(): Promise<void> {
+  const unacknowledged = await unacknowledgedBytes();
+  for (const [response, watch] of watches) {
+    const { socket } = watch;
+    const bytes = unacknowledged.get(`${socket.localPort} ${socket.remotePort}`);
+    const seen = `${socket.bytesWritten - socket.writableLength} ${bytes}`;
+    watch.unchanged = seen === watch.seen ? watch.unchanged + 1 : 0;
+    watch.seen = seen;
+    if (watch.unchanged >= (bytes === undefined ? 2 * MOST_UNCHANGED : MOST_UNCHANGED)) response.destroy();
+  }
+}
+
+/** An entry of `/proc/net/tcp`: the ports, the state and the bytes that are sent and not acknowledged, all hexadecimal. */
+const CONNECTION = /:(\w{4}) \w+:(\w{4}) \w\w (\w{8}):/g;
+
+/**
+ * What the clients' systems have not acknowledged, by the ports of both ends. Without it, on systems other than Linux, only
+ * what this system takes from us is seen. It does that in steps of a megabyte and more, between which a reader of 20 kB/s
+ * needs a minute.
+ */
+async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
+  const bytes = new Map<string, string>();
+  for (const file of ['tcp', 'tcp6']) {
+    const text = await readFile(`/proc/self/net/${file}`, 'latin1').catch(() => '');
+    for (const [, local, remote, unacknowledged = ''] of text.matchAll(CONNECTION)) {
+      const ports = `${Number(`0x${local}`)} ${Number(`0x${remote}`)}`;
+      // Two clients may have the same port: progress of either counts for both.
+      bytes.set(ports, (bytes.get(ports) ?? '') + unacknowledged);
+    }
+  }
+  return bytes;
+}

@@ -1,0 +1,89 @@
+import type { ServerResponse } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { NodeRequest } from './node.js';
+
+/** Requests of one connection that may wait for their turn before nothing more is read from it. */
+const MOST_WAITING = 16;
+
+/**
+ * Requests of all connections that may wait beyond that. Node.js hands over all that it has read, up to 64 KiB, and each
+ * request that waits holds 1.6 kB. The connection that brings one more is closed.
+ */
+const MOST_EXTRA = 4_096;
+
+interface Queue {
+  readonly socket: Socket;
+  waiting: number;
+  isPaused: boolean;
+}
+
+const queues = new WeakMap<Socket, Queue>();
+let extra = 0;
+
+/**
+ * A listener that is called for one request of a connection at a time, when the answers before have been sent (RFC 9112
+ * §9.3.2). What can no longer be answered, because an answer before has closed the connection, is not done.
+ */
+export function inTurn<
+  Request extends NodeRequest,
+  Response extends ServerResponse | Http2ServerResponse,
+  Rest extends unknown[],
+>(
+  listener: (request: Request, response: Response, ...rest: Rest) => void,
+): (request: Request, response: Response, ...rest: Rest) => void {
+  function call(request: Request, response: Response, ...rest: Rest): void {
+    // In HTTP/2 this is asked of the stream, which of a HEAD is never writable.
+    if (request.socket.writable === false && !('stream' in request)) return;
+    listener(request, response, ...rest);
+  }
+
+  return (request, response, ...rest) => {
+    if (response.socket !== null) {
+      call(request, response, ...rest);
+      return;
+    }
+    const queue = queues.get(request.socket) ?? createQueue(request.socket);
+    if (!enter(queue)) return;
+    response.once('socket', () => {
+      leave(queue);
+      process.nextTick(call, request, response, ...rest);
+    });
+  };
+}
+
+function createQueue(socket: Socket): Queue {
+  const queue = { socket, waiting: 0, isPaused: false };
+  queues.set(socket, queue);
+  socket.once('close', () => {
+    extra -= Math.max(0, queue.waiting - MOST_WAITING);
+  });
+  // Node.js resumes the socket after each answer.
+  socket.on('resume', () => queue.isPaused && socket.pause());
+  return queue;
+}
+
+/** Whether one more request may wait. */
+function enter(queue: Queue): boolean {
+  const { socket } = queue;
+  if (socket.destroyed) return false;
+  if (queue.waiting >= MOST_WAITING) {
+    if (extra === MOST_EXTRA) {
+      socket.destroy();
+      return false;
+    }
+    extra++;
+    queue.isPaused = true;
+    socket.pause();
+  }
+  queue.waiting++;
+  return true;
+}
+
+function leave(queue: Queue): void {
+  if (queue.waiting > MOST_WAITING) extra--;
+  queue.waiting--;
+  if (queue.waiting > 0 || !queue.isPaused) return;
+  queue.isPaused = false;
+  queue.socket.resume();
+}

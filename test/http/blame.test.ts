@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { OrderServiceOptions } from 'store-orders';
+import { createShop, KEY, ORDERS } from './support/shop.js';
+
+suite('503 is for what failed in a part of the host, 500 for what failed in the service', () => {
+  async function statusOf(options: Partial<OrderServiceOptions>): Promise<number> {
+    const { service } = createShop(options);
+    return (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).status;
+  }
+
+  /** The host's code may be JavaScript: the compiler has not seen what it returns. */
+  const listing = (list: () => unknown) =>
+    statusOf({ store: { list: () => Object(list()), cancel: () => 'not_found' } });
+
+  const unserialisable: readonly unknown[] = [{ id: 1n, petId: Symbol('no number') }];
+  const fail = () => {
+    throw new Error('the disk is gone');
+  };
+
+  test('orders that cannot be serialised', async () => {
+    for (const change of [(list: object) => list, Object.freeze]) {
+      const list = change([...unserialisable]);
+      assert.equal(await listing(() => list), 500);
+      assert.equal(await listing(async () => list), 500);
+      const streamed = change({
+        async *[Symbol.asyncIterator]() {
+          yield list;
+        },
+      });
+      assert.equal(await listing(() => streamed), 500);
+    }
+  });
+
+  test('a list whose reading fails, whatever is thrown', async () => {
+    for (const thrown of [new Error('the disk is gone'), 'text', undefined]) {
+      const fail = () => {
+        throw thrown;
+      };
+      for (const list of [{ [Symbol.iterator]: fail }, { [Symbol.asyncIterator]: fail }]) {
+        assert.equal(await listing(() => list), 503);
+        assert.equal(await listing(() => Object.freeze({ ...list })), 503);
+      }
+    }
+    assert.equal(await listing(fail), 503);
+  });
+
+  test('a limiter that answers no decision', async () => {
+    assert.equal(await statusOf({ limiter: { take: () => JSON.parse('{}') } }), 500);
+    assert.equal(await statusOf({ limiter: { take: fail } }), 503);
+  });
+});

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { ListedOrders, Order } from 'store-orders';
+import { assertError } from './support/answer.js';
+import { createShop, KEY, ORDERS, order } from './support/shop.js';
+import { type Ask, WAYS } from './support/ways.js';
+
+const orders: readonly Order[] = Array.from({ length: 1_000 }, (_, i) => Object.freeze({ id: BigInt(i) }));
+
+const LISTS: Readonly<Record<string, () => ListedOrders>> = {
+  'a short list': () => Object.freeze(orders.slice(0, 2)),
+  'a list that is serialised in turns': () => Object.freeze([...orders]),
+  'a streamed list': () =>
+    Object.freeze({
+      async *[Symbol.asyncIterator]() {
+        yield orders;
+      },
+    }),
+};
+
+for (const way of WAYS) {
+  suite(`reached by ${way.name}`, () => {
+    for (const [name, createList] of Object.entries(LISTS)) {
+      test(`If-Match on ${name}: 412 unless it names the tag, by the strong comparison (RFC 9110 §13.1.1)`, async () => {
+        const listed = createList();
+        const { service } = createShop({ store: { list: () => listed, cancel: () => 'not_found' } });
+        const { ask, close } = await way.open(service);
+        const asked = (method: string, ...fields: [string, string][]) => ask(method, ORDERS, [KEY, ...fields]);
+        // The first request of all: the tag is waited for.
+        assertError(await asked('GET', ['If-Match', '"another"']), 'precondition_failed');
+        for (const coding of ['identity', 'br, identity;q=0']) {
+          const accept: [string, string] = ['Accept-Encoding', coding];
+          const tag = (await asked('HEAD', accept)).fields.get('etag') ?? assert.fail('no tag');
+          for (const method of ['GET', 'HEAD']) {
+            for (const field of ['*', tag, `"another", ${tag}`]) {
+              assert.equal((await asked(method, accept, ['If-Match', field])).status, 200, field);
+              const both = await asked(method, accept, ['If-Match', field], ['If-None-Match', tag]);
+              assert.equal(both.status, 304, 'where both are given, both are looked at');
+            }
+            for (const field of ['"another"', `W/${tag}`, '', tag.slice(1)]) {
+              const failed = await asked(method, accept, ['If-Match', field], ['If-None-Match', tag]);
+              assert.equal(failed.status, 412, field);
+            }
+          }
+        }
+        await close();
+      });
+    }
+
+    test('If-Match on a list that its host may still change, which has no tag', async () => {
+      await withShop(
+        async (ask) => {
+          assert.equal((await ask('GET', ORDERS, [KEY, ['If-Match', '*']])).status, 200);
+          assertError(await ask('GET', ORDERS, [KEY, ['If-Match', '"a"']]), 'precondition_failed');
+        },
+        [...orders],
+      );
+    });
+
+    test('If-Unmodified-Since is ignored, because the list has no date (RFC 9110 §13.1.4)', async () => {
+      await withShop(async (ask) => {
+        const since: [string, string] = ['If-Unmodified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'];
+        assert.equal((await ask('GET', ORDERS, [KEY, since])).status, 200);
+        assert.equal((await ask('DELETE', order(1), [KEY, since])).status, 204);
+      });
+    });
+
+    test('If-Match on a cancellation: only * cancels, and what cannot be an order is still 404', async () => {
+      await withShop(async (ask) => {
+        for (const field of ['"a"', 'W/"a"', '', '"a", *']) {
+          const fields: [string, string][] = [KEY, ['If-Match', field]];
+          assertError(await ask('DELETE', order(1), fields), 'precondition_failed');
+          assertError(await ask('DELETE', order('01'), fields), 'invalid_order_id');
+        }
+        assert.equal((await ask('DELETE', order(1), [KEY, ['If-Match', ' * ']])).status, 204, 'it was pending');
+        assertError(await ask('DELETE', order(404), [KEY, ['If-Match', '*']]), 'order_not_found');
+      });
+    });
+
+    async function withShop(use: (ask: Ask) => Promise<void>, listed?: ListedOrders): Promise<void> {
+      const shop = createShop();
+      const { ask, close } = await way.open(
+        listed === undefined
+          ? shop.service
+          : createShop({ store: { list: () => listed, cancel: () => 'not_found' } }).service,
+      );
+      try {
+        await use(ask);
+      } finally {
+        await close();
+      }
+    }
+  });
+}
