@@ -54,18 +54,22 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const connections = createConnections();
   let isDraining = false;
 
-  function answer(request: IncomingMessage, response: ServerResponse): void {
+  const answer = inTurn((request: IncomingMessage, response: ServerResponse) => {
+    if (service.owns(request.url ?? '') || isMalformed(request)) handle(request, response);
+    else if (answerHealth(request, response, isDraining, backends)) return;
+    else if (!answerDocs(request, response)) handle(request, response);
+  });
+
+  function receive(request: IncomingMessage, response: ServerResponse): void {
     connections.answering(request.socket, response);
     if (isDraining) response.shouldKeepAlive = false;
-    const isOwn =
-      !isMalformed(request) && (answerHealth(request, response, isDraining, backends) || answerDocs(request, response));
-    if (!isOwn) handle(request, response);
+    answer(request, response);
   }
 
-  const server = handle.attach(createServer(SERVER_OPTIONS, inTurn(answer)));
+  const server = handle.attach(createServer(SERVER_OPTIONS, receive));
   server.timeout = SILENT_MS;
   // Such a request gets its final answer at once: none of ours reads a body.
-  server.on('checkContinue', (request, response) => void server.emit('request', request, response));
+  server.on('checkContinue', receive);
   server.on('connection', connections.add);
 
   async function drain(graceMs = GRACE_MS): Promise<void> {
