@@ -42,7 +42,7 @@ export const UNREADABLE: ReadHead = {
 };
 
 /**
- * Names and values, together. Node.js drops what exceeds this number without a word, perhaps a second credential,
+ * Names and values, together. Node.js 20 drops what exceeds this number without a word, perhaps a second credential,
  * unless `maxHeadersCount` says otherwise. So a request that reaches it is refused.
  */
 const MAX_HEADER_ITEMS = 2_000;

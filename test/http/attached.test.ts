@@ -6,7 +6,7 @@ import { nodeHandler } from 'store-orders/handler';
 import { createOrderServer } from 'store-orders/server';
 import { listening, type Mounted } from '../mounts/mount.js';
 import { assertError, trioOf } from './answer.js';
-import { exchange } from './raw-socket.js';
+import { exchange, open, readText } from './raw-socket.js';
 import { authenticate, createShop, KEY, ORDERS, type Shop } from './shop.js';
 
 const AUTHORIZATION = KEY.join(': ');
@@ -101,6 +101,6 @@ test('a server that nobody prepared hides no second credential from the handler 
   const { origin, close } = await listening(createServer(nodeHandler(service)));
   t.after(close);
   const [, , request = ''] = REFUSED.find(([name]) => name.startsWith('a second credential')) ?? [];
-  const { answers } = await exchange(Number(new URL(origin).port), request);
-  assertError(answers[0] ?? assert.fail(), 'headers_too_large');
+  // From Node.js 22 on the server itself refuses it.
+  assert.match(await readText(open(Number(new URL(origin).port), request)), /^HTTP\/1\.1 431 /);
 });
