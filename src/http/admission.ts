@@ -15,21 +15,32 @@ export interface Principal {
   readonly plan: Plan;
 }
 
-/** Answers whose key it is, `undefined` for an unknown or revoked one. A throw or a rejection is answered with 503. */
+/**
+ * Answers whose key it is, `undefined` for an unknown or revoked one. A throw or a rejection is
+ * answered with 503.
+ */
 export type Authenticate = (apiKey: string) => Principal | undefined | Promise<Principal | undefined>;
 
 export interface AdmissionOptions {
   readonly limiter: RateLimiter;
   readonly authenticate: Authenticate;
-  /** The limit of an address that sends no valid key; of the partition `address`. Default: 600 a minute. */
+  /**
+   * The limit of an address that sends no valid key; of the partition `address`. Default: 600 a
+   * minute.
+   */
   readonly addressPlan?: Plan | undefined;
-  /** Whether replies also carry `RateLimit` and `RateLimit-Policy` of the IETF draft. Default: true. */
+  /**
+   * Whether replies also carry `RateLimit` and `RateLimit-Policy` of the IETF draft. Default: true.
+   */
   readonly draftFields?: boolean | undefined;
 }
 
 export const ADDRESS_PLAN = createPlan({ name: 'address', policies: [perMinute(600)], partition: 'address' });
 
-/** The way of a request to what `serve` answers: identify, admit, serve, each called once by the one before. */
+/**
+ * The way of a request to what `serve` answers: identify, admit, serve, each called once by the one
+ * before.
+ */
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /** Refuses a request without a valid key: it is charged to its address, and to nobody else. */
