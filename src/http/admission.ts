@@ -16,7 +16,10 @@ export interface Principal {
   readonly plan: Plan;
 }
 
-/** Answers whose key it is, `undefined` for an unknown or revoked one. A throw or a rejection is answered with 503. */
+/**
+ * Answers whose key it is, `undefined` for an unknown or revoked one. A throw or a rejection is
+ * answered with 503.
+ */
 export type Authenticate = (apiKey: string) => MaybePromise<Principal | undefined>;
 
 export interface AdmissionOptions {
@@ -30,9 +33,14 @@ export interface AdmissionOptions {
    * address is within its limit. Without it every key is looked up, whatever its address has sent.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
-  /** The limit of an address that sends no valid key; of the partition `address`. Default: 600 a minute. */
+  /**
+   * The limit of an address that sends no valid key; of the partition `address`. Default: 600 a
+   * minute.
+   */
   readonly addressPlan?: Plan | undefined;
-  /** Whether replies also carry `RateLimit` and `RateLimit-Policy` of the IETF draft. Default: true. */
+  /**
+   * Whether replies also carry `RateLimit` and `RateLimit-Policy` of the IETF draft. Default: true.
+   */
   readonly draftFields?: boolean | undefined;
 }
 
@@ -44,7 +52,10 @@ export function addressPerMinute(quota: number): Plan {
 
 export const ADDRESS_PLAN = addressPerMinute(600);
 
-/** The way of a request to what `serve` answers: identify, admit, serve, each called once by the one before. */
+/**
+ * The way of a request to what `serve` answers: identify, admit, serve, each called once by the one
+ * before.
+ */
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**

@@ -1,4 +1,7 @@
-/** Every `code` that an Error object of this service can have (specification, part 7, leaves the values open). */
+/**
+ * Every `code` that an Error object of this service can have (specification, part 7, leaves the
+ * values open).
+ */
 export type ErrorCode =
   | 'missing_api_key'
   | 'invalid_api_key'

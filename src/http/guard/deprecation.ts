@@ -6,14 +6,18 @@ export interface Announcement {
   readonly deprecatedAt?: Date | undefined;
   /** From when on it will answer no longer (RFC 8594); not before `deprecatedAt`. */
   readonly sunsetAt?: Date | undefined;
-  /** The address of a page that says more: what replaces it, or what a beta operation does not promise yet. */
+  /**
+   * The address of a page that says more: what replaces it, or what a beta operation does not
+   * promise yet.
+   */
   readonly documentation?: string | undefined;
 }
 
 /**
- * The header fields `Deprecation`, `Sunset` and `Link` as pairs of name and value, as `new Headers()` takes them. The link's
- * relation is `deprecation` or `sunset` if there is such a date (RFC 9745 §3, RFC 8594 §6), and `service-doc` otherwise
- * (RFC 8631 §4.1). Throws a TypeError or RangeError that names the option.
+ * The header fields `Deprecation`, `Sunset` and `Link` as pairs of name and value, as `new
+ * Headers()` takes them. The link's relation is `deprecation` or `sunset` if there is such a date
+ * (RFC 9745 §3, RFC 8594 §6), and `service-doc` otherwise (RFC 8631 §4.1). Throws a TypeError or
+ * RangeError that names the option.
  */
 export function announcementFields(announcement: Announcement): [name: string, value: string][] {
   checkOptions(announcement, ['deprecatedAt', 'sunsetAt', 'documentation']);

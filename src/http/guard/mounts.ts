@@ -15,7 +15,10 @@ export function principalOf(request: NodeRequest): Principal | undefined {
   return principals.get(request);
 }
 
-/** The guard as a middleware for Express and Connect, or in a listener for node:http: `next` is called for whom it admits. */
+/**
+ * The guard as a middleware for Express and Connect, or in a listener for node:http: `next` is
+ * called for whom it admits.
+ */
 export function nodeGuard(
   guard: Guard,
   options: NodeMountOptions = {},
@@ -29,7 +32,8 @@ export function nodeGuard(
         send(response, outcome.reply);
         return;
       }
-      // The client has hung up, or the host has answered in the meantime. (`undefined` says so in HTTP/2; `null` is a turn to come.)
+      // The client has hung up, or the host has answered in the meantime. (`undefined` says so in
+      // HTTP/2; `null` is a turn to come.)
       if (response.headersSent || response.destroyed || response.socket === undefined) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);

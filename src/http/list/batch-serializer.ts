@@ -6,7 +6,10 @@ import { createReplayableBytes, type ReplayableBytes } from './replayable-bytes.
 
 export type Batches = Iterable<OrderBatch> | AsyncIterable<OrderBatch>;
 
-/** A batch as it stands in the list: a comma, then its orders. Where it comes first, the comma is left out. */
+/**
+ * A batch as it stands in the list: a comma, then its orders. Where it comes first, the comma is
+ * left out.
+ */
 interface SerializedBatch {
   readonly bytes: Buffer;
   readonly digest: string;
@@ -16,9 +19,10 @@ const OPEN = Buffer.from('[');
 const CLOSE = Buffer.from(']');
 
 /**
- * Creates the serialiser of frozen lists. It remembers the bytes of a batch that never changes for as long as the batch
- * itself lives, so that of the next list only the new batches are serialised. Between two of those the event loop has its
- * turn; a list with only one such batch is whole at once.
+ * Creates the serialiser of frozen lists. It remembers the bytes of a batch that never changes for
+ * as long as the batch itself lives, so that of the next list only the new batches are serialised.
+ * Between two of those the event loop has its turn; a list with only one such batch is whole at
+ * once.
  */
 export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
   const remembered = new WeakMap<object, SerializedBatch>();

@@ -12,7 +12,10 @@ import {
 } from './representations.js';
 import { type ListRequest, readListFields } from './request-fields.js';
 
-/** Orders that are serialised in one go, in less than half a millisecond, into a text that goes out in one write with the head. */
+/**
+ * Orders that are serialised in one go, in less than half a millisecond, into a text that goes out
+ * in one write with the head.
+ */
 const BATCH = 512;
 
 /** A text up to this length goes out in one write with the head; above, a Buffer is cheaper. */
@@ -21,9 +24,10 @@ const LARGEST_TEXT = 65_536;
 const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
 
 /**
- * Creates the serialiser of one service. What is frozen it serialises once, and remembers the last; what is not frozen a
- * host may still change, so it is serialised each time, without a tag and uncompressed. It returns a promise only for what
- * cannot be serialised at once: then the first piece is awaited, so that a store that fails at once is a 503.
+ * Creates the serialiser of one service. What is frozen it serialises once, and remembers the last;
+ * what is not frozen a host may still change, so it is serialised each time, without a tag and
+ * uncompressed. It returns a promise only for what cannot be serialised at once: then the first
+ * piece is awaited, so that a store that fails at once is a 503.
  */
 export function createListSerializer(): (
   listed: ListedOrders,
@@ -110,7 +114,10 @@ async function* serializeStream(
   }
 }
 
-/** Not a generator: the store's work must also end when nobody ever reads, and one that never began has nothing to end. */
+/**
+ * Not a generator: the store's work must also end when nobody ever reads, and one that never began
+ * has nothing to end.
+ */
 function resume(
   first: IteratorResult<Uint8Array, undefined>,
   rest: AsyncGenerator<Uint8Array, undefined>,

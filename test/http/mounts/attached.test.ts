@@ -4,10 +4,10 @@ import { after, before, suite, test } from 'node:test';
 import type { ErrorCode } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { createOrderServer } from 'store-orders/server';
-import { assertError, trioOf } from '../support/answer.js';
-import { exchange } from '../support/raw-socket.js';
-import { authenticate, createShop, KEY, ORDERS, type Shop } from '../support/shop.js';
 import { listening, type Mounted } from './support/mount.js';
+import { assertError, trioOf } from '../support/answer.js';
+import { exchange, open, readText } from '../support/raw-socket.js';
+import { authenticate, createShop, KEY, ORDERS, type Shop } from '../support/shop.js';
 
 const AUTHORIZATION = KEY.join(': ');
 const lines = (...all: readonly string[]) => `${all.join('\r\n')}\r\n\r\n`;
@@ -101,6 +101,6 @@ test('a server that nobody prepared hides no second credential from the handler 
   const { origin, close } = await listening(createServer(nodeHandler(service)));
   t.after(close);
   const [, , request = ''] = REFUSED.find(([name]) => name.startsWith('a second credential')) ?? [];
-  const { answers } = await exchange(Number(new URL(origin).port), request);
-  assertError(answers[0] ?? assert.fail(), 'headers_too_large');
+  // From Node.js 22 on the server itself refuses it.
+  assert.match(await readText(open(Number(new URL(origin).port), request)), /^HTTP\/1\.1 431 /);
 });
