@@ -11,5 +11,6 @@ export type {
   OwnedOrderStore,
   PutOptions,
   PutOutcome,
+  StreamedText,
   VersionedText,
 } from './store.js';

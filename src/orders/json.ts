@@ -1,5 +1,5 @@
 import type { Order } from './order.js';
-import type { OrderBatch } from './store.js';
+import type { OrderBatch, StreamedText } from './store.js';
 
 /** One order as JSON: fields in the order of the specification, int64 to the last digit, ASCII only. */
 export function printOrder(order: Order): string {
@@ -18,7 +18,9 @@ export function printOrders(orders: readonly Order[]): string {
 }
 
 /** A batch as it stands in the array: without brackets, empty for no order. */
-export function printBatch(batch: OrderBatch): string {
+export function printBatch(batch: OrderBatch): string;
+export function printBatch(batch: OrderBatch | StreamedText): string | Promise<string>;
+export function printBatch(batch: OrderBatch | StreamedText): string | Promise<string> {
   if (typeof batch === 'string') return batch;
   return 'version' in batch ? batch.text() : batch.map(printOrder).join(',');
 }

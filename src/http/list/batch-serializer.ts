@@ -1,9 +1,9 @@
-import type { OrderBatch } from '../../orders/index.js';
+import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
 import { digestOf } from './entity-tag.js';
 import { type SharedPrint, sharePrint } from './replayable-bytes.js';
 
-export type Batches = Iterable<OrderBatch> | AsyncIterable<OrderBatch>;
+export type Batches = Iterable<OrderBatch> | AsyncIterable<OrderBatch | StreamedText>;
 
 /** A batch as it stands in the list: a comma, then its orders. Where it comes first, the comma is left out. */
 interface PrintedBatch {
@@ -22,8 +22,7 @@ const CLOSE = Buffer.from(']');
 export function createBatchPrinter(): (batches: Batches) => SharedPrint {
   const remembered = new WeakMap<object, PrintedBatch>();
 
-  function printed(batch: OrderBatch, version: object | undefined): PrintedBatch | undefined {
-    const text = printBatch(batch);
+  function printed(text: string, version: object | undefined): PrintedBatch | undefined {
     if (text === '') return undefined;
     const bytes = Buffer.from(`,${text}`);
     const print = { bytes, digest: digestOf(bytes) };
@@ -47,10 +46,10 @@ export function createBatchPrinter(): (batches: Batches) => SharedPrint {
         return digestOf(digests);
       }
 
-      async function appendAsTheyCome(streamed: AsyncIterable<OrderBatch>): Promise<string> {
+      async function appendAsTheyCome(streamed: AsyncIterable<OrderBatch | StreamedText>): Promise<string> {
         for await (const batch of streamed) {
           const version = versionOf(batch);
-          const print = (version && remembered.get(version)) ?? printed(batch, version);
+          const print = (version && remembered.get(version)) ?? printed(await printBatch(batch), version);
           if (print !== undefined) append(print);
         }
         return close();
@@ -65,7 +64,7 @@ export function createBatchPrinter(): (batches: Batches) => SharedPrint {
           if (print === undefined) {
             if (hasPrinted) yield;
             hasPrinted = true;
-            print = printed(batch, version);
+            print = printed(printBatch(batch), version);
           }
           if (print !== undefined) append(print);
         }
@@ -77,7 +76,7 @@ export function createBatchPrinter(): (batches: Batches) => SharedPrint {
 }
 
 /** What says whether a batch was printed before; nothing, if a host may still change it. */
-function versionOf(batch: OrderBatch): object | undefined {
+function versionOf(batch: OrderBatch | StreamedText): object | undefined {
   if (typeof batch === 'string') return undefined;
   if ('version' in batch) return batch.version;
   return Object.isFrozen(batch) ? batch : undefined;

@@ -1,4 +1,4 @@
-import type { ListedOrders, Order, OrderBatch } from '../../orders/index.js';
+import type { ListedOrders, Order, OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch, printOrders } from '../../orders/json.js';
 import { createBatchPrinter } from './batch-serializer.js';
 import { digestOf } from './entity-tag.js';
@@ -70,7 +70,7 @@ function ofText(text: string): ListAnswer {
   return { status: 200, fields: [...JSON_TYPE, 'Content-Length', `${text.length}`], body };
 }
 
-async function startStream(batches: AsyncIterable<OrderBatch>): Promise<ListAnswer> {
+async function startStream(batches: AsyncIterable<OrderBatch | StreamedText>): Promise<ListAnswer> {
   let onEnd: (failure?: PrintFailure) => void = () => {};
   const ended = new Promise<PrintFailure | undefined>((resolve) => {
     onEnd = resolve;
@@ -80,13 +80,13 @@ async function startStream(batches: AsyncIterable<OrderBatch>): Promise<ListAnsw
 }
 
 async function* printBatches(
-  batches: AsyncIterable<OrderBatch>,
+  batches: AsyncIterable<OrderBatch | StreamedText>,
   onEnd: (failure?: PrintFailure) => void,
 ): AsyncGenerator<Uint8Array, undefined> {
   try {
     let mark = '[';
     for await (const batch of batches) {
-      const text = printBatch(batch);
+      const text = await printBatch(batch);
       if (text === '') continue;
       yield Buffer.from(mark + text);
       mark = ',';

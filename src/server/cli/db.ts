@@ -1,11 +1,11 @@
 import { existsSync, statSync } from 'node:fs';
-import { prepare, syncEveryCommit } from '../../databases/sqlite/database.js';
-import type { SqliteDatabase } from '../../orders/sqlite/index.js';
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { syncEveryCommit } from '../../databases/sqlite/durability.js';
 import { readSettings } from '../config/read-settings.js';
 import { backUp } from '../storage/backup.js';
 import { refusalOf } from '../storage/file-check.js';
-import { damage, problemsOf, troubleOf } from '../storage/integrity.js';
-import { IN_MEMORY, noSuchDatabase, openAsItIs, SCHEMAS } from '../storage/sqlite.js';
+import { damage, problemsOf } from '../storage/integrity.js';
+import { IN_MEMORY, noSuchDatabase, openAsItIs, reasonOf, SCHEMAS, troubleOf } from '../storage/sqlite.js';
 import {
   type Command,
   done,
@@ -51,7 +51,7 @@ async function withFile(invocation: Invocation, work: (file: string) => Outcome 
     if (refusal !== undefined) throw new Error(refusal);
     return await work(file);
   } catch (error) {
-    return failed(`${file}: ${troubleOf(error)}`);
+    return failed(troubleOf(error, file, 'read') ?? `${file}: ${reasonOf(error)}`);
   }
 }
 
@@ -62,14 +62,14 @@ function check(file: string): Outcome {
     const synchronous = Number(syncEveryCommit(database));
     database.exec('BEGIN');
     const problems = problemsOf(database);
-    if (problems.length > 0) return failed(`${file}: ${damage(problems)}`);
+    if (problems.length > 0) return failed(damage(file, problems));
     if ([...versions.values()].every((version) => version === 0)) {
       return failed(
         `${file}: it is empty, without any table; start the server, which fills it, or put a backup in its place`,
       );
     }
     const revisions = Number(prepare(database, 'SELECT count(*) AS count FROM orders_revision').get()?.['count']);
-    if (revisions !== 1) return failed(`${file}: ${damage([`orders_revision has ${revisions} rows instead of 1`])}`);
+    if (revisions !== 1) return failed(damage(file, [`orders_revision has ${revisions} rows instead of 1`]));
     const report = { ...reportOn(file, database, versions), synchronous };
     return done(describe(report), report);
   } finally {

@@ -1,7 +1,8 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { QUIETLY } from '../../databases/sqlite/write-thread.js';
+import { SqliteFileError } from '../../databases/sqlite/failure.js';
+import { QUIETLY } from '../../databases/sqlite/file-thread.js';
 import { done, failed, type Outcome } from '../cli/command.js';
 import { randomBase62 } from '../keys/api-key.js';
 
@@ -55,7 +56,7 @@ function makeFile(file: string, mode?: number): boolean {
 
 function runToEnd(worker: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
-    worker.on('error', reject);
+    worker.on('error', ({ message }) => reject(new SqliteFileError(message, 'other')));
     worker.on('exit', () => resolve());
   });
 }
