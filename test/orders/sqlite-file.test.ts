@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { createMemoryOrderStore, type ListedOrders, type OrderBatch, printOrders, type StreamedText } from 'store-orders';
+import {
+  createMemoryOrderStore,
+  type ListedOrders,
+  type OrderBatch,
+  printOrders,
+  type StreamedText,
+} from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { orderRecord } from './order-arbitrary.js';
 import { temporaryFile } from './temporary-file.js';
@@ -101,11 +107,15 @@ test('a write that the file refuses is rejected, its neighbours are committed, a
     outcomes.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   );
-  assert.match(String(outcomes[1]?.status === 'rejected' && outcomes[1].reason), /^SqliteFileError: cannot write .+: refused$/);
-  assert.deepEqual(
-    await Promise.all([2n, 4n, 6n].map(async (id) => (await store.get(id))?.status)),
-    ['cancelled', 'pending', 'cancelled'],
+  assert.match(
+    String(outcomes[1]?.status === 'rejected' && outcomes[1].reason),
+    /^SqliteFileError: cannot write .+: refused$/,
   );
+  assert.deepEqual(await Promise.all([2n, 4n, 6n].map(async (id) => (await store.get(id))?.status)), [
+    'cancelled',
+    'pending',
+    'cancelled',
+  ]);
   other.exec('DROP TRIGGER refuse');
   assert.equal(await store.cancel(4n), 'cancelled');
 });

@@ -44,10 +44,7 @@ function systemResultOf(error: unknown): SqliteResult | undefined {
 }
 
 export function late(file: string, operation: Operation): SqliteFileError {
-  return new SqliteFileError(
-    `cannot ${operation} ${file}: its disk has not answered in time; check the disk`,
-    'late',
-  );
+  return new SqliteFileError(`cannot ${operation} ${file}: its disk has not answered in time; check the disk`, 'late');
 }
 
 function sentence(kind: FailureKind, text: string, file: string, operation: Operation): string {

@@ -30,10 +30,7 @@ export interface SentFailure {
   readonly kind: FailureKind;
 }
 
-export type ThreadAnswer = { readonly id: number } & (
-  | { readonly value: unknown }
-  | { readonly failure: SentFailure }
-);
+export type ThreadAnswer = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: SentFailure });
 
 /** A thread that has the file open for itself and calls functions of its modules on it. */
 export interface FileThread {

@@ -22,7 +22,7 @@ export interface FileReader<R extends Reads> {
 
 /**
  * A database file that is read and written on threads of their own: this thread waits for no disk. Every failure is a
- * {@link SqliteFileError}; while the disk hangs a read fails within two seconds and a write within five, then at once.
+ * {@link SqliteFileError}; while the disk hangs a read fails within two seconds and a write within three, then at once.
  */
 export interface SqliteFile extends WriteQueue {
   /** A {@link Read} of whatever reads there are. */
@@ -36,7 +36,7 @@ export interface SqliteFile extends WriteQueue {
 
 const READ_DEADLINE_MS = 2_000;
 /** An fsync of a busy disk takes a while, and whoever is told that it took too long does not know what is written. */
-const WRITE_DEADLINE_MS = 5_000;
+const WRITE_DEADLINE_MS = 3_000;
 
 /** What stays so until somebody sees to it. A lock is not: it is another process's. */
 const LASTING: readonly FailureKind[] = ['read_only', 'io', 'full', 'cannot_open', 'moved', 'late'];
@@ -75,7 +75,8 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   let damage: SqliteFileError | undefined;
 
   function note(error: unknown): void {
-    if (error instanceof SqliteFileError && (error.kind === 'damaged' || error.kind === 'not_a_database')) damage = error;
+    if (error instanceof SqliteFileError && (error.kind === 'damaged' || error.kind === 'not_a_database'))
+      damage = error;
   }
 
   async function commit(calls: readonly WriteCall[]): Promise<readonly WriteResult[]> {

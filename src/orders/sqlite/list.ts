@@ -1,6 +1,6 @@
+import { SqliteFileError } from '../../databases/sqlite/failure.js';
 import type { FileReader } from '../../databases/sqlite/file.js';
 import type { ListedOrders, StreamedText } from '../store.js';
-import { SqliteFileError } from '../../databases/sqlite/failure.js';
 import { PAGE, type Page, type RemotePageReader, readChangedPages, readPages } from './pages.js';
 import type { Look, OrderReads } from './reads.js';
 

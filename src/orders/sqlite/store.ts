@@ -1,8 +1,8 @@
+import type { Write } from '../../databases/sqlite/write-queue.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecord } from '../record.js';
 import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
-import type { Write } from '../../databases/sqlite/write-queue.js';
 import type { OrderWrites } from './writes.js';
 
 /** {@link OwnedOrderStore} over a SQLite handle: what was answered is on disk. */

@@ -5,14 +5,7 @@ import type { Read } from '../../databases/sqlite/file.js';
 import type { Principal } from '../../http/index.js';
 import { digestOf, isApiKey } from './api-key.js';
 import { type KeyPlan, toPlan } from './key-plan.js';
-import {
-  type KeyChange,
-  type KeyRecord,
-  type KeyRing,
-  newKey,
-  REMEMBERED_KEYS,
-  recordOf,
-} from './key-ring.js';
+import { type KeyChange, type KeyRecord, type KeyRing, newKey, REMEMBERED_KEYS, recordOf } from './key-ring.js';
 import { type KeyReads, prepareReads } from './sqlite-reads.js';
 
 /** A change by another process is seen after this at the latest. */

@@ -61,7 +61,7 @@ async function runServer(settings: Settings, log: Log, supervisor: Supervisor): 
       await data.discard();
       return failed(started.message);
     }
-    return await runUntilStop(data, started, supervisor);
+    return await runUntilStop(data, started, log, supervisor);
   } finally {
     stopLogging();
   }
@@ -131,6 +131,7 @@ async function startCounted(
 async function runUntilStop(
   data: ProgramData,
   { counting, url, drained }: Started,
+  log: Log,
   supervisor: Supervisor,
 ): Promise<Outcome> {
   supervisor.say('listening', {
@@ -141,7 +142,13 @@ async function runUntilStop(
 
   await drained;
   await counting.close();
-  await data.close();
+  try {
+    await data.close();
+  } catch (error) {
+    log.error('database not closed', { error: messageOf(error) });
+    // A thread that waits for a disk would keep Node from ending.
+    process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
+  }
   supervisor.say('stopped');
   return { outcome: 'done' };
 }

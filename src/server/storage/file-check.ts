@@ -61,8 +61,7 @@ function firstPageInLog(log: string): { readonly hasFrames: boolean; readonly pa
   for (let at = LOG_HEADER_SIZE; ; at += frameSize) {
     const frame = readBytes(log, FRAME_HEADER_SIZE + HEADER_SIZE, at);
     const isOfThisLog =
-      frame.length === FRAME_HEADER_SIZE + HEADER_SIZE &&
-      frame.subarray(8, 16).equals(header.subarray(...SALTS));
+      frame.length === FRAME_HEADER_SIZE + HEADER_SIZE && frame.subarray(8, 16).equals(header.subarray(...SALTS));
     if (!isOfThisLog) return { hasFrames: at > LOG_HEADER_SIZE };
     if (frame.readUInt32BE(0) === 1) return { hasFrames: true, page: frame.subarray(FRAME_HEADER_SIZE) };
   }
