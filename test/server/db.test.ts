@@ -129,7 +129,7 @@ test('db backup: a file that exists is not overwritten, whatever it is; what can
     ['taken.db', 'taken.db exists already; name a file that does not, a backup overwrites nothing'],
     ['link.db', 'link.db exists already; name a file that does not, a backup overwrites nothing'],
     ['store-orders.db', 'store-orders.db exists already; name a file that does not, a backup overwrites nothing'],
-    ['absent/copy.db', 'cannot make absent/copy.db; check that its directory exists and is writable'],
+    ['absent/copy.db', 'cannot create absent/copy.db; check that its directory exists and is writable'],
   ] as const;
   for (const [target, says] of rows) {
     assert.deepEqual(await run(['db', 'backup', target], { cwd }), {

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { SqliteDatabase } from './database.js';
+import { cannotOpen } from './failure.js';
 
 const require = createRequire(import.meta.url);
 
@@ -37,7 +38,11 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
       continue;
     }
     if (file !== '' && !file.startsWith(':')) createPrivately(file);
-    return open(file);
+    try {
+      return open(file);
+    } catch (error) {
+      throw cannotOpen(error, file);
+    }
   }
   throw new Error(
     'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',

@@ -39,6 +39,11 @@ export function failureOf(error: unknown, file: string, operation: Operation): S
   return new SqliteFileError(sentence(kind, textOf(error), file, operation), kind, { cause: error });
 }
 
+/** The failure behind what a driver threw when it should have opened the file: they say little, and not alike. */
+export function cannotOpen(error: unknown, file: string): SqliteFileError {
+  return new SqliteFileError(sentence('cannot_open', '', file, 'open'), 'cannot_open', { cause: error });
+}
+
 function systemResultOf(error: unknown): SqliteResult | undefined {
   return error instanceof Error && 'code' in error ? SYSTEM_CODES[String(error.code)] : undefined;
 }

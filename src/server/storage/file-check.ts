@@ -19,9 +19,9 @@ const SALTS = [16, 24] as const;
 /**
  * Why the file is not an order database that may be opened, `undefined` when it may be one, or is not there. Found
  * without SQLite, which changes even a file that it only looks into: it writes the log of a program that crashed into
- * its database. Not for a process that has opened the file: closing any descriptor of a file drops all its locks.
+ * its database. Without its log: whether it may be replaced. Not for a process that has opened the file: closing any descriptor of a file drops all its locks.
  */
-export function refusalOf(file: string): string | undefined {
+export function refusalOf(file: string, { withLog = true } = {}): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
   if (found.isDirectory()) return `it is a directory; name a file in it, such as ${join(file, 'store-orders.db')}`;
@@ -29,11 +29,11 @@ export function refusalOf(file: string): string | undefined {
   if (found.nlink > 1) {
     return `the file has ${found.nlink} names (hard links), and SQLite keeps a log beside each; remove all names but one`;
   }
-  const log = firstPageInLog(`${file}-wal`);
+  const log = withLog ? firstPageInLog(`${file}-wal`) : NO_LOG;
   const header = readBytes(file, HEADER_SIZE, 0);
   if (header.length === 0 && !log.hasFrames) return undefined;
   if (!header.subarray(0, MAGIC.length).equals(MAGIC) || header.length < HEADER_SIZE) {
-    return `${NOT_A_DATABASE}; name another, or if it was one put its newest backup in its place with db restore`;
+    return `${NOT_A_DATABASE}; name another, or if it was one move it away and put a backup in its place with db restore`;
   }
   // SQLite begins a log only after it has noted in the file that there is one.
   if (log.hasFrames && header[WRITE_VERSION_AT] === ROLLBACK_JOURNAL) {
@@ -51,12 +51,19 @@ function isOurs(header: Buffer): boolean {
   return header.length >= HEADER_SIZE && header.readInt32BE(APPLICATION_ID_AT) === APPLICATION_ID;
 }
 
-/** Whether a log has anything in it, and the first that it has of page 1. */
-function firstPageInLog(log: string): { readonly hasFrames: boolean; readonly page?: Buffer } {
-  if (statSync(log, { throwIfNoEntry: false })?.isFile() !== true) return { hasFrames: false };
+interface LogStart {
+  readonly hasFrames: boolean;
+  /** The first that the log has of page 1. */
+  readonly page?: Buffer;
+}
+
+const NO_LOG: LogStart = { hasFrames: false };
+
+function firstPageInLog(log: string): LogStart {
+  if (statSync(log, { throwIfNoEntry: false })?.isFile() !== true) return NO_LOG;
   const header = readBytes(log, LOG_HEADER_SIZE, 0);
   const pageSize = header.length < LOG_HEADER_SIZE ? 0 : header.readUInt32BE(PAGE_SIZE_AT);
-  if (pageSize === 0) return { hasFrames: false };
+  if (pageSize === 0) return NO_LOG;
   const frameSize = FRAME_HEADER_SIZE + pageSize;
   for (let at = LOG_HEADER_SIZE; ; at += frameSize) {
     const frame = readBytes(log, FRAME_HEADER_SIZE + HEADER_SIZE, at);

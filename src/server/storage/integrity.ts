@@ -1,15 +1,11 @@
 import { isResult, prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { CURE } from '../../databases/sqlite/failure.js';
 
-/**
- * Reads every page, and returns what is wrong, at most a hundred sentences; none when the database is sound. `quick`
- * leaves out whether indexes have what their tables have.
- */
-export function problemsOf(database: SqliteDatabase, check: 'integrity' | 'quick' = 'integrity'): readonly string[] {
+/** Reads every page, and returns what is wrong, at most a hundred sentences; none when the database is sound. */
+export function problemsOf(database: SqliteDatabase): readonly string[] {
   try {
-    const rows = prepare(database, `PRAGMA ${check}_check`).all();
-    // The column's name is not always that of the check.
-    const lines = rows.flatMap((row) => Object.values(row)).flatMap((text) => String(text).split('\n'));
+    const rows = prepare(database, 'PRAGMA integrity_check').all();
+    const lines = rows.flatMap((row) => String(row['integrity_check']).split('\n'));
     return lines.filter((line) => line !== 'ok' && !line.startsWith('***'));
   } catch (error) {
     if (!isResult(error, 'damaged')) throw error;

@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { prepare, resultOf, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { opening } from '../../databases/sqlite/durability.js';
@@ -13,6 +13,7 @@ import { QUOTA_READS, type QuotaReads } from '../quotas/reads.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
 import { prepareWrites as prepareQuotaWrites, QUOTA_WRITES, type QuotaWrites } from '../quotas/writes.js';
 import { refusalOf } from './file-check.js';
+import { damage, problemsOf } from './integrity.js';
 import { PLACE_SUFFIX } from './server-lock.js';
 import type { OpenOutcome, ProgramData } from './storage.js';
 
@@ -45,6 +46,9 @@ export interface OpenOptions {
   readonly threaded?: boolean;
 }
 
+/** Up to this size a database is read as a whole before it is served: a million orders, 42 MB, take 0.2 s. */
+const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
+
 /** Opens a database of this program. The caller closes it. */
 export function openDatabase(
   file: string,
@@ -69,13 +73,14 @@ export function openDatabase(
 }
 
 /**
- * Opens the database of a command, after a look whether it is one at all. For a process that has not opened it yet:
- * see {@link refusalOf}.
+ * Opens the database of a command, after a look whether it is one at all, and where it is to be served whether it is
+ * sound. For a process that has not opened it yet: see {@link refusalOf}.
  */
 export function openNamedDatabase(file: string, options?: OpenOptions): OpenOutcome<SqliteData> {
   try {
     const refusal = file === IN_MEMORY ? undefined : refusalOf(file);
     if (refusal !== undefined) throw new Error(refusal);
+    if (options?.threaded === true) checkSoundness(file);
   } catch (error) {
     return { ok: false, message: cannotOpen(file, error) };
   }
@@ -98,6 +103,19 @@ export function openAsItIs(file: string): { database: SqliteDatabase; versions: 
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/** Throws if the file is damaged: a damaged page may be served as a list that is not what was stored. */
+function checkSoundness(file: string): void {
+  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes === 0 || bytes > LARGEST_CHECKED_BYTES) return;
+  const { database } = openAsItIs(file);
+  try {
+    const problems = problemsOf(database);
+    if (problems.length > 0) throw new SqliteFileError(damage(file, problems), 'damaged');
+  } finally {
+    database.close();
   }
 }
 
