@@ -23,6 +23,7 @@ async function withBackup(t: TestContext, { killed = false } = {}) {
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":1,"petId":7}' });
   const { key } = await issueKey(cwd, 'free');
   await answerOf(['db', 'backup', 'backup.db'], { cwd });
+  copyFileSync(file(), file('older.db'));
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":2}' });
   if (killed) {
     const server = await startServer(t, { cwd });
@@ -51,7 +52,7 @@ for (const killed of [false, true]) {
     assert.deepEqual([code, stdout], [0, `store-orders.db is restored from backup.db, ${bytes} bytes\n`]);
     assert.deepEqual(
       readdirSync(cwd).filter((name) => !name.endsWith('-server')),
-      ['backup.db', 'store-orders.db'],
+      ['backup.db', 'older.db', 'store-orders.db'],
     );
     assert.equal(await exported(), ORDER_1);
     const server = await startServer(t, { cwd });
@@ -118,23 +119,28 @@ test('db restore takes no backup that is none, and replaces no file of somebody 
   assert.equal(await exported(), before);
 });
 
-test('a backup copied over a database beside the log of a killed server is refused, and the cure works', async (t) => {
-  const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
-  copyFileSync(file('backup.db'), file());
-  const files = contents(cwd);
-  for (const args of [SERVE, ['orders', 'export'], ['keys', 'list'], ['db', 'check']]) {
-    const { code, stderr } = await run(args, { cwd });
-    assert.equal(code, 1);
-    assert.match(
-      stderr,
-      /store-orders\.db: the log store-orders\.db-wal belongs to another file, .+ put it in its place with db restore, which removes the log\n$/,
-    );
-  }
-  assert.deepEqual(contents(cwd), files);
-  renameSync(file(), file('backup.db'));
-  assert.equal((await restore()).code, 0);
-  assert.equal(await exported(), ORDER_1);
-});
+/** How people make backups: as they should, or by copying the file of a server that does not run. */
+const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
+
+for (const [name, backup] of Object.entries(BACKUPS)) {
+  test(`${name} put beside the log of a killed server is refused, and the cure works`, async (t) => {
+    const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
+    copyFileSync(file(backup), file());
+    const files = contents(cwd);
+    for (const args of [SERVE, ['orders', 'export'], ['keys', 'list'], ['db', 'check']]) {
+      const { code, stderr } = await run(args, { cwd });
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        /store-orders\.db: the log store-orders\.db-wal belongs to another file, .+ put it in its place with db restore, which removes the log\n$/,
+      );
+    }
+    assert.deepEqual(contents(cwd), files);
+    renameSync(file(), file('backup.db'));
+    assert.equal((await restore()).code, 0);
+    assert.equal(await exported(), ORDER_1);
+  });
+}
 
 test('db restore puts a backup in place of what was copied beside the log of another file', async (t) => {
   const { file, restore, exported } = await withBackup(t, { killed: true });

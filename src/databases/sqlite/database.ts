@@ -47,17 +47,35 @@ export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   };
 }
 
-/** Runs `work` in one write transaction: all of it, or on a throw none. */
+/**
+ * Runs `work` in one write transaction: all of it, or on a throw none. Each counts in the file's `user_version`, by
+ * which a file and its log know each other: the log of a file begins where the file ends.
+ */
 export function transaction<T>(database: SqliteDatabase, work: () => T): T {
   database.exec('BEGIN IMMEDIATE');
   try {
     const result = work();
+    const { user_version: count } = versionStatementOf(database).get() ?? {};
+    database.exec(`PRAGMA user_version = ${(Number(count) + 1) % TRANSACTIONS_COUNTED}`);
     database.exec('COMMIT');
     return result;
   } catch (error) {
     rollback(database);
     throw error;
   }
+}
+
+/** The count begins again after this. */
+export const TRANSACTIONS_COUNTED = 2 ** 31;
+
+const versionStatements = new WeakMap<SqliteDatabase, ExactStatement>();
+
+function versionStatementOf(database: SqliteDatabase): ExactStatement {
+  const known = versionStatements.get(database);
+  if (known !== undefined) return known;
+  const statement = prepare(database, 'PRAGMA user_version');
+  versionStatements.set(database, statement);
+  return statement;
 }
 
 /** After some failures (disk full, I/O) SQLite has rolled back by itself, and ROLLBACK answers with an error. */

@@ -56,7 +56,7 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
 export function createPrivately(file: string): boolean {
   try {
     // Fails without opening what is there: closing a descriptor of a database drops this process's locks on it.
-    closeSync(openSync(file, 'wx', 0o600));
+    closeSync(openSync(file, 'ax', 0o600));
     return true;
   } catch {
     return false;

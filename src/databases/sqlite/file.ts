@@ -75,8 +75,7 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   let damage: SqliteFileError | undefined;
 
   function note(error: unknown): void {
-    if (error instanceof SqliteFileError && (error.kind === 'damaged' || error.kind === 'not_a_database'))
-      damage = error;
+    if (error instanceof SqliteFileError && error.kind === 'damaged') damage = error;
   }
 
   async function commit(calls: readonly WriteCall[]): Promise<readonly WriteResult[]> {
@@ -104,7 +103,7 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   const queue = createWriteQueue(commit);
   let probing: Promise<unknown> | undefined;
 
-  /** Whether it can be written again. One at a time, for all who ask. */
+  /** Commits nothing, which is written all the same. One at a time, for all who ask. */
   function tryToWrite(): Promise<unknown> {
     probing ??= commit([{ name: 'touch', parameters: [] }]).finally(() => {
       probing = undefined;

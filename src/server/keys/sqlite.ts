@@ -93,7 +93,7 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
     create(plan, name) {
       const issued = newKey(plan, name);
       const { id, key, createdAt } = issued;
-      insert.run(id, digestOf(key), name ?? null, ...valuesOf(plan), createdAt);
+      transaction(database, () => insert.run(id, digestOf(key), name ?? null, ...valuesOf(plan), createdAt));
       return issued;
     },
 

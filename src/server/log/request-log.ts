@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { inspect } from 'node:util';
 import type { ReplyMessage } from '../../http/index.js';
 import type { Log } from './log.js';
 
@@ -32,7 +33,9 @@ export function logReplies(log: Log, failuresOnly: boolean): () => void {
 export function messageOf(error: unknown): string {
   // Where a host has several addresses, each has failed, and the whole has nothing to say.
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
+  // From another thread, or of a driver that throws no Error.
+  if (typeof error === 'object' && error !== null) return 'message' in error ? String(error.message) : inspect(error);
+  return String(error);
 }
 
 function isReplyMessage(message: unknown): message is ReplyMessage {
