@@ -49,7 +49,7 @@ export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
 
 /**
  * Runs `work` in one write transaction: all of it, or on a throw none. Each counts in the file's `user_version`, by
- * which a file and its log know each other: the log of a file begins where the file ends.
+ * which a log is known to be of another file: it begins with the transaction after the file's last.
  */
 export function transaction<T>(database: SqliteDatabase, work: () => T): T {
   database.exec('BEGIN IMMEDIATE');

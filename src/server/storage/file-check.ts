@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { APPLICATION_ID, NOT_A_DATABASE, NOT_OUR_DATABASE } from '../../databases/sqlite/migration.js';
-import { belongTogether, HEADER_SIZE, NO_LOG, readLog, withFile } from './log-check.js';
+import { canBelongTogether, HEADER_SIZE, NO_LOG, readLog, withFile } from './log-check.js';
 
 /** SQLite file format, 1.3 (header) and 1.6 (what is on page 1). */
 const MAGIC = Buffer.from('SQLite format 3\0');
@@ -31,8 +31,8 @@ export function refusalOf(file: string, { withLog = true } = {}): string | undef
     return `${NOT_A_DATABASE}; name another, or if it was one move it away and put a backup in its place with db restore`;
   }
   const isEmpty = header[PAGE_KIND_AT] === LEAF && header.readUInt16BE(ENTRIES_AT) === 0 && !log.hasFrames;
-  if (!isEmpty && !isOurs(header) && !isOurs(log.lastHeader)) return NOT_OUR_DATABASE;
-  if (belongTogether(header, log)) return undefined;
+  if (!isEmpty && !isOurs(header) && !isOurs(log.firstHeader)) return NOT_OUR_DATABASE;
+  if (canBelongTogether(header, log)) return undefined;
   return (
     `the log ${file}-wal belongs to another file, which this one has replaced; ` +
     'move this one to another name and put it in its place with db restore, which removes the log'

@@ -18,9 +18,8 @@ const SALTS_SIZE = 8;
 /** What a log has in it. */
 export interface Log {
   readonly hasFrames: boolean;
-  /** The first that it has of page 1, and the last; absent if that page was not written. */
+  /** The first header of a file that it has; absent if page 1 was not written. */
   readonly firstHeader?: Buffer;
-  readonly lastHeader?: Buffer;
 }
 
 export const NO_LOG: Log = { hasFrames: false };
@@ -33,33 +32,30 @@ export function readLog(file: string): Log {
     const pageSize = logHeader.length < LOG_HEADER_SIZE ? 0 : logHeader.readUInt32BE(PAGE_SIZE_AT);
     if (pageSize === 0) return NO_LOG;
     const salts = logHeader.subarray(SALTS_AT, SALTS_AT + SALTS_SIZE);
-    let log = NO_LOG;
     for (let at = LOG_HEADER_SIZE; ; at += FRAME_HEADER_SIZE + pageSize) {
       const frame = read(FRAME_HEADER_SIZE + HEADER_SIZE, at);
       const isComplete = frame.length === FRAME_HEADER_SIZE + HEADER_SIZE;
       // Behind the end there may be frames of the log before.
-      if (!isComplete || !frame.subarray(FRAME_SALTS_AT, FRAME_SALTS_AT + SALTS_SIZE).equals(salts)) return log;
-      log = { ...log, hasFrames: true };
-      if (frame.readUInt32BE(0) !== 1) continue;
-      const header = frame.subarray(FRAME_HEADER_SIZE);
-      log = { ...log, firstHeader: log.firstHeader ?? header, lastHeader: header };
+      if (!isComplete || !frame.subarray(FRAME_SALTS_AT, FRAME_SALTS_AT + SALTS_SIZE).equals(salts)) {
+        return { hasFrames: at > LOG_HEADER_SIZE };
+      }
+      if (frame.readUInt32BE(0) === 1) return { hasFrames: true, firstHeader: frame.subarray(FRAME_HEADER_SIZE) };
     }
   });
 }
 
 /**
- * Whether the log was written for the file with this header. SQLite begins a log only after it has noted in the file
- * that there is one. And every transaction is counted on page 1: the log begins with the one after the file's last, or
- * the file has some of the log already.
+ * Whether the log can have been written for the file with this header. SQLite begins a log only after it has noted in
+ * the file that there is one. And every transaction is counted on page 1: the log begins with the one after the file's
+ * last, and the file may have any part of it already, or more: after a power cut an old log may be back.
  */
-export function belongTogether(header: Buffer, { hasFrames, firstHeader, lastHeader }: Log): boolean {
+export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Log): boolean {
   if (!hasFrames) return true;
   if (header[WRITE_VERSION_AT] === ROLLBACK_JOURNAL) return false;
-  if (firstHeader === undefined || lastHeader === undefined) return true;
+  if (firstHeader === undefined) return true;
   const count = (page: Buffer) => page.readInt32BE(USER_VERSION_AT);
-  const since = (before: number, after: number) => (after - before + TRANSACTIONS_COUNTED) % TRANSACTIONS_COUNTED;
-  const before = (count(firstHeader) - 1 + TRANSACTIONS_COUNTED) % TRANSACTIONS_COUNTED;
-  return since(before, count(header)) <= since(before, count(lastHeader));
+  const missing = (count(firstHeader) - 1 - count(header) + TRANSACTIONS_COUNTED) % TRANSACTIONS_COUNTED;
+  return missing === 0 || missing > TRANSACTIONS_COUNTED / 2;
 }
 
 /** Lends a function that reads a file, until `work` is done. */
