@@ -18,5 +18,6 @@ export type {
   OwnedOrderStore,
   PutOptions,
   PutOutcome,
+  StreamedText,
   VersionedText,
 } from './store.js';

@@ -25,7 +25,7 @@ export interface OrderStore {
   cancel(id: OrderId): MaybePromise<CancelOutcome>;
 }
 
-export type ListedOrders = readonly Order[] | readonly OrderBatch[] | AsyncIterable<OrderBatch>;
+export type ListedOrders = readonly Order[] | readonly OrderBatch[] | AsyncIterable<OrderBatch | StreamedText>;
 
 /** Some orders of a list, or their JSON texts with commas between, as `printOrder` prints them: for a database that prints faster. */
 export type OrderBatch = readonly Order[] | string | VersionedText;
@@ -36,6 +36,12 @@ export interface VersionedText {
   readonly version: object;
   /** Called, if at all, before the next batch is asked for. */
   text(): string;
+}
+
+/** The same in a list that is streamed, where the text may still have to be fetched. */
+export interface StreamedText {
+  readonly version: object;
+  text(): string | Promise<string>;
 }
 
 /** The bundled stores, with what their owner needs besides; the service never calls these. */

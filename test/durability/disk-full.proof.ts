@@ -16,6 +16,7 @@ test('on a full disk nothing is promised, orders are listed, and with space agai
   const server = await startServer(t, { cwd: directory });
   const client = createClient(server.url, key);
   const isLogged = (words: string) => server.log().some(({ event }) => String(event).startsWith(words));
+  const readiness = async () => (await fetch(new URL('/readyz', server.url))).status;
   const countedOnDisk = async () => {
     const shown = JSON.stringify(await answerOf(['quota', 'show', keyId], { cwd: directory }));
     return QUOTA - Number(/"name":"day".*?"remaining":(\d+)/.exec(shown)?.[1]);
@@ -48,11 +49,16 @@ test('on a full disk nothing is promised, orders are listed, and with space agai
   requests++;
   assert.equal((await client.list()).status, 200);
   await until(() => isLogged('quotas not saved'), 2_000);
+  assert.equal(await readiness(), 503);
+  assert.ok(
+    server.log().some(({ error }) => /^cannot write store-orders\.db: the disk is full; free some/.test(`${error}`)),
+  );
   assert.equal(server.child.exitCode, null);
   assert.deepEqual(orders.look().cancelled, promised, 'what was promised is stored, and nothing else is');
   const countedMeanwhile = requests;
 
   rmSync(ballast);
+  await until(async () => (await readiness()) === 200, 2_000);
   // Nobody asks for anything: what could not be saved is saved all the same.
   await until(async () => (await countedOnDisk()) === countedMeanwhile, 3_000);
   for (const id of refused.splice(0)) assert.equal(await cancel(id), 204);

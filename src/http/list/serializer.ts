@@ -1,7 +1,7 @@
-import type { ListedOrders, Order, OrderBatch } from '../../orders/index.js';
+import type { ListedOrders, Order, OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch, printOrders } from '../../orders/json.js';
 import { hostItems, hostStream } from '../host-call.js';
-import { createBatchSerializer } from './batch-serializer.js';
+import { createBatchSerializer, textOf } from './batch-serializer.js';
 import { digestOf } from './entity-tag.js';
 import { type Failure, type ReplayableBytes, replayableText } from './replayable-bytes.js';
 import {
@@ -84,7 +84,7 @@ function ofText(text: string): Representation {
   return { status: 200, fields: [...JSON_TYPE, 'Content-Length', `${text.length}`], body };
 }
 
-async function startStream(batches: AsyncIterable<OrderBatch>): Promise<Representation> {
+async function startStream(batches: AsyncIterable<OrderBatch | StreamedText>): Promise<Representation> {
   let onEnd: (failure?: Failure) => void = () => {};
   const ended = new Promise<Failure | undefined>((resolve) => {
     onEnd = resolve;
@@ -94,13 +94,13 @@ async function startStream(batches: AsyncIterable<OrderBatch>): Promise<Represen
 }
 
 async function* serializeStream(
-  batches: AsyncIterable<OrderBatch>,
+  batches: AsyncIterable<OrderBatch | StreamedText>,
   onEnd: (failure?: Failure) => void,
 ): AsyncGenerator<Uint8Array, undefined> {
   try {
     let mark = '[';
     for await (const batch of hostStream(batches)) {
-      const text = printBatch(batch);
+      const text = await textOf(batch);
       if (text === '') continue;
       yield Buffer.from(mark + text);
       mark = ',';

@@ -13,9 +13,6 @@ export type OrderWrites = {
   put(records: readonly OrderRecord[], replace: boolean): PutOutcome;
 };
 
-/** This module, for the thread that writes. */
-export const ORDER_WRITES = import.meta.url;
-
 /** On a database that has the tables. */
 export function prepareWrites(database: SqliteDatabase): OrderWrites {
   const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');

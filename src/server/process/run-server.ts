@@ -22,8 +22,18 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
   const cleanUps: (() => unknown)[] = [
     logReplies(log, settings.log === 'events'),
     // Even a new database is not removed once it has served.
-    () => (hasServed ? data.close() : data.discard()),
+    () => (hasServed ? closeStorage() : data.discard()),
   ];
+
+  async function closeStorage(): Promise<void> {
+    try {
+      await data.close();
+    } catch (error) {
+      log.error('database not closed', { error: messageOf(error) });
+      // A thread that waits for a disk would keep Node.js from ending.
+      process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
+    }
+  }
 
   async function serve(): Promise<Outcome> {
     const opened = await openCounting(settings, data, log);

@@ -56,9 +56,17 @@ function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
   const clock = createSystemClock();
   const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
 
+  /** Why they could not be saved last time: said once, however long it lasts. */
+  let failure: string | undefined;
+
   async function save(): Promise<void> {
     const saved = await limiter.save();
-    if (!saved.ok) log.error('quotas not saved, to be tried again', { error: messageOf(saved.error) });
+    const error = saved.ok ? undefined : messageOf(saved.error);
+    if (error !== failure) {
+      if (error !== undefined) log.error('quotas not saved, to be tried again', { error });
+      else log.event('quotas saved again');
+    }
+    failure = error;
   }
 
   const saving = setInterval(save, SAVE_EVERY_MS).unref();

@@ -1,5 +1,6 @@
 import { checkOptions } from '../../http/options.js';
 import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
+import type { PendingRequest } from './reads.js';
 import type { QuotaTable } from './table.js';
 
 /** A limiter whose quotas survive a restart. Addresses are not saved: they are bounded, and chosen by strangers. */
@@ -33,9 +34,9 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   let appliedSeq = 0n;
 
   /** A request is done once, even if its removal has to be tried again. Returns the last that is done. */
-  function applyRequests(): bigint {
+  function apply(requests: readonly PendingRequest[]): bigint {
     let lastSeq = 0n;
-    for (const { seq, keyId, request } of table.pending()) {
+    for (const { seq, keyId, request } of requests) {
       lastSeq = seq;
       if (seq <= appliedSeq) continue;
       if (request === 'reset') limiter.reset(keyId);
@@ -56,7 +57,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   async function save(): ReturnType<SavedLimiter['save']> {
     let saving: string[] = [];
     try {
-      const lastSeq = applyRequests();
+      const lastSeq = apply(await table.pending());
       if (unsaved.size === 0 && lastSeq === 0n) return { ok: true };
       saving = [...unsaved];
       unsaved.clear();
@@ -70,12 +71,13 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
     }
   }
 
-  for (const [keyId, state] of table.all()) {
+  const { states, requests } = table.load();
+  for (const [keyId, state] of states) {
     const restored = shifted(state, -clock.utcOffsetMs());
     if (restored !== undefined) limiter.restore(keyId, restored);
   }
   // What was requested while nobody had the quotas in memory is done before anything is taken.
-  applyRequests();
+  apply(requests);
 
   return {
     take(key, plan, cost) {

@@ -1,29 +1,24 @@
 import * as v from 'valibot';
-import { prepare, transaction } from '../../databases/sqlite/database.js';
-import type { WriteQueue } from '../../databases/sqlite/write-queue.js';
+import { prepare, type SqliteDatabase, transaction } from '../../databases/sqlite/database.js';
+import type { Read } from '../../databases/sqlite/file.js';
+import type { Write } from '../../databases/sqlite/write-queue.js';
 import type { KeyState } from '../../limits/index.js';
-import type { SqliteDatabase } from '../../orders/sqlite/index.js';
+import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest } from './reads.js';
 import { prepareWrites, type QuotaWrites } from './writes.js';
-
-/** What one process asks of the one that has the quotas in memory. */
-type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
-
-interface PendingRequest {
-  /** Ascending, and never used again. */
-  readonly seq: bigint;
-  readonly keyId: string;
-  readonly request: QuotaRequest;
-}
 
 /** The saved quotas by key id, instants in Unix time; and requests to whoever has loaded them. */
 export interface QuotaTable {
-  all(): readonly (readonly [keyId: string, state: KeyState])[];
+  /** All of it, at once: before anything is served. */
+  load(): {
+    readonly states: readonly (readonly [keyId: string, state: KeyState])[];
+    readonly requests: readonly PendingRequest[];
+  };
   get(keyId: string): KeyState | undefined;
   /** Changes what is saved, and leaves a request for a running server: whichever it is, it's done. */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
   /** The same for a ban until a Unix time. `banned` adds it to the state. */
   requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
-  pending(): readonly PendingRequest[];
+  pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
   /** Saves states, and removes the requests that are done up to `upToSeq`, in one transaction. */
   save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
 }
@@ -52,11 +47,16 @@ const stateSchema = v.object({
   ),
 });
 
-export function createQuotaTable(database: SqliteDatabase, queue: WriteQueue<QuotaWrites>): QuotaTable {
+/** The table in an open database. Requests are read by `read` where there is one: on another thread. */
+export function createQuotaTable(
+  database: SqliteDatabase,
+  write: Write<QuotaWrites>,
+  read?: Read<QuotaReads>,
+): QuotaTable {
   const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
   const selectOne = prepare(database, 'SELECT state FROM quotas WHERE key_id = ?');
   const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
-  const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
+  const { pendingRequests } = prepareReads(database);
   const { saveQuotas } = prepareWrites(database);
 
   function change(
@@ -71,7 +71,10 @@ export function createQuotaTable(database: SqliteDatabase, queue: WriteQueue<Quo
   }
 
   const table: QuotaTable = {
-    all: () => selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
+    load: () => ({
+      states: selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
+      requests: pendingRequests(),
+    }),
 
     get(keyId) {
       const state = selectOne.get(keyId)?.['state'];
@@ -84,26 +87,16 @@ export function createQuotaTable(database: SqliteDatabase, queue: WriteQueue<Quo
       ),
     requestBan: (keyId, untilMs, banned) => change(keyId, `ban ${untilMs}`, banned),
 
-    pending: () =>
-      selectRequests.all().map((row) => ({
-        seq: BigInt(row['seq'] ?? 0),
-        keyId: String(row['key_id']),
-        request: parseRequest(String(row['request'])),
-      })),
+    pending: () => (read === undefined ? pendingRequests() : read('pendingRequests')),
 
     save: (states, upToSeq) =>
-      queue.write(
+      write(
         'saveQuotas',
         states.map(([keyId, state]) => [keyId, stateJson(state)] as const),
         upToSeq,
       ),
   };
   return table;
-}
-
-function parseRequest(text: string): QuotaRequest {
-  const [, untilMs] = /^ban ([0-9]+)$/.exec(text) ?? [];
-  return untilMs === undefined ? (text === 'reset' ? text : 'lift_ban') : `ban ${Number(untilMs)}`;
 }
 
 /** As the table has it. */

@@ -53,7 +53,8 @@ test("Node's own driver comes first, then libsql, then better-sqlite3", (t) => {
   };
   installOnly(t, modules);
   for (const name of Object.keys(modules)) {
-    assert.equal(openedBy('a.db'), `a.db by ${name}`);
+    const file = temporaryFile();
+    assert.equal(openedBy(file), `${file} by ${name}`);
     delete modules[name];
   }
 });
@@ -62,16 +63,17 @@ test('better-sqlite3 is not even loaded where it takes the process down: version
   withNodeVersion(t, '20.19.0');
   const modules = { 'better-sqlite3': driver('better-sqlite3'), 'better-sqlite3/package.json': { version: '13.0.1' } };
   const asked = installOnly(t, modules);
-  assert.throws(() => openSqliteDatabase('a.db'), /no SQLite driver found/);
+  assert.throws(() => openSqliteDatabase(temporaryFile()), /no SQLite driver found/);
   assert.ok(!asked.includes('better-sqlite3'));
 
   modules['better-sqlite3/package.json'].version = '12.9.0';
-  assert.equal(openedBy('a.db'), 'a.db by better-sqlite3');
+  const file = temporaryFile();
+  assert.equal(openedBy(file), `${file} by better-sqlite3`);
 });
 
 test('where there is no driver the error says what to install', (t) => {
   installOnly(t, {});
-  assert.throws(() => openSqliteDatabase('a.db'), {
+  assert.throws(() => openSqliteDatabase(temporaryFile()), {
     message: 'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
   });
 });
@@ -83,5 +85,10 @@ test("a driver's failure to open the file is not taken for its absence", (t) => 
     }
   }
   installOnly(t, { libsql: Failing, 'better-sqlite3': driver('better-sqlite3') });
-  assert.throws(() => openSqliteDatabase('a.db'), { message: 'cannot open a.db' });
+  const file = temporaryFile();
+  assert.throws(() => openSqliteDatabase(file), {
+    name: 'SqliteFileError',
+    message: `cannot open ${file}: check that its directory exists and that both are readable and writable`,
+    cause: new Error(`cannot open ${file}`),
+  });
 });

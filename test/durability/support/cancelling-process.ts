@@ -6,6 +6,7 @@ import {
   createSqliteOrderStore,
   openSqliteDatabase,
   openSqliteOrderStore,
+  type SqliteFileOrderStore,
   type SqliteOrderStore,
 } from 'store-orders/sqlite';
 
@@ -33,7 +34,7 @@ const STORES = {
     });
   },
   /** The same, but it answers before the commit. */
-  hasty(file: string): SqliteOrderStore {
+  hasty(file: string): SqliteFileOrderStore {
     const store = openSqliteOrderStore(file);
     return {
       ...store,
@@ -72,13 +73,19 @@ async function perform(): Promise<void> {
   process.kill(process.pid, 'SIGKILL');
 }
 
-async function put(store: SqliteOrderStore, [first, end]: readonly [number, number]): Promise<void> {
+async function put(
+  store: SqliteOrderStore | SqliteFileOrderStore,
+  [first, end]: readonly [number, number],
+): Promise<void> {
   const ids = Array.from({ length: end - first }, (_, index) => orderId(first + index));
   const { outcome } = await store.put(ids.map((id) => ({ id })));
   answer(ids.map((id) => `${outcome} ${id}`));
 }
 
-async function cancel(store: SqliteOrderStore, { cancel: [first, end], atOnce }: Cancels): Promise<void> {
+async function cancel(
+  store: SqliteOrderStore | SqliteFileOrderStore,
+  { cancel: [first, end], atOnce }: Cancels,
+): Promise<void> {
   let next = first;
   async function cancelOneByOne(): Promise<void> {
     while (next < end) {

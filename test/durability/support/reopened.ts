@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { run } from '../../server/support/program.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 
 /** The name of the database in every folder here. */
@@ -12,6 +13,9 @@ export interface Answer {
   readonly outcome: string;
   readonly id: bigint;
 }
+
+let reboots = 0;
+const PROGRAM_EVERY = 40;
 
 export function answersIn(text: string): Answer[] {
   return [...text.matchAll(/^(.+) (\d+)$/gm)].map(([, outcome = '', id = '']) => ({ outcome, id: BigInt(id) }));
@@ -29,6 +33,10 @@ export async function lostAfterReboot(
   mkdirSync(folder);
   for (const [name, contents] of files) writeFileSync(join(folder, name), contents);
   const file = join(folder, DATABASE);
+  // The program looks at the file and its log before SQLite does: it must not take them for strangers.
+  if (++reboots % PROGRAM_EVERY === 0) {
+    assert.doesNotMatch((await run(['db', 'check', '--db', file], { cwd: folder })).stderr, /another file/);
+  }
   const lost = await lostIn(file, answers);
   rmSync(folder, { recursive: true });
   return lost;

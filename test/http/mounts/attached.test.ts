@@ -4,10 +4,10 @@ import { after, before, suite, test } from 'node:test';
 import type { ErrorCode } from 'store-orders';
 import { nodeHandler } from 'store-orders/handler';
 import { createOrderServer } from 'store-orders/server';
-import { listening, type Mounted } from './support/mount.js';
 import { assertError, trioOf } from '../support/answer.js';
 import { exchange, open, readText } from '../support/raw-socket.js';
 import { authenticate, createShop, KEY, ORDERS, type Shop } from '../support/shop.js';
+import { listening, type Mounted } from './support/mount.js';
 
 const AUTHORIZATION = KEY.join(': ');
 const lines = (...all: readonly string[]) => `${all.join('\r\n')}\r\n\r\n`;

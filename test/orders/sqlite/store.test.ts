@@ -58,7 +58,7 @@ for (const { name, open } of sqliteDrivers) {
     test('is refused with a clear sentence, and left as it was, if it is no SQLite file', () => {
       const file = temporaryFile();
       writeFileSync(file, 'orders, but as text. '.repeat(100));
-      assertRefused(file, 'database: the file is no SQLite database');
+      assertRefused(file, 'database: the file is not a SQLite database');
     });
 
     test('is refused with a clear sentence, and left as it was, if it holds tables of somebody else', () => {
@@ -66,7 +66,7 @@ for (const { name, open } of sqliteDrivers) {
       const database = open(file);
       database.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT)');
       database.close();
-      assertRefused(file, 'database: the file is no order database, it holds other tables; name a file of its own');
+      assertRefused(file, 'database: the file is not an order database, it holds other tables; name a file of its own');
     });
 
     test('is refused with a clear sentence, and left as it was, if a newer version wrote it', () => {

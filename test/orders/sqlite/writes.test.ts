@@ -113,7 +113,7 @@ for (const { name, open } of sqliteDrivers) {
       let fails = false;
       const { store, statuses } = await opened(t, () => ({
         exec(sql, proceed) {
-          executed.push(sql);
+          executed.push(sql.replace(/\d+$/, 'N'));
           // A driver may throw what is no Error.
           if (sql === 'COMMIT' && fails) throw 'disk full';
           return proceed();
@@ -123,7 +123,14 @@ for (const { name, open } of sqliteDrivers) {
       await Promise.all(
         [store.cancel(1n), store.cancel(1n), store.ship(3n)].map((write) => write.then(() => executed.push('answer'))),
       );
-      assert.deepEqual(executed, ['BEGIN IMMEDIATE', 'COMMIT', 'answer', 'answer', 'answer']);
+      assert.deepEqual(executed, [
+        'BEGIN IMMEDIATE',
+        'PRAGMA user_version = N',
+        'COMMIT',
+        'answer',
+        'answer',
+        'answer',
+      ]);
       fails = true;
       await assert.rejects(store.cancel(2n), (reason) => reason === 'disk full');
       fails = false;

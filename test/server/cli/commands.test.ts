@@ -132,7 +132,7 @@ test('a command on a missing database says so, exits 1, and does not make one', 
       code: 1,
       stdout: '',
       stderr:
-        'store-orders: there is no database absent.db; name the right file with --db, or start the server, which makes one\n',
+        'store-orders: there is no database absent.db; name the right file with --db, or start the server, which creates one\n',
     });
   }
   assert.deepEqual(readdirSync(cwd), []);
@@ -170,7 +170,7 @@ test('a file that is no database of this program is refused and left alone', asy
     ['foreign.db', /^store-orders: cannot open the database foreign\.db: .*holds other tables/],
     ['text.db', /^store-orders: cannot open the database text\.db: /],
     ['directory.db', /^store-orders: cannot open the database directory\.db: /],
-    ['absent/new.db', /^store-orders: cannot make the database absent\/new\.db; check that its directory exists/],
+    ['absent/new.db', /^store-orders: cannot create the database absent\/new\.db; check that its directory exists/],
   ] as const) {
     for (const command of [
       ['keys', 'create', '--plan', 'free'],

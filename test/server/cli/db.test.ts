@@ -67,7 +67,7 @@ test('db check, db backup: a damaged page is told, with what to do; no copy is m
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^store-orders: store-orders\.db: it is damaged: .+; stop the server, keep the file and its -wal, and put the newest sound backup in its place\n$/,
+      /^store-orders: store-orders\.db is damaged: .+; stop the server, keep the file and its -wal, and put a sound backup in its place with db restore\n$/,
     );
     assert.equal(stderr, `store-orders: ${JSON.parse(stdout).error}\n`);
   }
@@ -78,7 +78,7 @@ test('db check, db backup: a damaged page is told, with what to do; no copy is m
 test('db check: a list that would never be seen to change, for want of its revision, is damage too', async (t) => {
   const cwd = await withOrders(t, 1);
   change(join(cwd, 'store-orders.db'), 'DELETE FROM orders_revision');
-  assert.match((await run(['db', 'check'], { cwd })).stderr, /it is damaged: orders_revision has 0 rows instead of 1/);
+  assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
 });
 
 test('db check: an empty file is no sound database', async (t) => {
@@ -128,7 +128,7 @@ test('db backup: a file that exists is not overwritten, whatever it is; what can
     ['taken.db', 'taken.db exists already; name a file that does not, a backup overwrites nothing'],
     ['link.db', 'link.db exists already; name a file that does not, a backup overwrites nothing'],
     ['store-orders.db', 'store-orders.db exists already; name a file that does not, a backup overwrites nothing'],
-    ['absent/copy.db', 'cannot make absent/copy.db; check that its directory exists and is writable'],
+    ['absent/copy.db', 'cannot create absent/copy.db; check that its directory exists and is writable'],
   ] as const;
   for (const [target, says] of rows) {
     assert.deepEqual(await run(['db', 'backup', target], { cwd }), {
@@ -157,6 +157,6 @@ test('db backup: damage that copying does not notice is found in the copy, and n
   writeFileSync(file, bytes);
   const { code, stderr } = await run(['db', 'backup', 'copy.db'], { cwd });
   assert.equal(code, 1);
-  assert.match(stderr, /^store-orders: store-orders\.db: it is damaged: non-TEXT value in orders\.status; /);
+  assert.match(stderr, /^store-orders: store-orders\.db is damaged: non-TEXT value in orders\.status; /);
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });

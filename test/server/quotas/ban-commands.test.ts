@@ -24,7 +24,7 @@ test('a ban that is asked for ends at its instant, however late the server does 
   const decision = limiter.peek('key_a', plan);
   assert.deepEqual([decision.verdict, decision.retryAfterMs], ['banned', 4_300]);
   assert.equal(limiter.peek('key_b', plan).verdict, 'within_quota');
-  assert.equal(table.pending().length, 0);
+  assert.equal((await table.pending()).length, 0);
 });
 
 test('a time that is none is refused, and so is a ban without one', async (t) => {

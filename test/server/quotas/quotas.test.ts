@@ -71,11 +71,11 @@ test('addresses are not saved, and a key that is back to full leaves no row', as
   saved.take('127.0.0.1', addresses);
   saved.take('key_a', plan);
   await saved.save();
-  assert.equal(opened.quotas.all().length, 1);
+  assert.equal(opened.quotas.load().states.length, 1);
   clock.advance(86_400_000);
   saved.take('key_a', plan, 0);
   await saved.save();
-  assert.equal(opened.quotas.all().length, 0);
+  assert.equal(opened.quotas.load().states.length, 0);
 });
 
 test('what could not be saved is saved by the next call, and a request is not done twice', async (t) => {

@@ -25,9 +25,12 @@ const COMMANDS = [
   'db backup copy.db',
 ];
 
-const NO_DATABASE = /: the file is no SQLite database; name another, /;
-const FOREIGN = /: the file is no order database, it holds other tables; name a file of its own\n$/;
+const NO_DATABASE = /: the file is not a SQLite database; name another, /;
+const FOREIGN = /: the file is not an order database, it holds other tables; name a file of its own\n$/;
 const NEWER = /: its (orders|program) schema has version 99, this program knows [12]; use a newer store-orders\n$/;
+
+/** The mark of an order database. */
+const APPLICATION_ID = 'PRAGMA application_id = 0x534f7264';
 
 const FILES: readonly { readonly name: string; readonly says: RegExp; make(file: string): unknown }[] = [
   {
@@ -87,6 +90,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
         file,
         'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
         "INSERT INTO store_orders_schema VALUES ('program', 99)",
+        APPLICATION_ID,
       ),
   },
 ];
@@ -135,11 +139,13 @@ test('a migration that fails midway leaves the file as it was', async (t) => {
     'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
     "INSERT INTO store_orders_schema VALUES ('orders', 1)",
     'CREATE TABLE quotas (mine TEXT)',
+    APPLICATION_ID,
   );
   exec(
     join(cwd, 'new.db'),
     'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
     'CREATE TABLE quotas (mine TEXT)',
+    APPLICATION_ID,
   );
   const before = contents(cwd);
   for (const file of ['keyless.db', 'new.db']) {
