@@ -65,6 +65,10 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   ],
 };
 
+/** Every code that there is. */
+// Complete: ERRORS does not compile with a code missing, or with one too many.
+export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS) as ErrorCode[];
+
 export function errorObject(code: ErrorCode): ErrorObject {
   const [status, message] = ERRORS[code];
   return { code, message, status };

@@ -27,6 +27,8 @@ export interface Exchange {
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
   code: ErrorCode | undefined;
+  /** Whether the connection closes after the reply. */
+  isLast: boolean;
   error: unknown;
 }
 
@@ -55,6 +57,7 @@ export function createExchange(
     plan,
     limitFields: undefined,
     code: undefined,
+    isLast: false,
     error: undefined,
   };
 }

@@ -86,7 +86,8 @@ function failed(exchange: Exchange, error: unknown): Reply {
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
   publish(exchange, reply.status);
   const { hasContent, fault, isMultiplexed } = exchange.head;
-  if ((hasContent || fault !== undefined || isClosing) && !isMultiplexed) reply.headers.push('Connection', 'close');
+  const isLast = hasContent || fault !== undefined || exchange.isLast || isClosing;
+  if (isLast && !isMultiplexed) reply.headers.push('Connection', 'close');
   if (exchange.method !== 'HEAD') return reply;
   if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
     // Nobody will read it: the store is told so.

@@ -103,11 +103,6 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   return { apiKey, keyFault, hasContent, fault, isMultiplexed };
 }
 
-/** Whether the service refuses the request before it looks at the key, whatever its path is. */
-export function isMalformed(request: RequestHead): boolean {
-  return readHead(request).fault !== undefined;
-}
-
 /**
  * `uri-host [ ":" port ]`, where the host is not empty (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2).
  */
@@ -129,7 +124,7 @@ export function isHost(value: string): boolean {
 const BEARER = /^bearer +[A-Za-z0-9._~+/-]+=* *$/i;
 const BEARER_SCHEME = /^bearer(?: |$)/i;
 
-function bearerToken(value: string): string | undefined {
+export function bearerToken(value: string): string | undefined {
   return BEARER.test(value) ? value.slice('bearer '.length).trim() : undefined;
 }
 

@@ -19,7 +19,7 @@ const MAX_TARGET_LENGTH = 8_192;
 
 /** Checks a base path. Throws a TypeError naming the option. */
 export function checkBasePath(basePath: string): void {
-  if (typeof basePath !== 'string' || !/^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$/.test(basePath)) {
+  if (typeof basePath !== 'string' || !/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$/.test(basePath)) {
     throw new TypeError(
       'basePath: expected "" or a path such as "/v1", with a slash before each segment and none after the last',
     );

@@ -9,7 +9,7 @@ import {
   type VersionedText,
 } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
-import { temporaryFile } from './temporary-file.js';
+import { temporaryFile } from '../support/temporary-file.js';
 
 const ordersFrom = (first: number, count: number, step = 10): OrderInput[] =>
   Array.from({ length: count }, (_, index) => ({ id: first + step * index, quantity: index }));

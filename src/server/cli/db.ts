@@ -2,20 +2,13 @@ import { existsSync, statSync } from 'node:fs';
 import { prepare, syncEveryCommit } from '../../databases/sqlite/database.js';
 import type { SqliteDatabase } from '../../orders/sqlite/index.js';
 import { readSettings } from '../config/read-settings.js';
+import { done, failed, misused, type Outcome } from '../outcome.js';
 import { backUp } from '../storage/backup.js';
 import { refusalOf } from '../storage/file-check.js';
 import { damage, problemsOf, troubleOf } from '../storage/integrity.js';
 import { IN_MEMORY, noSuchDatabase, openAsItIs, SCHEMAS } from '../storage/sqlite.js';
-import {
-  type Command,
-  done,
-  failed,
-  type Invocation,
-  misused,
-  NOTHING_LEFT,
-  type Outcome,
-  settingOptions,
-} from './command.js';
+import { type Command, type Invocation, settingOptions } from './command.js';
+import { NOTHING_LEFT } from './with-storage.js';
 
 const FILE_OPTIONS = settingOptions(['db']);
 

@@ -1,14 +1,28 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { digestOf, entityTag } from '../../http/list/entity-tag.js';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { type Coding, preferredCoding } from '../../http/list/accept-encoding.js';
+import { digestOf, entityTag, namesTag } from '../../http/list/entity-tag.js';
+import { type ListRequest, readListFields } from '../../http/list/request-fields.js';
 import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
+import type { Reply } from '../../http/reply.js';
 import { printPage } from './page.js';
 
-/** Something that is served as it is. */
+/** A file that never changes, with a representation per content coding. */
 export interface DocsFile {
+  represent(coding: Coding): Representation;
+}
+
+interface Representation {
   readonly content: Buffer;
   readonly etag: string;
   readonly headers: readonly string[];
 }
+
+const COMPRESSORS: Readonly<Record<Coding, (content: Buffer) => Buffer>> = {
+  identity: (content) => content,
+  gzip: (content) => gzipSync(content),
+  br: (content) => brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
+};
 
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -49,18 +63,31 @@ function read(path: string): string {
   return readFileSync(new URL(path, dist), 'utf8');
 }
 
+/** The reply to GET and HEAD, without the limit fields. */
+export function docsReply(file: DocsFile, request: ListRequest): Reply {
+  const { acceptEncoding, ifNoneMatch = '' } = readListFields(request);
+  const { content, etag, headers } = file.represent(preferredCoding(acceptEncoding, false));
+  if (namesTag(ifNoneMatch, etag, 'weak')) {
+    return { status: 304, headers: [...headers], body: undefined };
+  }
+  return { status: 200, headers: [...headers, 'Content-Length', `${content.length}`], body: content };
+}
+
 function docsFile(type: string, text: string): DocsFile {
-  const content = Buffer.from(text);
-  const etag = entityTag(digestOf(content), 'identity');
-  return {
-    content,
-    etag,
-    headers: [
+  const plain = Buffer.from(text);
+  const digest = digestOf(plain);
+  const representations = new Map<Coding, Representation>();
+
+  function make(coding: Coding): Representation {
+    const etag = entityTag(digest, coding);
+    const headers = [
       'Content-Type',
       type,
-      // It may be kept, and is asked for each time whether it is still the same.
+      // Clients may keep it, and ask each time whether it is still the same.
       'Cache-Control',
       'no-cache',
+      'Vary',
+      'Accept-Encoding',
       'ETag',
       etag,
       'Content-Security-Policy',
@@ -71,6 +98,12 @@ function docsFile(type: string, text: string): DocsFile {
       'no-referrer',
       'Cross-Origin-Opener-Policy',
       'same-origin',
-    ],
-  };
+    ];
+    if (coding !== 'identity') headers.push('Content-Encoding', coding);
+    const made = { content: COMPRESSORS[coding](plain), etag, headers };
+    representations.set(coding, made);
+    return made;
+  }
+
+  return { represent: (coding) => representations.get(coding) ?? make(coding) };
 }

@@ -7,3 +7,8 @@ export function baseAddress({ address, port }: { address: string; port: number }
 export function localAddress(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
+
+/** Whether only this machine can reach the address. */
+export function isLoopback(address: string): boolean {
+  return /^(?:(?:::ffff:)?127\.|::1$)/.test(address);
+}

@@ -1,21 +1,15 @@
 import { readFileSync } from 'node:fs';
-import type { Server } from 'node:net';
 
-/** Files that are no client's connection: those of the data, the backends' connections, the log, and Node's own. */
+/** Files that are not connections of clients: those of the data, the backends' connections, the log, and Node's own. */
 const OTHER_FILES = 60;
 
 /**
- * Closes at once each connection beyond what this process may open. A worker that can open no more loses what its primary
- * deals out to it, and is never dealt anything again; a server that can open no more does not reach its backends.
+ * How many connections this process may have open; without a limit of the system as many as come. A process that can open
+ * no more files does not reach its backends. A worker in that state loses what its primary deals out to it, and is never
+ * dealt anything again.
  */
-export function boundConnections(server: Server): void {
-  const most = Math.max(10, openFilesLimit() - OTHER_FILES);
-  let open = 0;
-  server.on('connection', (socket) => {
-    open++;
-    socket.once('close', () => open--);
-    if (open > most) socket.destroy();
-  });
+export function connectionLimit(): number {
+  return Math.max(10, openFilesLimit() - OTHER_FILES);
 }
 
 /** Where the system does not say, there is none. */

@@ -1,28 +1,118 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { addressKey } from '../../http/client-address.js';
 
-/** The open connections of a server, and which of them still owe an answer. */
+export interface ConnectionLimits {
+  /** Most connections at once. */
+  readonly most: number;
+  /** Most connections of one address at once. */
+  readonly mostPerAddress: number;
+}
+
+/**
+ * The open connections of a server. Where there is no room for a new one, the oldest connection whose last request had no
+ * valid key is closed instead, even one that has sent nothing; only if there is none of these, the new one is.
+ */
 export interface Connections {
-  add(socket: Socket): void;
-  /** The newest request of a connection: with pipelining it is also the last to be answered. */
+  /** `false` if the connection is one too many, and closed. */
+  add(socket: Socket): boolean;
+  /** Keeps the newest request of a connection: with pipelining it is also the last to be answered. */
   answering(socket: Socket, response: ServerResponse): void;
+  /** Notes that the newest request of a connection has no valid key. */
+  isKeyless(socket: Socket): void;
   /**
-   * Closes each connection: with the answer that it owes, which says so if it has not begun; else after `lingerMs`
-   * without a request, because a client that was not told may be sending one. One that has sent part of its first
-   * request may finish it.
+   * Closes each connection: after the response that it is owed, which tells the client if it has not begun; without one
+   * after `lingerMs`, because a client that was not told may be sending a request. A connection on which the first request
+   * has begun to arrive stays open for it.
    */
   closeAll(lingerMs: number): void;
   destroyAll(): void;
 }
 
-export function createConnections(): Connections {
-  const newest = new Map<Socket, ServerResponse | undefined>();
+interface Connection {
+  readonly socket: Socket;
+  readonly address: string;
+  newest: ServerResponse | undefined;
+  /** Whether the newest request has a valid key, as far as that is decided. */
+  hasKey: boolean;
+  /** Whether all that came before the newest request had been answered and taken. */
+  wasClear: boolean;
+  /** Since when a connection without a valid key has been owed something. */
+  owedSinceMs: number;
+}
 
-  /** Unless a newer request has arrived by then: its answer closes the connection. */
-  function closeUntold(socket: Socket, response: ServerResponse | undefined, lingerMs: number): void {
+/** A client without a valid key that leaves a response untaken for this long is closed. All of them are small. */
+const TAKE_WITHIN_MS = 15_000;
+const SWEEP_MS = 5_000;
+
+/**
+ * After so many pipelined requests in one turn of the event loop, connections without a valid key are not read before the
+ * next turn. Node.js parses up to 3,600 requests of each connection that has bytes to read, and frees none of them within
+ * the turn: all connections at once would fill the memory.
+ */
+const MOST_IN_A_TURN = 2_048;
+
+export function createConnections({ most, mostPerAddress }: ConnectionLimits): Connections {
+  const open = new Map<Socket, Connection>();
+  /** Those that had no valid key when last looked at, the oldest first. */
+  const keyless = new Set<Connection>();
+  const perAddress = new Map<string, number>();
+
+  let sweeping: NodeJS.Timeout | undefined;
+
+  function forget(connection: Connection): void {
+    if (!open.delete(connection.socket)) return;
+    if (open.size === 0) sweeping = void clearInterval(sweeping);
+    keyless.delete(connection);
+    const left = (perAddress.get(connection.address) ?? 1) - 1;
+    if (left === 0) perAddress.delete(connection.address);
+    else perAddress.set(connection.address, left);
+  }
+
+  /** Whether there was one to close. */
+  function evict(): boolean {
+    for (const connection of keyless) {
+      const { socket, newest, hasKey } = connection;
+      if (newest !== undefined && !newest.headersSent) continue;
+      if (newest !== undefined && hasKey) {
+        keyless.delete(connection);
+        continue;
+      }
+      // The close event would come too late for the next newcomer of this turn.
+      forget(connection);
+      socket.destroy();
+      return true;
+    }
+    return false;
+  }
+
+  let pipelined = 0;
+  const held = new Set<Socket>();
+
+  function countPipelined(): void {
+    if (++pipelined === 1) setImmediate(endTurn);
+    if (pipelined !== MOST_IN_A_TURN) return;
+    for (const { socket } of keyless) if (!socket.isPaused()) held.add(socket.pause());
+  }
+
+  function endTurn(): void {
+    pipelined = 0;
+    for (const socket of held) socket.resume();
+    held.clear();
+  }
+
+  function closeUntaken(): void {
+    const sinceMs = performance.now() - TAKE_WITHIN_MS;
+    for (const { socket, newest, hasKey, owedSinceMs } of keyless) {
+      if (newest !== undefined && !hasKey && !newest.writableFinished && owedSinceMs < sinceMs) socket.destroy();
+    }
+  }
+
+  /** Unless a newer request has arrived by then: its response closes the connection. */
+  function closeUntold({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
     function close(): void {
       const isArriving = response === undefined && socket.bytesRead > 0;
-      if (newest.get(socket) === response && !isArriving) socket.destroy();
+      if (open.get(socket)?.newest === response && !isArriving) socket.destroy();
     }
     // An immediate comes after the reading: what has reached this machine by now is seen.
     setTimeout(() => setImmediate(close), lingerMs).unref();
@@ -30,24 +120,56 @@ export function createConnections(): Connections {
 
   return {
     add(socket) {
-      newest.set(socket, undefined);
-      socket.once('close', () => newest.delete(socket));
+      const address = addressKey(socket.remoteAddress);
+      const ofAddress = (perAddress.get(address) ?? 0) + 1;
+      if (ofAddress > mostPerAddress || (open.size >= most && !evict())) {
+        socket.destroy();
+        return false;
+      }
+      const connection = { socket, address, newest: undefined, hasKey: false, wasClear: true, owedSinceMs: 0 };
+      open.set(socket, connection);
+      keyless.add(connection);
+      sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
+      perAddress.set(address, ofAddress);
+      const { stackTraceLimit } = Error;
+      // Node.js makes an error for each request that is left: without stacks closing costs half.
+      socket.prependOnceListener('close', () => {
+        Error.stackTraceLimit = 0;
+      });
+      socket.once('close', () => {
+        Error.stackTraceLimit = stackTraceLimit;
+        forget(connection);
+      });
+      return true;
     },
 
     answering(socket, response) {
-      newest.set(socket, response);
+      const connection = open.get(socket);
+      if (connection === undefined) return;
+      connection.wasClear = connection.newest === undefined || connection.newest.writableFinished;
+      if (!connection.wasClear) countPipelined();
+      connection.newest = response;
+      connection.hasKey = true;
+    },
+
+    isKeyless(socket) {
+      const connection = open.get(socket);
+      if (connection === undefined) return;
+      connection.hasKey = false;
+      if (connection.wasClear) connection.owedSinceMs = performance.now();
     },
 
     closeAll(lingerMs) {
-      for (const [socket, response] of newest) {
-        if (response === undefined || response.writableFinished) closeUntold(socket, response, lingerMs);
-        else if (response.headersSent) response.once('finish', () => closeUntold(socket, response, lingerMs));
-        else response.shouldKeepAlive = false;
+      for (const connection of open.values()) {
+        const { newest } = connection;
+        if (newest === undefined || newest.writableFinished) closeUntold(connection, newest, lingerMs);
+        else if (newest.headersSent) newest.once('finish', () => closeUntold(connection, newest, lingerMs));
+        else newest.shouldKeepAlive = false;
       }
     },
 
     destroyAll() {
-      for (const socket of newest.keys()) socket.destroy();
+      for (const socket of open.keys()) socket.destroy();
     },
   };
 }

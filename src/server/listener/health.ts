@@ -1,40 +1,45 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Reply } from '../../http/reply.js';
 
-/** `degraded`: requests are answered as they should be, as well as it can be done without it. */
+/** `degraded`: requests are answered correctly, as well as that works without the backend. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
 
-/** What a server stands on, by name. Each tells how it is; one that throws, rejects or is `unavailable` is out of order. */
+/** The state of each backend, by name. One that throws, rejects or is `unavailable` makes the server not ready. */
 export type Backends = Readonly<Record<string, () => BackendState | Promise<BackendState>>>;
 
-/**
- * Answers `GET /healthz` (the process answers) and `GET /readyz` (it takes requests, and every backend is there: 200,
- * else 503), without a key and outside the base path: for probes. Anything else is not its own, and gives `false`.
- */
-export function answerHealth(
-  request: IncomingMessage,
-  response: ServerResponse,
-  isDraining: boolean,
-  backends: Backends,
-): boolean {
-  const { method, url } = request;
-  if (url !== '/healthz' && url !== '/readyz') return false;
-  if (method !== 'GET' && method !== 'HEAD') {
-    send(response, 405, { status: 'method not allowed' }, ['Allow', 'GET, HEAD']);
-  } else if (url === '/healthz') {
-    send(response, 200, { status: 'ok' });
-  } else {
-    void answerReadiness(response, isDraining, backends);
+export type Probe = (method: string | undefined) => Reply | Promise<Reply>;
+
+/** By path. */
+export type Probes = ReadonlyMap<string, Probe>;
+
+/** `/healthz`: the process answers. `/readyz`: it takes requests, and every backend is there (200, else 503). */
+export function createProbes(backends: Backends, isDraining: () => boolean): Probes {
+  let readiness: Promise<Reply> | undefined;
+
+  /** However many probes ask at once, the backends are asked once. */
+  function sharedReadiness(): Promise<Reply> {
+    readiness ??= readinessReply(backends, isDraining).finally(() => {
+      readiness = undefined;
+    });
+    return readiness;
   }
-  return true;
+
+  const isAllowed = (method: string | undefined) => method === 'GET' || method === 'HEAD';
+  return new Map([
+    ['/healthz', (method) => (isAllowed(method) ? HEALTHY : METHOD_NOT_ALLOWED)],
+    ['/readyz', (method) => (isAllowed(method) ? sharedReadiness() : METHOD_NOT_ALLOWED)],
+  ]);
 }
 
-async function answerReadiness(response: ServerResponse, isDraining: boolean, backends: Backends): Promise<void> {
+const HEALTHY = reply(200, { status: 'ok' });
+const METHOD_NOT_ALLOWED = reply(405, { status: 'method not allowed' }, ['Allow', 'GET, HEAD']);
+
+async function readinessReply(backends: Backends, isDraining: () => boolean): Promise<Reply> {
   const states = await Promise.all(
     Object.entries(backends).map(async ([name, state]) => [name, await stateOf(state)] as const),
   );
-  const isReady = !isDraining && states.every(([, state]) => state !== 'unavailable');
-  const body = { status: isReady ? 'ok' : 'unavailable', backends: Object.fromEntries(states) };
-  send(response, isReady ? 200 : 503, body, isReady ? [] : ['Retry-After', '1']);
+  const isReady = !isDraining() && states.every(([, state]) => state !== 'unavailable');
+  const content = { status: isReady ? 'ok' : 'unavailable', backends: Object.fromEntries(states) };
+  return reply(isReady ? 200 : 503, content, isReady ? [] : ['Retry-After', '1']);
 }
 
 async function stateOf(state: Backends[string]): Promise<BackendState> {
@@ -45,10 +50,8 @@ async function stateOf(state: Backends[string]): Promise<BackendState> {
   }
 }
 
-function send(response: ServerResponse, httpStatus: number, content: object, fields: readonly string[] = []): void {
+function reply(status: number, content: object, fields: readonly string[] = []): Reply {
   const body = JSON.stringify(content);
   const headers = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store'];
-  response.writeHead(httpStatus, [...headers, ...fields]);
-  // Node itself leaves the body out when the method is HEAD.
-  response.end(body, 'latin1');
+  return { status, headers: [...headers, ...fields], body };
 }

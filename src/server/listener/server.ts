@@ -1,83 +1,124 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
-import { createOrderService, forwardedAddress, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
-import { inTurn } from '../../http/mounts/turns.js';
-import { isMalformed } from '../../http/request-head.js';
-import { createDocs } from '../docs/answer.js';
+import { ADDRESS_PLAN } from '../../http/admission.js';
+import { addressKey, socketAddress } from '../../http/client-address.js';
+import {
+  createOrderService,
+  forwardedAddress,
+  type NodeRequest,
+  nodeHandler,
+  type OrderServiceOptions,
+} from '../../http/index.js';
+import type { Decision, Plan, RateLimiter } from '../../limits/index.js';
+import { readDocsFiles } from '../docs/files.js';
+import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
-import { answerHealth, type Backends } from './health.js';
+import { createGate } from './gate.js';
+import { type Backends, createProbes } from './health.js';
+import { withOwnPaths } from './own-paths.js';
 
 export interface OrderServerOptions extends OrderServiceOptions {
-  /** How many trusted proxies stand before the server. Default: 0. */
+  /** The number of trusted proxies before the server. Default: 0. */
   readonly trustProxy?: number | undefined;
-  /** What `GET /readyz` tells of: 503 if one is out of order, as while the server drains. Default: none. */
+  /**
+   * Most connections of one address at once, of IPv6 of one /64; 0 for no limit. Default: 256. Behind proxies it does not
+   * hold, because all connections are theirs.
+   */
+  readonly maxConnectionsPerAddress?: number | undefined;
+  /** What `GET /readyz` reports: 503 if one is out of order, as while the server drains. Default: none. */
   readonly backends?: Backends | undefined;
 }
 
 /** A `node:http` server, not yet listening. */
 export interface OrderServer extends Server {
   /**
-   * Takes no more connections, and lets the requests that are there or on their way finish, their answers saying
-   * `Connection: close`. A connection without one is closed after half a second. Resolves when all is closed; what is
-   * not by then is cut off after `graceMs` (default 6,000).
+   * Stops accepting connections, and lets requests finish that have arrived or are on their way, with `Connection: close`
+   * in their responses. A connection without a request is closed after half a second. Resolves when all are closed; those
+   * that are not by then are cut off after `graceMs` (default 6,000). A second call waits for the first.
    */
   drain(graceMs?: number): Promise<void>;
 }
 
 const SECOND_MS = 1_000;
 const SERVER_OPTIONS = {
-  // Slow clients: a head, and a request, that takes longer than this is answered 408. Looked at every 5 s, not Node's 30.
+  // Slow clients: a head, or a request, that takes longer is answered 408. Checked every 5 s, not Node's 30.
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
   connectionsCheckingInterval: 5 * SECOND_MS,
-  // Longer than the 60 s that proxies keep idle connections: else one sends into a connection that is just closing.
-  keepAliveTimeout: 65 * SECOND_MS,
   // Node ≥ 24: no body stream is made for a request that has no body. Older versions ignore it.
   optimizeEmptyRequests: true,
 };
 
-/** A connection on which nothing at all happens for this long is closed; who reads nothing of an answer, sooner. */
+/** How long an idle connection stays open. */
+const KEEP_ALIVE_MS = 20 * SECOND_MS;
+/** Longer than the 60 s of proxies: else one sends into a connection that is just closing. */
+const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
+/** A connection on which nothing at all happens for this long is closed; one whose client reads nothing, sooner. */
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
 /** Longer than a request is on its way. */
 const LINGER_MS = 500;
 
 /**
- * The service as a server of its own, with health checks, its OpenAPI document and a documentation page beside it. Throws as
- * `createOrderService` does for a bad option.
+ * Creates the service as a server of its own, with health checks, its OpenAPI document and a documentation page beside it.
+ * Throws as `createOrderService` does for a bad option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  const { trustProxy = 0, backends = {}, ...serviceOptions } = options;
-  const service = createOrderService(serviceOptions);
-  const handle = nodeHandler(service, trustProxy === 0 ? {} : { clientAddress: forwardedAddress(trustProxy) });
-  const answerDocs = createDocs(serviceOptions.basePath);
-  const connections = createConnections();
-  let isDraining = false;
+  const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, ...serviceOptions } = options;
+  const { addressPlan = ADDRESS_PLAN } = serviceOptions;
+  if (!Number.isInteger(maxConnectionsPerAddress) || maxConnectionsPerAddress < 0) {
+    throw new RangeError('maxConnectionsPerAddress: expected a whole number from 0 up');
+  }
+  const isDirect = trustProxy === 0;
+  const addressOf = isDirect ? socketAddress : forwardedAddress(trustProxy);
+  const connections = createConnections({
+    most: connectionLimit(),
+    mostPerAddress: isDirect && maxConnectionsPerAddress > 0 ? maxConnectionsPerAddress : Number.POSITIVE_INFINITY,
+  });
+  const gate = createGate();
+  let drained: Promise<void> | undefined;
 
-  const answer = inTurn((request: IncomingMessage, response: ServerResponse) => {
-    if (service.owns(request.url ?? '') || isMalformed(request)) handle(request, response);
-    else if (answerHealth(request, response, isDraining, backends)) return;
-    else if (!answerDocs(request, response)) handle(request, response);
+  const limiter = withRefusals(serviceOptions.limiter, addressPlan, gate.penalise);
+  const ownOptions = { ...serviceOptions, limiter };
+  const service = createOrderService(ownOptions);
+  const probes = createProbes(backends, () => drained !== undefined);
+  const handle = nodeHandler(withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), ownOptions), {
+    clientAddress: (request) => keylessAddress(request),
   });
 
-  function receive(request: IncomingMessage, response: ServerResponse): void {
-    connections.answering(request.socket, response);
-    if (isDraining) response.shouldKeepAlive = false;
-    answer(request, response);
+  /** The address is asked only of requests without a valid key. */
+  function keylessAddress(request: NodeRequest): string | undefined {
+    const { socket } = request;
+    connections.isKeyless(socket);
+    // The mount has paused it: more requests wait than it reads at a time. Only customers are waited for.
+    if (socket.isPaused()) {
+      gate.penalise(addressKey(socket.remoteAddress));
+      socket.destroy();
+    }
+    return addressOf(request);
   }
 
-  const server = handle.attach(createServer(SERVER_OPTIONS, receive));
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    connections.answering(request.socket, response);
+    if (drained !== undefined) response.shouldKeepAlive = false;
+    handle(request, response);
+  }
+
+  const server = handle.attach(createServer(SERVER_OPTIONS, answer));
+  server.keepAliveTimeout = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
   server.timeout = SILENT_MS;
   // Such a request gets its final answer at once: none of ours reads a body.
-  server.on('checkContinue', receive);
-  server.on('connection', connections.add);
+  server.on('checkContinue', answer);
+  server.on('connection', (socket) => {
+    if (connections.add(socket) && isDirect) gate.enter(socket, addressKey(socket.remoteAddress));
+  });
 
-  async function drain(graceMs = GRACE_MS): Promise<void> {
-    isDraining = true;
+  async function close(graceMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => server.once('close', resolve));
     // Not http's own `close`: that also destroys connections whose answer is complete but not yet sent.
     NetServer.prototype.close.call(server);
     const cutOff = setTimeout(connections.destroyAll, graceMs);
+    gate.close();
     connections.closeAll(LINGER_MS);
     await closed;
     // Nothing is open any more; this ends http's own watch over slow connections.
@@ -86,5 +127,25 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     await service.close();
   }
 
+  function drain(graceMs = GRACE_MS): Promise<void> {
+    drained ??= close(graceMs);
+    return drained;
+  }
+
   return Object.assign(server, { drain });
+}
+
+/** The limiter, which also reports each address that it refuses. */
+function withRefusals(limiter: RateLimiter, addressPlan: Plan, report: (address: string) => void): RateLimiter {
+  return {
+    take(key, plan, cost) {
+      const decision = limiter.take(key, plan, cost);
+      if (plan !== addressPlan) return decision;
+      const inspect = (settled: Decision) => {
+        if (!settled.allowed) report(key);
+        return settled;
+      };
+      return 'then' in decision ? decision.then(inspect) : inspect(decision);
+    },
+  };
 }

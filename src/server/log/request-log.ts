@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ReplyMessage } from '../../http/index.js';
 import type { Log } from './log.js';
+import { messageOf } from './message-of.js';
 
 const REPLIES = 'store-orders:reply';
 
@@ -26,13 +27,6 @@ export function logReplies(log: Log, failuresOnly: boolean): () => void {
   }
   subscribe(REPLIES, onReply);
   return () => void unsubscribe(REPLIES, onReply);
-}
-
-/** What a failure says of itself, for the operator alone. */
-export function messageOf(error: unknown): string {
-  // Where a host has several addresses, each has failed, and the whole has nothing to say.
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
 }
 
 function isReplyMessage(message: unknown): message is ReplyMessage {

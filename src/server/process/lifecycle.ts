@@ -2,73 +2,75 @@ import cluster from 'node:cluster';
 import type { Log, LogFields } from '../log/log.js';
 import { firstSignal, ignoreSignals } from './signals.js';
 
-/** Who runs a server: is told what becomes of it, and tells it when to stop. */
-export interface Supervisor {
-  /** Whether this process says to a person what all of them could say. */
+/** What surrounds a running server: hears what becomes of it, and decides when it stops. */
+export interface Lifecycle {
+  /** Whether this process prints what would be the same from all of them. */
   readonly isFirst: boolean;
-  say(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
-  /** Calls `listener` once, when the server is to stop, with why. */
-  onStop(listener: (why: LogFields) => void): void;
+  report(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
+  /** Calls `listener` once, when the server is to stop, with the reason. */
+  onStop(listener: (reason: LogFields) => void): void;
 }
 
-/** Whoever started the process: the log tells, signals stop. */
-export function processSupervisor(log: Log): Supervisor {
+/** A process of its own: events go to the log, signals stop the server. */
+export function processLifecycle(log: Log): Lifecycle {
   return {
     isFirst: true,
-    say: log.event,
+    report: log.event,
     async onStop(listener) {
       listener({ signal: await firstSignal() });
     },
   };
 }
 
-/** What a worker tells its primary; the other way goes `drain`. */
+/** What a worker sends to its primary. The primary sends `drain`. */
 export type WorkerMessage = { readonly listening: LogFields } | { readonly failed: string };
 
-/** The number of a worker among its like, in its environment. One that takes the place of another has its number. */
+/** The environment variable with the worker's number. A replacement gets the number of the worker it replaces. */
 export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
-/** A process that serves with others like it, under a primary. */
-export interface OwnWorker extends Supervisor {
+/** One of several processes that serve under a primary. */
+export interface WorkerLifecycle extends Lifecycle {
   readonly number: number;
-  /** Tells why it cannot serve, and ends the process. */
+  /** Tells the primary why this worker cannot serve, and ends the process. */
   fail(message: string): Promise<never>;
 }
 
-/** This process as a worker, `undefined` if it is none, whatever else has made a cluster of it. */
-export function ownWorker(environment: Readonly<Record<string, string | undefined>>): OwnWorker | undefined {
+/** This process as a worker; `undefined` if `runPrimary` did not start it, even inside another cluster. */
+export function workerLifecycle(
+  environment: Readonly<Record<string, string | undefined>>,
+): WorkerLifecycle | undefined {
   const number = Number(environment[WORKER_VARIABLE] ?? 0);
   const { worker } = cluster;
   if (number === 0 || worker === undefined) return undefined;
-  // A terminal sends a signal to all processes of a group, an init system to all of a service; the primary tells.
+  // A terminal signals the whole process group, and an init system the whole service. The primary decides.
   ignoreSignals();
 
-  function tell(message: WorkerMessage, then?: () => void): void {
-    worker?.send(message, then);
+  function send(message: WorkerMessage, sent?: () => void): void {
+    worker?.send(message, sent);
   }
 
   return {
     number,
     isFirst: number === 1,
-    say(event, fields = {}) {
-      if (event === 'listening') tell({ listening: fields });
+    report(event, fields = {}) {
+      if (event === 'listening') send({ listening: fields });
     },
     onStop(listener) {
-      let isTold = false;
+      let isStopping = false;
       function stop(): void {
-        if (!isTold) listener({});
-        isTold = true;
+        if (!isStopping) listener({});
+        isStopping = true;
       }
 
       worker.on('message', (message: unknown) => {
         if (message === 'drain') stop();
       });
       worker.on('disconnect', () => {
-        // The primary is gone. Else the cluster module ends the process at once, whoever waits for an answer.
+        // The primary is gone. Without this the cluster module ends the process at once, with requests in flight.
         worker.exitedAfterDisconnect = true;
         stop();
       });
     },
-    fail: (message) => new Promise(() => tell({ failed: message }, () => process.exit(1))),
+    fail: (message) => new Promise(() => send({ failed: message }, () => process.exit(1))),
   };
 }

@@ -1,8 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failed, type Outcome } from '../cli/command.js';
 import type { Log, LogFields } from '../log/log.js';
-import { messageOf } from '../log/request-log.js';
+import { messageOf } from '../log/message-of.js';
+import { failed, type Outcome } from '../outcome.js';
 import { WORKER_VARIABLE, type WorkerMessage } from './lifecycle.js';
 import { firstSignal } from './signals.js';
 
@@ -12,11 +12,11 @@ const RESTART_MS = 1_000;
 const STOP_MS = 9_000;
 
 /**
- * Runs the program `count` times with the arguments of this process, on one port: this process accepts the connections
- * and deals them out. A worker that ends is replaced. At a signal no connection is accepted any more, and only then
- * each worker, which has its connections by that time, drains.
+ * Runs the program in `count` workers with the arguments of this process, on one port. This process accepts the
+ * connections and deals them out. A worker that ends is replaced. At a signal this process stops accepting, and only then
+ * does each worker drain, because by that time it has all of its connections.
  */
-export async function runWorkers(count: number, log: Log): Promise<Outcome> {
+export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   const running = new Map<number, RunningWorker>();
   const stopping = new AbortController();
 

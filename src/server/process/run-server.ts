@@ -1,156 +1,89 @@
 import type { AddressInfo } from 'node:net';
-import { createPlan, perMinute } from '../../limits/index.js';
-import { type Command, failed, type Invocation, misused, type Outcome, settingOptions } from '../cli/command.js';
-import { readSettings } from '../config/read-settings.js';
-import { SETTING_NAMES, type Settings } from '../config/settings.js';
-import { baseAddress } from '../listener/base-url.js';
-import { boundConnections } from '../listener/connection-limit.js';
+import { addressPerMinute } from '../../http/admission.js';
+import type { Settings } from '../config/settings.js';
+import { baseAddress, isLoopback } from '../listener/base-url.js';
 import { createOrderServer, type OrderServer } from '../listener/server.js';
-import { createLog, type Log } from '../log/log.js';
-import { logReplies, messageOf } from '../log/request-log.js';
-import { type Counting, openCounting } from '../quotas/backend.js';
+import type { Log } from '../log/log.js';
+import { messageOf } from '../log/message-of.js';
+import { logReplies } from '../log/request-log.js';
+import { failed, type Outcome } from '../outcome.js';
+import { openCounting } from '../quotas/backend.js';
 import { openServerData } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
-import type { ProgramData } from '../storage/storage.js';
-import { ownWorker, processSupervisor, type Supervisor } from './lifecycle.js';
-import { runWorkers } from './primary.js';
+import type { Lifecycle } from './lifecycle.js';
 import { adviseIfKeyless, introduce } from './seed.js';
 
-export const serveCommand: Command = {
-  name: 'serve',
-  summary: 'Runs the server until SIGTERM or SIGINT. With --json every line of its log is JSON.',
-  operands: [],
-  options: settingOptions(SETTING_NAMES),
-  run: serve,
-};
-
-/** How long what is still to be written may take, when all else is done. */
-const LAST_WORDS_MS = 1_000;
-
-async function serve(invocation: Invocation): Promise<Outcome> {
-  const read = readSettings(invocation);
-  if (!read.ok) return misused(read.mistake);
-  const { settings } = read;
-  // Whoever read the log is gone: no reason to stop serving.
-  process.stdout.on('error', () => {});
-  const worker = ownWorker(invocation.environment);
-  const readable = process.stdout.isTTY && !invocation.flags.has('json');
-  const log = createLog(process.stdout, readable, worker === undefined ? {} : { worker: worker.number });
-  try {
-    if (worker === undefined && settings.workers > 1) return await runWorkers(settings.workers, log);
-    const outcome = await runServer(settings, log, worker ?? processSupervisor(log));
-    if (worker === undefined || outcome.outcome === 'done') return outcome;
-    log.flush();
-    return await worker.fail(outcome.message);
-  } finally {
-    log.flush();
-    // Neither a log that nobody reads nor a connection whose other side is silent keeps the process from ending.
-    setTimeout(() => process.exit(), LAST_WORDS_MS).unref();
-  }
-}
-
-async function runServer(settings: Settings, log: Log, supervisor: Supervisor): Promise<Outcome> {
+/** Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. */
+export async function runServer(settings: Settings, log: Log, lifecycle: Lifecycle): Promise<Outcome> {
   const open = await openServerData(settings);
   if (!open.ok) return failed(open.message);
   const { data } = open;
-  const stopLogging = logReplies(log, settings.log === 'events');
-  try {
-    const started = await start(data, settings, log, supervisor);
-    if (!started.ok) {
-      // Only now: what has been served from is nobody's to remove.
-      await data.discard();
-      return failed(started.message);
-    }
-    return await runUntilStop(data, started, supervisor);
-  } finally {
-    stopLogging();
-  }
-}
+  let hasServed = false;
+  const cleanUps: (() => unknown)[] = [
+    logReplies(log, settings.log === 'events'),
+    // Even a new database is not removed once it has served.
+    () => (hasServed ? data.close() : data.discard()),
+  ];
 
-interface Started {
-  readonly ok: true;
-  readonly counting: Counting;
-  readonly url: string;
-  /** Resolves when it has been told to stop, and has drained. Listened for from the first moment on. */
-  readonly drained: Promise<void>;
-}
+  async function serve(): Promise<Outcome> {
+    const opened = await openCounting(settings, data, log);
+    if (!opened.ok) return failed(opened.message);
+    const { counting } = opened;
+    cleanUps.push(counting.close);
 
-type StartOutcome = Started | { readonly ok: false; readonly message: string };
-
-/** Everything up to the first answer. */
-async function start(data: ProgramData, settings: Settings, log: Log, supervisor: Supervisor): Promise<StartOutcome> {
-  const open = await openCounting(settings, data, log);
-  if (!open.ok) return open;
-  const { counting } = open;
-  const started = await startCounted(data, counting, settings, supervisor);
-  if (!started.ok) await counting.close();
-  return started;
-}
-
-async function startCounted(
-  data: ProgramData,
-  counting: Counting,
-  settings: Settings,
-  supervisor: Supervisor,
-): Promise<StartOutcome> {
-  try {
     const server = createOrderServer({
       store: data.orders,
       limiter: counting.limiter,
       authenticate: data.keys.authenticate,
+      isKnownKey: data.keys.isKnownKey,
       basePath: settings.basePath,
-      addressPlan: addressPlan(settings.addressPerMinute),
+      addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
+      maxConnectionsPerAddress: settings.maxConnectionsPerAddress,
       backends: { database: data.state, quotas: counting.state },
     });
-    boundConnections(server);
     const refusal = await listen(server, settings);
-    if (refusal !== undefined) return { ok: false, message: refusal };
+    if (refusal !== undefined) return failed(refusal);
+    cleanUps.push(() => server.drain(0));
     const drained = new Promise<void>((resolve) => {
-      // In the same turn: a worker's connections are closed by the cluster module in the next.
-      supervisor.onStop((why) => {
-        supervisor.say('stopping', why);
+      // In the same turn: in the next one the cluster module closes a worker's connections.
+      lifecycle.onStop((reason) => {
+        lifecycle.report('stopping', reason);
         resolve(server.drain());
       });
     });
-    const url = baseAddress(addressOf(server), settings.basePath);
-    try {
-      if (data.isNew && settings.sample) await introduce(data, url);
-      if (!data.isNew && supervisor.isFirst) await adviseIfKeyless(data);
-    } catch (error) {
-      await server.drain(0);
-      throw error;
-    }
+
+    const address = addressOf(server);
+    const url = baseAddress(address, settings.basePath);
+    // A service's log must not get demo keys that other machines could use.
+    const showsKeys = process.stderr.isTTY || isLoopback(address.address);
+    if (data.isNew && settings.sample) await introduce(data, url, showsKeys);
+    if (!data.isNew && lifecycle.isFirst) await adviseIfKeyless(data);
     data.neverBlock();
-    return { ok: true, counting, url, drained };
-  } catch (error) {
-    return { ok: false, message: `${data.name}: ${messageOf(error)}` };
+    hasServed = true;
+    lifecycle.report('listening', {
+      url,
+      ...(data.name !== IN_MEMORY && { db: data.name }),
+      ...(counting.name !== undefined && { redis: counting.name }),
+    });
+    await drained;
+    return { outcome: 'done' };
   }
+
+  const failedBy = (error: unknown) => failed(`${data.name}: ${messageOf(error)}`);
+  let outcome = await serve().catch(failedBy);
+  for (const cleanUp of cleanUps.reverse()) {
+    try {
+      await cleanUp();
+    } catch (error) {
+      outcome = failedBy(error);
+    }
+  }
+  if (outcome.outcome === 'done') lifecycle.report('stopped');
+  return outcome;
 }
 
-async function runUntilStop(
-  data: ProgramData,
-  { counting, url, drained }: Started,
-  supervisor: Supervisor,
-): Promise<Outcome> {
-  supervisor.say('listening', {
-    url,
-    ...(data.name !== IN_MEMORY && { db: data.name }),
-    ...(counting.name !== undefined && { redis: counting.name }),
-  });
-
-  await drained;
-  await counting.close();
-  await data.close();
-  supervisor.say('stopped');
-  return { outcome: 'done' };
-}
-
-function addressPlan(quota: number) {
-  return createPlan({ name: 'address', partition: 'address', policies: [perMinute(quota)] });
-}
-
-/** Why it cannot listen, `undefined` when it does. */
+/** Resolves with the reason why the server cannot listen, or with `undefined` once it listens. */
 function listen(server: OrderServer, { host, port }: Settings): Promise<string | undefined> {
   return new Promise((resolve) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -160,7 +93,7 @@ function listen(server: OrderServer, { host, port }: Settings): Promise<string |
           : `cannot listen on port ${port} of ${host}: ${error.code ?? error.message}`,
       );
     });
-    // From then on it is about a connection that could not be accepted.
+    // Later errors are about a connection that could not be accepted.
     server.listen(port, host, () => resolve(void server.on('error', () => {})));
   });
 }

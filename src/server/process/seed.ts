@@ -5,14 +5,19 @@ import type { ProgramData } from '../storage/storage.js';
 import { SAMPLE_ORDERS } from './sample-orders.js';
 
 /**
- * Fills a new database with sample orders and a demo key per fixed plan, and shows the keys. On stderr: they are for a
- * person, and stdout may be a log, where keys never are.
+ * Fills a new database with sample orders. With `showsKeys` it also issues a demo key per fixed plan and prints the keys
+ * to stderr: they are for a person, and stdout may be a log, which never has a key in it.
  */
-export async function introduce({ orders, keys, name }: ProgramData, url: string): Promise<void> {
+export async function introduce({ orders, keys, name }: ProgramData, url: string, showsKeys: boolean): Promise<void> {
   await orders.put(SAMPLE_ORDERS);
+  const isNew = `The database ${name} is new: it has ${SAMPLE_ORDERS.length} sample orders and`;
+  if (!showsKeys) {
+    await writeText(process.stderr, `${isNew} no API keys yet; ${ISSUE_ONE}\n`);
+    return;
+  }
   const issued = await Promise.all(FIXED_PLANS.map((plan) => keys.create({ name: plan }, 'demo')));
   const lines = [
-    `The database ${name} is new: it has ${SAMPLE_ORDERS.length} sample orders and these demo keys, which are shown only now.`,
+    `${isNew} these demo keys, which are shown only now.`,
     '',
     ...issued.map(({ plan, key }) => `  ${plan.name.padEnd(8)}  ${key}`),
     '',
@@ -24,8 +29,10 @@ export async function introduce({ orders, keys, name }: ProgramData, url: string
   await writeText(process.stderr, `${lines.join('\n')}\n`);
 }
 
-/** A database that others share, or that was there before, is not filled: only who looks after it knows for whom. */
+const ISSUE_ONE = 'issue one: store-orders keys create --plan free';
+
+/** Advises how to get a key. A shared or older database is not filled: its owner knows who needs keys. */
 export async function adviseIfKeyless({ keys, name }: ProgramData): Promise<void> {
   if (!(await keys.isEmpty())) return;
-  await writeText(process.stderr, `${name} has no API keys yet; issue one: store-orders keys create --plan free\n`);
+  await writeText(process.stderr, `${name} has no API keys yet; ${ISSUE_ONE}\n`);
 }

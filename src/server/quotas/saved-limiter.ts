@@ -1,4 +1,5 @@
-import type { Clock, Conduct, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
+import { checkOptions } from '../../http/options.js';
+import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
 import type { QuotaTable } from './table.js';
 
 /** A limiter whose quotas survive a restart. Addresses are not saved: they are bounded, and chosen by strangers. */
@@ -19,11 +20,15 @@ export interface SavedLimiterOptions {
   readonly table: QuotaTable;
 }
 
+const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limiter: true, clock: true, table: true };
+
 /**
  * Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose
  * have changed. Throws if what was saved cannot be read.
  */
-export function withSavedQuotas({ limiter, clock, table }: SavedLimiterOptions): SavedLimiter {
+export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
+  checkOptions(options, Object.keys(OPTION_NAMES));
+  const { limiter, clock, table } = options;
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 
@@ -34,11 +39,18 @@ export function withSavedQuotas({ limiter, clock, table }: SavedLimiterOptions):
       lastSeq = seq;
       if (seq <= appliedSeq) continue;
       if (request === 'reset') limiter.reset(keyId);
-      else limiter.unban(keyId);
+      else if (request === 'lift_ban') limiter.unban(keyId);
+      else ban(keyId, Number(request.slice('ban '.length)));
       appliedSeq = seq;
       unsaved.add(keyId);
     }
     return lastSeq;
+  }
+
+  function ban(keyId: string, untilMs: number): void {
+    const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
+    // Below a millisecond it is over.
+    if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 
   async function save(): ReturnType<SavedLimiter['save']> {
@@ -80,20 +92,20 @@ export function withSavedQuotas({ limiter, clock, table }: SavedLimiterOptions):
  */
 export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;
-  const { buckets, conduct } = state;
+  const { buckets, ban } = state;
   return {
     buckets: buckets.map((bucket) => ({ ...bucket, atMs: bucket.atMs + ms })),
-    ...(conduct !== undefined && { conduct: shiftedConduct(conduct, ms) }),
+    ...(ban !== undefined && { ban: shiftedBan(ban, ms) }),
   };
 }
 
-function shiftedConduct(conduct: Conduct, ms: number): Conduct {
+function shiftedBan(ban: BanState, ms: number): BanState {
   const shift = (instantMs: number) => (instantMs === 0 ? 0 : instantMs + ms);
   return {
-    ...conduct,
-    refusedAtMs: shift(conduct.refusedAtMs),
-    strikesEndMs: shift(conduct.strikesEndMs),
-    banEndMs: shift(conduct.banEndMs),
-    forgetAtMs: shift(conduct.forgetAtMs),
+    ...ban,
+    refusedAtMs: shift(ban.refusedAtMs),
+    strikesAtMs: ban.strikesAtMs.map(shift),
+    banEndMs: shift(ban.banEndMs),
+    forgetAtMs: shift(ban.forgetAtMs),
   };
 }

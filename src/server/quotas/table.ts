@@ -6,7 +6,7 @@ import type { SqliteDatabase } from '../../orders/sqlite/index.js';
 import { prepareWrites, type QuotaWrites } from './writes.js';
 
 /** What one process asks of the one that has the quotas in memory. */
-type QuotaRequest = 'reset' | 'lift_ban';
+type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
 
 interface PendingRequest {
   /** Ascending, and never used again. */
@@ -20,7 +20,9 @@ export interface QuotaTable {
   all(): readonly (readonly [keyId: string, state: KeyState])[];
   get(keyId: string): KeyState | undefined;
   /** Changes what is saved, and leaves a request for a running server: whichever it is, it's done. */
-  request(keyId: string, request: QuotaRequest): void;
+  request(keyId: string, request: 'reset' | 'lift_ban'): void;
+  /** The same for a ban until a Unix time. `banned` adds it to the state. */
+  requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
   pending(): readonly PendingRequest[];
   /** Saves states, and removes the requests that are done up to `upToSeq`, in one transaction. */
   save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
@@ -37,11 +39,11 @@ const stateSchema = v.object({
       atMs: instant,
     }),
   ),
-  conduct: v.optional(
+  ban: v.optional(
     v.object({
       refusedAtMs: instant,
-      strikes: instant,
-      strikesEndMs: instant,
+      forgiven: instant,
+      strikesAtMs: v.array(instant),
       banEndMs: instant,
       banMs: instant,
       level: instant,
@@ -57,6 +59,17 @@ export function createQuotaTable(database: SqliteDatabase, queue: WriteQueue<Quo
   const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
   const { saveQuotas } = prepareWrites(database);
 
+  function change(
+    keyId: string,
+    request: QuotaRequest,
+    changed: (state: KeyState | undefined) => KeyState | undefined,
+  ): void {
+    transaction(database, () => {
+      saveQuotas([[keyId, stateJson(changed(table.get(keyId)))]], 0n);
+      insertRequest.run(keyId, request);
+    });
+  }
+
   const table: QuotaTable = {
     all: () => selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
 
@@ -65,20 +78,17 @@ export function createQuotaTable(database: SqliteDatabase, queue: WriteQueue<Quo
       return state === undefined ? undefined : parseState(String(state));
     },
 
-    request(keyId, request) {
-      transaction(database, () => {
-        const state = table.get(keyId);
-        const kept = request === 'reset' || state === undefined ? undefined : { buckets: state.buckets };
-        saveQuotas([[keyId, stateJson(kept)]], 0n);
-        insertRequest.run(keyId, request);
-      });
-    },
+    request: (keyId, request) =>
+      change(keyId, request, (state) =>
+        request === 'reset' || state === undefined ? undefined : { buckets: state.buckets },
+      ),
+    requestBan: (keyId, untilMs, banned) => change(keyId, `ban ${untilMs}`, banned),
 
     pending: () =>
       selectRequests.all().map((row) => ({
         seq: BigInt(row['seq'] ?? 0),
         keyId: String(row['key_id']),
-        request: row['request'] === 'reset' ? 'reset' : 'lift_ban',
+        request: parseRequest(String(row['request'])),
       })),
 
     save: (states, upToSeq) =>
@@ -91,12 +101,17 @@ export function createQuotaTable(database: SqliteDatabase, queue: WriteQueue<Quo
   return table;
 }
 
+function parseRequest(text: string): QuotaRequest {
+  const [, untilMs] = /^ban ([0-9]+)$/.exec(text) ?? [];
+  return untilMs === undefined ? (text === 'reset' ? text : 'lift_ban') : `ban ${Number(untilMs)}`;
+}
+
 /** As the table has it. */
 function stateJson(state: KeyState | undefined): string | null {
   return state === undefined ? null : JSON.stringify(state);
 }
 
 function parseState(text: string): KeyState {
-  const { buckets, conduct } = v.parse(stateSchema, JSON.parse(text));
-  return { buckets, ...(conduct !== undefined && { conduct }) };
+  const { buckets, ban } = v.parse(stateSchema, JSON.parse(text));
+  return { buckets, ...(ban !== undefined && { ban }) };
 }

@@ -2,8 +2,8 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { QUIETLY } from '../../databases/sqlite/write-thread.js';
-import { done, failed, type Outcome } from '../cli/command.js';
 import { randomBase62 } from '../keys/api-key.js';
+import { done, failed, type Outcome } from '../outcome.js';
 
 /** What the thread is told. */
 export interface BackupData {

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.js';
-import { openPostgresDatabase } from './postgres.js';
+import { openPostgresStorage } from './postgres.js';
 import { PLACE_SUFFIX, takeServerPlace } from './server-lock.js';
 import { IN_MEMORY, openNamedDatabase, reasonOf } from './sqlite.js';
 import type { OpenOutcome } from './storage.js';
@@ -8,13 +8,13 @@ export type DataSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
 /** Opens the data of a command. `create`: makes it where there is none yet. */
 export async function openData({ db, databaseUrl }: DataSettings, create: boolean): Promise<OpenOutcome> {
-  if (databaseUrl !== undefined) return openPostgresDatabase(databaseUrl, { create });
+  if (databaseUrl !== undefined) return openPostgresStorage(databaseUrl, { create });
   return openNamedDatabase(db, { create });
 }
 
 /** Opens the data of a server: alone, where two would overwrite each other's quotas. */
 export async function openServerData({ db, databaseUrl }: DataSettings): Promise<OpenOutcome> {
-  if (databaseUrl !== undefined) return openPostgresDatabase(databaseUrl, { create: true, impatient: true });
+  if (databaseUrl !== undefined) return openPostgresStorage(databaseUrl, { create: true, impatient: true });
   const open = openNamedDatabase(db, { create: true, threaded: true });
   if (!open.ok || db === IN_MEMORY) return open;
   const { data } = open;

@@ -1,0 +1,74 @@
+import { ADDRESS_PLAN, type AdmissionOptions, createAdmission } from '../../http/admission.js';
+import { type ClientAddress, createExchange } from '../../http/exchange.js';
+import { isPromise } from '../../http/host-call.js';
+import type { OrderService, RequestHead } from '../../http/index.js';
+import { attempt, finish, limitFieldsOf, type Reply, refusal } from '../../http/reply.js';
+import { readHead } from '../../http/request-head.js';
+import { NOT_OURS } from '../../http/route.js';
+import { type DocsFile, docsReply } from '../docs/files.js';
+import type { Probe, Probes } from './health.js';
+
+/**
+ * The service with the paths of the server itself, which need no key: probes and the documentation. Both are charged to the
+ * client's address. Over its limit the documentation is refused, while a probe is answered, and its connection closed. What
+ * the service refuses on every path, such as a second `Host` field, it refuses here too.
+ */
+export function withOwnPaths(
+  service: OrderService,
+  probes: Probes,
+  docs: ReadonlyMap<string, DocsFile>,
+  options: AdmissionOptions,
+): OrderService {
+  const { addressPlan = ADDRESS_PLAN } = options;
+  const { chargeAddress } = createAdmission(options, () => undefined);
+
+  function respondToProbe(probe: Probe, request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
+    const { method, rawHeaders } = request;
+    const head = readHead(request);
+    if (head.fault !== undefined) return service.respond(request, clientAddress);
+    const exchange = createExchange(NOT_OURS, method, rawHeaders, head, clientAddress, addressPlan);
+
+    function settle(reply: Reply): Reply {
+      if (!head.hasContent && !exchange.isLast) return reply;
+      return { ...reply, headers: [...reply.headers, 'Connection', 'close'] };
+    }
+
+    // Only whether the connection closes depends on the charge, so a limiter that fails does not matter.
+    const charged = attempt(exchange, () => chargeAddress(exchange, 'bad_request'));
+    const reply = isPromise(charged) ? charged.then(() => probe(method)) : probe(method);
+    return isPromise(reply) ? reply.then(settle) : settle(reply);
+  }
+
+  function respondWithFile(file: DocsFile, request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
+    const { method, rawHeaders } = request;
+    const head = readHead(request);
+    if (head.fault !== undefined) return service.respond(request, clientAddress);
+    const exchange = createExchange(NOT_OURS, method, rawHeaders, head, clientAddress, addressPlan);
+
+    function represent(): Reply {
+      if (method !== 'GET' && method !== 'HEAD') return refusal(exchange, 'method_not_allowed', 'Allow', 'GET, HEAD');
+      const { status, headers, body } = docsReply(file, exchange);
+      return { status, headers: [...headers, ...limitFieldsOf(exchange)], body };
+    }
+
+    const reply = attempt(exchange, () => chargeAddress(exchange, represent));
+    return isPromise(reply) ? reply.then((settled) => finish(exchange, settled)) : finish(exchange, reply);
+  }
+
+  return {
+    ...service,
+    respond(request, clientAddress) {
+      const { url = '' } = request;
+      const probe = probes.get(url);
+      if (probe !== undefined) return respondToProbe(probe, request, clientAddress);
+      const file = docs.get(pathOf(url));
+      if (file !== undefined) return respondWithFile(file, request, clientAddress);
+      return service.respond(request, clientAddress);
+    },
+  };
+}
+
+function pathOf(target: string): string {
+  const query = target.indexOf('?');
+  return query === -1 ? target : target.slice(0, query);
+}

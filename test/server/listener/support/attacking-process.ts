@@ -1,0 +1,120 @@
+import { connect, type Socket } from 'node:net';
+
+// Attacks a server on this machine for so many seconds, from many addresses of the loopback interface, then prints what
+// came of it as one JSON object, and ends.
+
+const [attack = '', portText = '', secondsText = '', countText = ''] = process.argv.slice(2);
+const port = Number(portText);
+const count = Number(countText);
+const endMs = performance.now() + Number(secondsText) * 1_000;
+
+const PATHS = ['/v1/store/orders', '/openapi.json', '/docs', '/readyz', '/healthz', '/'];
+/** What a client may send in one piece without waiting. */
+const PIECE_BYTES = 65_536;
+
+interface Figures {
+  opened: number;
+  closed: number;
+  requests: number;
+  /** The longest time that a connection was open. */
+  longestMs: number;
+}
+
+const figures: Record<string, Figures> = {};
+
+/** Four connections an address. */
+function addressOf(index: number): string {
+  const host = 2 + (index >> 2);
+  return `127.0.${1 + Math.floor(host / 250)}.${1 + (host % 250)}`;
+}
+
+function request(path: string, fields = ''): string {
+  return `GET ${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n`;
+}
+
+/** Sends without end, as fast as the server takes it. */
+function flood(socket: Socket, requests: string, perPiece: number, figure: Figures): void {
+  const write = (): void => {
+    if (socket.destroyed || performance.now() > endMs) return;
+    figure.requests += perPiece;
+    if (socket.write(requests)) setImmediate(write);
+    else socket.once('drain', write);
+  };
+  write();
+}
+
+function pipelined(path: string, fields = ''): readonly [requests: string, perPiece: number] {
+  const one = request(path, fields);
+  const perPiece = Math.floor(PIECE_BYTES / one.length);
+  return [one.repeat(perPiece), perPiece];
+}
+
+function every(socket: Socket, ms: number, act: () => void): void {
+  const timer = setInterval(act, ms);
+  socket.once('close', () => clearInterval(timer));
+}
+
+/** Each does its worst with a new connection. */
+const ATTACKS: Readonly<Record<string, (socket: Socket, path: string, figure: Figures) => void>> = {
+  'slow heads': (socket, path) => {
+    socket.resume().write(`GET ${path} HTTP/1.1\r\nHost: x\r\nX-Slow: `);
+    every(socket, 500, () => socket.write('x'));
+  },
+  'slow bodies': (socket, path) => {
+    socket.resume().write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n`);
+    every(socket, 500, () => socket.write('x'));
+  },
+  'slow readers': (socket, path, figure) => {
+    socket.pause().write(request(path).repeat(16));
+    figure.requests += 16;
+    every(socket, 500, () => socket.read(100));
+  },
+  pipeliners: (socket, path, figure) => flood(socket.resume(), ...pipelined(path), figure),
+  'non-readers': (socket, path, figure) => flood(socket.pause(), ...pipelined(path), figure),
+  'without a key': (socket, path, figure) => flood(socket.resume(), ...pipelined(path), figure),
+  'made-up keys': (socket, path, figure) => {
+    const key = `so_${Array.from({ length: 38 }, () => Math.floor(Math.random() * 36).toString(36)).join('')}`;
+    flood(socket.resume(), ...pipelined(path, `Authorization: Bearer ${key}\r\n`), figure);
+  },
+  connections: (socket) => socket.resume().end(),
+};
+
+const MIXTURE = ['slow heads', 'slow bodies', 'slow readers', 'pipeliners', 'non-readers'];
+const kinds = attack === 'mixture' ? MIXTURE : [attack];
+/** How long a closed connection stays away. */
+const awayMs = attack === 'mixture' ? 1_000 : 0;
+
+function start(index: number): void {
+  const kind = kinds[index % kinds.length] ?? '';
+  const path = attack === 'mixture' ? PATHS[Math.floor(index / kinds.length) % PATHS.length] : PATHS[0];
+  figures[kind] ??= { opened: 0, closed: 0, requests: 0, longestMs: 0 };
+  const figure = figures[kind];
+  const startMs = performance.now();
+  let isOpen = false;
+  const socket = connect({ port, host: '127.0.0.1', localAddress: addressOf(index) });
+  const note = () => {
+    if (isOpen) figure.longestMs = Math.max(figure.longestMs, Math.round(performance.now() - startMs));
+  };
+  open.add(note);
+  socket.on('error', () => {});
+  socket.on('connect', () => {
+    isOpen = true;
+    figure.opened++;
+    ATTACKS[kind]?.(socket, path ?? '', figure);
+  });
+  // One that reads nothing does not notice otherwise that the server has closed.
+  socket.on('close', () => {
+    note();
+    open.delete(note);
+    figure.closed++;
+    if (performance.now() < endMs) setTimeout(start, awayMs, index);
+  });
+}
+
+const open = new Set<() => void>();
+for (let index = 0; index < count; index++) setTimeout(start, index, index);
+setTimeout(() => {
+  for (const note of open) note();
+  console.log(JSON.stringify(figures));
+  process.exit();
+}, endMs - performance.now());
