@@ -44,7 +44,10 @@ export interface AdmissionOptions {
   readonly draftFields?: boolean | undefined;
 }
 
-/** Returns the plan of an address with `quota` requests a minute. No policy of a key is named as its own. */
+/**
+ * Returns the plan of an address with `quota` requests a minute. No policy of a key is named as its
+ * own.
+ */
 export function addressPerMinute(quota: number): Plan {
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];
   return createPlan({ name: 'address', policies, partition: 'address' });
@@ -59,8 +62,9 @@ export const ADDRESS_PLAN = addressPerMinute(600);
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**
-   * Charges a request without a valid key to its address alone, and refuses it with `code` or replies with `reply`. Over
-   * the limit the connection closes: a client that does not stop pays for a new one each time.
+   * Charges a request without a valid key to its address alone, and refuses it with `code` or
+   * replies with `reply`. Over the limit the connection closes: a client that does not stop pays
+   * for a new one each time.
    */
   chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }

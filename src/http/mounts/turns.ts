@@ -1,7 +1,6 @@
-import type { ServerResponse } from 'node:http';
-import type { Http2ServerResponse } from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { NodeRequest } from './node.js';
 
 /** Requests of one connection that may wait for their turn before nothing more is read from it. */
 const MOST_WAITING = 16;
@@ -28,7 +27,7 @@ let extra = 0;
  * the connection, is not done.
  */
 export function inTurn<
-  Request extends NodeRequest,
+  Request extends IncomingMessage | Http2ServerRequest,
   Response extends ServerResponse | Http2ServerResponse,
   Rest extends unknown[],
 >(
