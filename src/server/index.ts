@@ -5,5 +5,5 @@ export { createPostgresKeyRing, type KeyRingClients } from './keys/postgres.js';
 export { createOrderServer, type OrderServer, type OrderServerOptions } from './listener/server.js';
 export { type SavedLimiter, type SavedLimiterOptions, withSavedQuotas } from './quotas/saved-limiter.js';
 export { openPostgresStorage, type PostgresStorageOptions } from './storage/postgres.js';
-export { openDatabase, type SqliteData } from './storage/sqlite.js';
-export type { OpenOutcome, ProgramData } from './storage/storage.js';
+export { openSqliteStorage, type SqliteStorage } from './storage/sqlite.js';
+export type { OpenOutcome, Storage } from './storage/storage.js';

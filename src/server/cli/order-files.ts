@@ -4,7 +4,7 @@ import { printOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
-import type { ProgramData } from '../storage/storage.js';
+import type { Storage } from '../storage/storage.js';
 import type { Invocation } from './command.js';
 import { CSV_HEAD, printCsvRow } from './order-csv.js';
 import { type ReadOrders, readOrders } from './order-reader.js';
@@ -12,7 +12,7 @@ import { createProgressBar } from './terminal.js';
 import { withStorage } from './with-storage.js';
 
 /** Orders in batches, none of them empty. */
-export type Records = ReturnType<ProgramData['records']>;
+export type Records = ReturnType<Storage['records']>;
 
 export async function importOrders(invocation: Invocation): Promise<Outcome> {
   const [file = '-'] = invocation.operands;
@@ -51,7 +51,7 @@ function readStatuses({ flags }: Invocation): readonly string[] | undefined {
 }
 
 async function store(
-  { orders }: ProgramData,
+  { orders }: Storage,
   { records, lines }: Extract<ReadOrders, { ok: true }>,
   name: string,
   replace: boolean,

@@ -2,7 +2,7 @@ import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from
 import type { OrderRecord } from '../../orders/record.js';
 import { writeText } from '../log/write-text.js';
 import { failed, misused, type Outcome } from '../outcome.js';
-import type { ProgramData } from '../storage/storage.js';
+import type { Storage } from '../storage/storage.js';
 import type { Command, Invocation } from './command.js';
 import { exportJson, exportOrders, importOrders, printRecord, type Records } from './order-files.js';
 import { createTable, type Style } from './terminal.js';
@@ -71,7 +71,7 @@ const STATUS_STYLES = new Map<string, Style>([
   ['cancelled', 'dim'],
 ]);
 
-async function listOrders({ records }: ProgramData, { flags }: Invocation): Promise<Outcome> {
+async function listOrders({ records }: Storage, { flags }: Invocation): Promise<Outcome> {
   const status = flags.get('status');
   const chosen = typeof status === 'string' ? withStatus(records(), status) : records();
   if (flags.has('json')) return exportJson(chosen, true);
@@ -104,7 +104,7 @@ async function* withStatus(records: Records, status: string): AsyncGenerator<rea
 
 function withOrderId(
   invocation: Invocation,
-  work: (data: ProgramData, id: OrderId) => Outcome | Promise<Outcome>,
+  work: (data: Storage, id: OrderId) => Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
   const [text = ''] = invocation.operands;
   const id = parseOrderId(text);
@@ -112,7 +112,7 @@ function withOrderId(
   return withStorage(invocation, (data) => work(data, id));
 }
 
-async function showOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
+async function showOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
   const record = await orders.get(id);
   if (record === undefined) return failed(`the order ${id} does not exist`);
   const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${value}`);
@@ -126,11 +126,11 @@ const REFUSALS = {
   not_found: 'does not exist',
 } as const satisfies Readonly<Record<Exclude<CancelOutcome, 'cancelled'> & Exclude<ShipOutcome, 'shipped'>, string>>;
 
-async function cancelOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
+async function cancelOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
   return changed(id, 'cancelled', await orders.cancel(id));
 }
 
-async function shipOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
+async function shipOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
   return changed(id, 'shipped', await orders.ship(id));
 }
 

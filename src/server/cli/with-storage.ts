@@ -1,9 +1,9 @@
 import { readSettings } from '../config/read-settings.js';
 import { messageOf } from '../log/message-of.js';
 import { failed, misused, type Outcome } from '../outcome.js';
-import { openData } from '../storage/open.js';
+import { openStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
-import type { ProgramData } from '../storage/storage.js';
+import type { Storage } from '../storage/storage.js';
 import { type Invocation, settingOptions } from './command.js';
 
 /** For commands on stored orders and keys: where they are. */
@@ -15,14 +15,14 @@ export const NOTHING_LEFT = 'a database in memory is gone when this command ends
 /** Opens the storage that the invocation names, runs `work` on it, and closes it. A failure is an outcome. */
 export async function withStorage(
   invocation: Invocation,
-  work: (storage: ProgramData) => Outcome | Promise<Outcome>,
+  work: (storage: Storage) => Outcome | Promise<Outcome>,
   { create = false } = {},
 ): Promise<Outcome> {
   const read = readSettings(invocation, ['db', 'databaseUrl']);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
   if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(NOTHING_LEFT);
-  const open = await openData(settings, create);
+  const open = await openStorage(settings, create);
   if (!open.ok) return failed(open.message);
   const { data: storage } = open;
   try {

@@ -8,14 +8,14 @@ import { messageOf } from '../log/message-of.js';
 import { logReplies } from '../log/request-log.js';
 import { failed, type Outcome } from '../outcome.js';
 import { openCounting } from '../quotas/backend.js';
-import { openServerData } from '../storage/open.js';
+import { openServerStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Lifecycle } from './lifecycle.js';
 import { adviseIfKeyless, introduce } from './seed.js';
 
 /** Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. */
 export async function runServer(settings: Settings, log: Log, lifecycle: Lifecycle): Promise<Outcome> {
-  const open = await openServerData(settings);
+  const open = await openServerStorage(settings);
   if (!open.ok) return failed(open.message);
   const { data } = open;
   let hasServed = false;

@@ -7,7 +7,7 @@ import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
 import type { KeyRing } from '../keys/key-ring.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
-import type { OpenOutcome, ProgramData } from './storage.js';
+import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
   /** Make missing tables; otherwise that is a mistake, so that the wrong database does not look like an empty store. */
@@ -54,7 +54,7 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
     name = nameOf(new driver.Client(config));
     const refusal = await prepareTables(driver, config, options);
     if (refusal !== undefined) return { ok: false, message: `${name}: ${refusal}` };
-    return { ok: true, data: dataOf(driver, config, name, options) };
+    return { ok: true, data: storageOf(driver, config, name, options) };
   } catch (error) {
     return { ok: false, message: `cannot open the database ${name}: ${causeOf(error)}` };
   }
@@ -99,12 +99,7 @@ async function prepareTables(
   }
 }
 
-function dataOf(
-  driver: Driver,
-  config: ClientConfig,
-  name: string,
-  { impatient }: PostgresStorageOptions,
-): ProgramData {
+function storageOf(driver: Driver, config: ClientConfig, name: string, { impatient }: PostgresStorageOptions): Storage {
   const limits = impatient === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
   const statements = openPool(driver, { ...config, ...limits }, CONNECTIONS);
   const keys = openPool(driver, { ...config, ...limits }, KEY_CONNECTIONS);

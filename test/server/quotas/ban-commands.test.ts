@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perDay } from 'store-orders/limiter';
-import { openDatabase, withSavedQuotas } from 'store-orders/server';
+import { openSqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
 import { testBanCommands } from '../support/ban-commands.js';
 import { run, temporaryDirectory } from '../support/program.js';
@@ -9,7 +9,7 @@ import { run, temporaryDirectory } from '../support/program.js';
 testBanCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
 
 test('a ban that is asked for ends at its instant, however late the server does it', async (t) => {
-  const outcome = openDatabase(':memory:');
+  const outcome = openSqliteStorage(':memory:');
   assert.ok(outcome.ok);
   t.after(outcome.data.close);
   const { quotas: table } = outcome.data;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perDay } from 'store-orders/limiter';
-import { openDatabase, withSavedQuotas } from 'store-orders/server';
+import { openSqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
 
 test('strikes that do not ban yet are saved by their instants, and the next one bans after a restart', async (t) => {
-  const opened = openDatabase(':memory:', { create: true });
+  const opened = openSqliteStorage(':memory:', { create: true });
   assert.ok(opened.ok);
   t.after(opened.data.close);
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 10, withinMs: 1_000 } });
