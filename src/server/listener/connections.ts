@@ -18,8 +18,11 @@ export interface Connections {
   add(socket: Socket): boolean;
   /** Keeps the newest request of a connection: with pipelining it is also the last to be answered. */
   answering(socket: Socket, response: ServerResponse): void;
-  /** Notes that the newest request of a connection has no valid key. */
-  isKeyless(socket: Socket): void;
+  /**
+   * Notes that the newest request of a connection has no valid key. `false` if the client sends too many requests without
+   * waiting for their responses: the connection is closed.
+   */
+  addKeyless(socket: Socket): boolean;
   /**
    * Closes each connection: after the response that it is owed, which tells the client if it has not begun; without one
    * after `lingerMs`, because a client that was not told may be sending a request. A connection on which the first request
@@ -37,11 +40,16 @@ interface Connection {
   hasKey: boolean;
   /** Whether all that came before the newest request had been answered and taken. */
   wasClear: boolean;
+  /** Requests that came since then without waiting for a response. */
+  pipelined: number;
   /** Since when a connection without a valid key has been owed something. */
   owedSinceMs: number;
 }
 
 /** A client without a valid key that leaves a response untaken for this long is closed. All of them are small. */
+/** Most requests that a client without a valid key may send without waiting for their responses. */
+const MOST_PIPELINED = 16;
+
 const TAKE_WITHIN_MS = 15_000;
 const SWEEP_MS = 5_000;
 
@@ -126,7 +134,15 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
         socket.destroy();
         return false;
       }
-      const connection = { socket, address, newest: undefined, hasKey: false, wasClear: true, owedSinceMs: 0 };
+      const connection = {
+        socket,
+        address,
+        newest: undefined,
+        hasKey: false,
+        wasClear: true,
+        pipelined: 0,
+        owedSinceMs: 0,
+      };
       open.set(socket, connection);
       keyless.add(connection);
       sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
@@ -147,16 +163,24 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
       const connection = open.get(socket);
       if (connection === undefined) return;
       connection.wasClear = connection.newest === undefined || connection.newest.writableFinished;
-      if (!connection.wasClear) countPipelined();
+      if (connection.wasClear) {
+        connection.pipelined = 0;
+      } else {
+        connection.pipelined++;
+        countPipelined();
+      }
       connection.newest = response;
       connection.hasKey = true;
     },
 
-    isKeyless(socket) {
+    addKeyless(socket) {
       const connection = open.get(socket);
-      if (connection === undefined) return;
+      if (connection === undefined) return true;
       connection.hasKey = false;
       if (connection.wasClear) connection.owedSinceMs = performance.now();
+      const isTooMany = connection.pipelined > MOST_PIPELINED;
+      if (isTooMany) socket.destroy();
+      return !isTooMany;
     },
 
     closeAll(lingerMs) {
