@@ -51,9 +51,9 @@ export function createGate(): Gate {
         letNextIn();
         return;
       }
-      waiting.add(socket.pause());
-      // Node.js has begun to resume it already.
-      socket.on('resume', () => waiting.has(socket) && socket.pause());
+      waiting.add(socket);
+      // Node.js has begun to read it, which takes effect in the next tick.
+      process.nextTick(() => socket.pause());
       socket.once('close', () => waiting.delete(socket));
     },
 
