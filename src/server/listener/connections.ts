@@ -18,8 +18,11 @@ export interface Connections {
   add(socket: Socket): boolean;
   /** Keeps the newest request of a connection: with pipelining it is also the last to be answered. */
   answering(socket: Socket, response: ServerResponse): void;
-  /** Notes that the newest request of a connection has no valid key. */
-  isKeyless(socket: Socket): void;
+  /**
+   * Notes that the newest request of a connection has no valid key. `false` if the client sends too many requests without
+   * waiting for their responses: the connection is closed.
+   */
+  addKeyless(socket: Socket): boolean;
   /**
    * Closes each connection: after the response that it is owed, which tells the client if it has not begun; without one
    * after `lingerMs`, because a client that was not told may be sending a request. A connection on which the first request
@@ -35,11 +38,14 @@ interface Connection {
   newest: ServerResponse | undefined;
   /** Whether the newest request has a valid key, as far as that is decided. */
   hasKey: boolean;
-  /** Whether all that came before the newest request had been answered and taken. */
-  wasClear: boolean;
-  /** Since when a connection without a valid key has been owed something. */
+  /** Requests since the client was last owed nothing, but for the first of them. */
+  pipelined: number;
+  /** Since when a client without a valid key is owed something; 0 if that is not known. */
   owedSinceMs: number;
 }
+
+/** Most requests that a client without a valid key may send without waiting for their responses. */
+const MOST_PIPELINED = 16;
 
 /** A client without a valid key that leaves a response untaken for this long is closed. All of them are small. */
 const TAKE_WITHIN_MS = 15_000;
@@ -54,11 +60,23 @@ const MOST_IN_A_TURN = 2_048;
 
 export function createConnections({ most, mostPerAddress }: ConnectionLimits): Connections {
   const open = new Map<Socket, Connection>();
-  /** Those that had no valid key when last looked at, the oldest first. */
+  /** Connections that have not shown a valid key, as far as looked at, the oldest first. */
   const keyless = new Set<Connection>();
   const perAddress = new Map<string, number>();
-
+  /** Not read before the next turn. */
+  const held = new Set<Socket>();
+  let pipelined = 0;
   let sweeping: NodeJS.Timeout | undefined;
+
+  /** Those whose newest request is decided, or that have none. */
+  function* strangers(): Generator<Connection, undefined> {
+    for (const connection of keyless) {
+      const { newest, hasKey } = connection;
+      if (newest !== undefined && !newest.headersSent) continue;
+      if (newest !== undefined && hasKey) keyless.delete(connection);
+      else yield connection;
+    }
+  }
 
   function forget(connection: Connection): void {
     if (!open.delete(connection.socket)) return;
@@ -71,28 +89,19 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
 
   /** Whether there was one to close. */
   function evict(): boolean {
-    for (const connection of keyless) {
-      const { socket, newest, hasKey } = connection;
-      if (newest !== undefined && !newest.headersSent) continue;
-      if (newest !== undefined && hasKey) {
-        keyless.delete(connection);
-        continue;
-      }
+    for (const connection of strangers()) {
       // The close event would come too late for the next newcomer of this turn.
       forget(connection);
-      socket.destroy();
+      connection.socket.destroy();
       return true;
     }
     return false;
   }
 
-  let pipelined = 0;
-  const held = new Set<Socket>();
-
   function countPipelined(): void {
     if (++pipelined === 1) setImmediate(endTurn);
     if (pipelined !== MOST_IN_A_TURN) return;
-    for (const { socket } of keyless) if (!socket.isPaused()) held.add(socket.pause());
+    for (const { socket } of strangers()) if (!socket.isPaused()) held.add(socket.pause());
   }
 
   function endTurn(): void {
@@ -126,7 +135,7 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
         socket.destroy();
         return false;
       }
-      const connection = { socket, address, newest: undefined, hasKey: false, wasClear: true, owedSinceMs: 0 };
+      const connection = { socket, address, newest: undefined, hasKey: false, pipelined: 0, owedSinceMs: 0 };
       open.set(socket, connection);
       keyless.add(connection);
       sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
@@ -146,17 +155,25 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
     answering(socket, response) {
       const connection = open.get(socket);
       if (connection === undefined) return;
-      connection.wasClear = connection.newest === undefined || connection.newest.writableFinished;
-      if (!connection.wasClear) countPipelined();
+      if (connection.newest === undefined || connection.newest.writableFinished) {
+        connection.pipelined = 0;
+        connection.owedSinceMs = 0;
+      } else {
+        connection.pipelined++;
+        countPipelined();
+      }
       connection.newest = response;
       connection.hasKey = true;
     },
 
-    isKeyless(socket) {
+    addKeyless(socket) {
       const connection = open.get(socket);
-      if (connection === undefined) return;
+      if (connection === undefined) return true;
       connection.hasKey = false;
-      if (connection.wasClear) connection.owedSinceMs = performance.now();
+      if (connection.owedSinceMs === 0) connection.owedSinceMs = performance.now();
+      const isTooMany = connection.pipelined > MOST_PIPELINED;
+      if (isTooMany) socket.destroy();
+      return !isTooMany;
     },
 
     closeAll(lingerMs) {

@@ -28,13 +28,16 @@ export function createGate(): Gate {
   let isBusy = false;
   let isClosed = false;
 
-  function letOneIn(): void {
-    const [socket] = waiting;
-    isBusy = socket !== undefined;
-    if (socket === undefined) return;
-    waiting.delete(socket);
-    socket.resume();
-    setTimeout(letOneIn, INTERVAL_MS).unref();
+  function letNextIn(): void {
+    isBusy = true;
+    setTimeout(() => {
+      const [socket] = waiting;
+      isBusy = false;
+      if (socket === undefined) return;
+      waiting.delete(socket);
+      socket.resume();
+      letNextIn();
+    }, INTERVAL_MS).unref();
   }
 
   return {
@@ -44,9 +47,14 @@ export function createGate(): Gate {
 
     enter(socket, address) {
       if (isClosed || !penalised.has(address)) return;
-      waiting.add(socket.pause());
+      if (!isBusy) {
+        letNextIn();
+        return;
+      }
+      waiting.add(socket);
+      // Node.js has begun to read it, which takes effect in the next tick.
+      process.nextTick(() => socket.pause());
       socket.once('close', () => waiting.delete(socket));
-      if (!isBusy) letOneIn();
     },
 
     close() {

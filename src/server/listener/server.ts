@@ -89,12 +89,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   /** The address is asked only of requests without a valid key. */
   function keylessAddress(request: NodeRequest): string | undefined {
     const { socket } = request;
-    connections.isKeyless(socket);
-    // The mount has paused it: more requests wait than it reads at a time. Only customers are waited for.
-    if (socket.isPaused()) {
-      gate.penalise(addressKey(socket.remoteAddress));
-      socket.destroy();
-    }
+    if (!connections.addKeyless(socket)) gate.penalise(addressKey(socket.remoteAddress));
     return addressOf(request);
   }
 

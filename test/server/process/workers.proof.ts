@@ -135,7 +135,7 @@ describe('workers', { skip }, () => {
     const cwd = temporaryDirectory(t);
     execFileSync('mkfifo', ['log'], { cwd });
     const under = ['sh', '-c', 'exec "$0" "$@" > log'];
-    const child = spawnProgram(['--port', '0', '--workers', `${WORKERS}`, '--address-per-minute', '10000'], {
+    const child = spawnProgram(['--port', '0', '--workers', `${WORKERS}`], {
       cwd,
       env: backends(),
       under,
@@ -153,7 +153,10 @@ describe('workers', { skip }, () => {
     await until(() => read.includes('\n'));
     const { hostname, port } = new URL(JSON.parse(read).url);
     log.pause();
-    const burst = `${'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400)}GET / HTTP/1.0\r\n\r\n`;
+    const plan = ['--plan', 'enterprise', '--per-day', '1000000'];
+    const { key } = (await answerOf(['keys', 'create', ...plan], { cwd, env: backends() })) as IssuedKey;
+    const line = `GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
+    const burst = `${line}\r\n`.repeat(400) + `${line}Connection: close\r\n\r\n`;
     const sockets = Array.from({ length: 8 }, () => connect(Number(port), hostname));
     const answered = sockets.map((socket) => text(socket));
     for (const socket of sockets) socket.write(burst);

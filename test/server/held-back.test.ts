@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { createMemoryLimiter, createMemoryOrderStore, createPlan, PLANS, perMinute } from 'store-orders';
+import { createOrderServer } from 'store-orders/server';
+
+const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
+const KEYED = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\nConnection: close\r\n\r\n';
+
+async function listen(t: TestContext) {
+  const server = createOrderServer({
+    store: createMemoryOrderStore(),
+    limiter: createMemoryLimiter(),
+    authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
+    addressPlan: createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)] }),
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.drain(0));
+  const { port } = server.address() as AddressInfo;
+  /** The status of the response to the last request, when it has come. */
+  const ask = async (requests: string, localAddress = '127.0.0.1') => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    socket.write(requests);
+    return /HTTP\/1\.1 (\d+) (?!.*HTTP\/1\.1)/s.exec(await text(socket))?.[1];
+  };
+  return { server, ask };
+}
+
+test('new connections of an address over its limit are read one after the other, those of others at once', async (t) => {
+  const { ask } = await listen(t);
+  assert.equal(await ask(KEYLESS.repeat(2)), '429');
+  const order: string[] = [];
+  const startMs = performance.now();
+  const asked = Array.from({ length: 6 }, async () => {
+    const status = await ask(KEYED);
+    order.push('held back');
+    return status;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(await ask(KEYED, '127.0.0.2'), '200');
+  order.push('other');
+  // A valid key is served there too: it only waits.
+  assert.deepEqual(
+    await Promise.all(asked),
+    Array.from({ length: 6 }, () => '200'),
+  );
+  assert.ok(performance.now() - startMs >= 5 * 200);
+  assert.notEqual(order.at(-1), 'other');
+});
+
+test('draining does not read what is held back', async (t) => {
+  const { server, ask } = await listen(t);
+  assert.equal(await ask(KEYLESS.repeat(2)), '429');
+  let requests = 0;
+  server.on('request', () => requests++);
+  const asked = Array.from({ length: 50 }, () => ask(KEYED).catch(() => undefined));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await server.drain();
+  await Promise.all(asked);
+  assert.ok(requests <= 5, `${requests}`);
+});
