@@ -40,7 +40,7 @@ export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: num
 }
 
 /** How many refusals of a streak the grace forgives at most: more were not on the wire. */
-export function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
+function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
   return Math.max(10 * policy.after, Math.min(...policies.map(({ quota }) => quota)));
 }
 
