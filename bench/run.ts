@@ -1,22 +1,22 @@
-import { cancelsDuringBackups } from './backup.js';
-import { cancelsOverHttp } from './cancels.js';
-import { cancelsInProcess } from './cancels-in-process.js';
-import { draw } from './chart.js';
-import { connections } from './connections.js';
-import { limiters } from './limiters.js';
-import { afterAChange, besideLists, longestLists, longLists } from './lists.js';
-import { loopback } from './loopback.js';
-import { machine } from './machine.js';
-import { isQuick } from './pace.js';
-import { postgres } from './postgres.js';
-import { postgresIsMissing } from './postgres-server.js';
-import { publish } from './readme.js';
-import { redis } from './redis.js';
-import { redisKeys } from './redis-keys.js';
-import { redisIsMissing } from './redis-server.js';
-import { respond } from './respond.js';
-import { shared } from './shared.js';
-import { printTable, type Table } from './table.js';
+import { connections } from './http/connections.js';
+import { afterAChange, besideLists, longestLists, longLists } from './http/lists.js';
+import { loopback } from './http/loopback.js';
+import { respond } from './http/respond.js';
+import { shared } from './http/shared.js';
+import { limiters } from './limits/limiters.js';
+import { redis } from './limits/redis.js';
+import { redisKeys } from './limits/redis-keys.js';
+import { cancelsDuringBackups } from './orders/backup.js';
+import { cancelsOverHttp } from './orders/cancels.js';
+import { cancelsInProcess } from './orders/cancels-in-process.js';
+import { postgres } from './orders/postgres.js';
+import { isQuick } from './processes/pace.js';
+import { postgresIsMissing } from './processes/postgres-server.js';
+import { redisIsMissing } from './processes/redis-server.js';
+import { draw } from './report/chart.js';
+import { machine } from './report/machine.js';
+import { publish } from './report/readme.js';
+import { printTable, type Table } from './report/table.js';
 
 interface Part {
   /** Of its section in README.md; `npm run bench -- NAME…` measures it alone. */

@@ -2,8 +2,8 @@
  * The service over the host's own table and its own keys: what all the servers here mount. Not a server itself.
  */
 import {
-  type Authenticate,
-  cancel,
+  cancelOutcome,
+  createKeyAuthenticator,
   createMemoryLimiter,
   createOrderService,
   type OrderStore,
@@ -27,14 +27,13 @@ const store: OrderStore = {
   list: () => rows,
   cancel(id) {
     const row = rows.find((row) => row.id === id);
-    const outcome = cancel(row?.status);
+    const outcome = cancelOutcome(row?.status);
     if (row !== undefined && outcome === 'cancelled') row.status = 'cancelled';
     return outcome;
   },
 };
 
-export const authenticate: Authenticate = (apiKey) =>
-  apiKey === 'open-sesame' ? { id: 'customer-1', plan: PLANS.free } : undefined;
+export const authenticate = createKeyAuthenticator({ 'open-sesame': { id: 'customer-1', plan: PLANS.free } });
 
 export const limiter = createMemoryLimiter();
 

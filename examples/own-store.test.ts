@@ -4,7 +4,7 @@
  *     node --import tsx --test examples/own-store.test.ts
  */
 import { test } from 'node:test';
-import { cancel, type OrderId, type OrderRecord, type OrderStore, ship } from 'store-orders/store';
+import { cancelOutcome, type OrderId, type OrderRecord, type OrderStore, shipOutcome } from 'store-orders/store';
 import { orderStoreSuite } from 'store-orders/testing';
 
 function createTable(records: readonly OrderRecord[]): OrderStore & { ship(id: OrderId): void } {
@@ -18,13 +18,13 @@ function createTable(records: readonly OrderRecord[]): OrderStore & { ship(id: O
     // One atomic step: nothing is awaited between the look and the write. A table does this in a transaction.
     async cancel(id) {
       const row = rows.get(id);
-      const outcome = cancel(row?.status);
+      const outcome = cancelOutcome(row?.status);
       if (row !== undefined && outcome === 'cancelled') row.status = 'cancelled';
       return outcome;
     },
     ship(id) {
       const row = rows.get(id);
-      if (row !== undefined && ship(row.status) === 'shipped') row.status = 'shipped';
+      if (row !== undefined && shipOutcome(row.status) === 'shipped') row.status = 'shipped';
     },
   };
 }

@@ -6,11 +6,9 @@ import { fileURLToPath } from 'node:url';
 // the npm registry has, the SQLite drivers that do not load on every Node, and the other runtimes of the examples.
 
 const LINES = [22, 24, 26];
-/** It runs everything, with a few rounds of killing and failing. */
+/** Runs everything, with a few rounds of killing; the others run what needs only Node.js. */
 const NEWEST_LTS = 24;
 const FEW_ROUNDS = '10';
-/** The others leave out what depends on files, engines and browsers more than on Node.js. */
-const QUICK = 'test/{orders,limits,http,mounts,guard,testing,server}/*.test.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = fileURLToPath(new URL('../.cache/nodes/', import.meta.url));
 const platformPackage = `node-${process.platform}-${process.arch}`;
@@ -32,10 +30,9 @@ run('npm', [
 ]);
 for (const line of LINES) {
   const node = `${modules}/node_modules/node-${line}/bin/node`;
-  const files = line === NEWEST_LTS ? 'test/*/*.test.ts' : QUICK;
   run(node, ['--version']);
-  run(node, ['--import', 'tsx', '--test', '--test-concurrency=3', '--test-reporter=dot', files], {
-    STORE_ORDERS_ROUNDS: FEW_ROUNDS,
+  run(node, ['--import', 'tsx', 'test/run.ts', '--plain', line === NEWEST_LTS ? 'all' : 'quick'], {
+    ...(line === NEWEST_LTS && { STORE_ORDERS_ROUNDS: FEW_ROUNDS }),
   });
 }
 

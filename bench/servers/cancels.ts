@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { createMemoryLimiter, createOrderService, nodeHandler } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
-import { cancelOneByOne } from '../one-by-one.js';
+import { cancelOneByOne } from '../orders/one-by-one.js';
 import { announce } from './announce.js';
 import { API_KEY, tenOrders } from './orders.js';
 import { PLENTY } from './plenty.js';

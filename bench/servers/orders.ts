@@ -1,5 +1,5 @@
 import { createMemoryOrderStore, type OrderInput } from 'store-orders/store';
-import { isQuick } from '../pace.js';
+import { isQuick } from '../processes/pace.js';
 
 /** The ten orders that every server of a comparison lists. */
 export const TEN: readonly OrderInput[] = Array.from({ length: 10 }, (_, index) => ({

@@ -1,5 +1,6 @@
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
+import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import type { Exchange } from './exchange.js';
@@ -15,26 +16,55 @@ export interface Principal {
   readonly plan: Plan;
 }
 
-/** Answers whose key it is, `undefined` for an unknown or revoked one. A throw or a rejection is answered with 503. */
-export type Authenticate = (apiKey: string) => Principal | undefined | Promise<Principal | undefined>;
+/**
+ * Answers whose key it is, `undefined` for an unknown or revoked one. A throw or a rejection is
+ * answered with 503.
+ */
+export type Authenticate = (apiKey: string) => MaybePromise<Principal | undefined>;
 
 export interface AdmissionOptions {
   readonly limiter: RateLimiter;
   readonly authenticate: Authenticate;
-  /** The limit of an address that sends no valid key; of the partition `address`. Default: 600 a minute. */
+  /**
+   * Whether the key was valid lately, as far as this process remembers. Give it where
+   * `authenticate` asks a backend that strangers could keep busy with keys they make up. An address
+   * that is over its limit is then refused with 429 before a key is looked up for which this
+   * returns `false`. Such a key may be valid: it is not charged, and is looked up again when its
+   * address is within its limit. Without it every key is looked up, whatever its address has sent.
+   */
+  readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
+  /**
+   * The limit of an address that sends no valid key; of the partition `address`. Default: 600 a
+   * minute.
+   */
   readonly addressPlan?: Plan | undefined;
-  /** Whether replies also carry `RateLimit` and `RateLimit-Policy` of the IETF draft. Default: true. */
+  /**
+   * Whether replies also carry `RateLimit` and `RateLimit-Policy` of the IETF draft. Default: true.
+   */
   readonly draftFields?: boolean | undefined;
 }
 
-export const ADDRESS_PLAN = createPlan({ name: 'address', policies: [perMinute(600)], partition: 'address' });
+/**
+ * Returns the plan of an address with `quota` requests a minute. No policy of a key is named as its
+ * own.
+ */
+export function addressPerMinute(quota: number): Plan {
+  const policies = [{ ...perMinute(quota), name: 'address-minute' }];
+  return createPlan({ name: 'address', policies, partition: 'address' });
+}
 
-/** The way of a request to what `serve` answers: identify, admit, serve, each called once by the one before. */
+export const ADDRESS_PLAN = addressPerMinute(600);
+
+/**
+ * The way of a request to what `serve` answers: identify, admit, serve, each called once by the one
+ * before.
+ */
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**
-   * Charges a request without a valid key to its address alone, and refuses it with `code` or replies with `reply`. Over
-   * the limit the connection closes: a client that does not stop pays for a new one each time.
+   * Charges a request without a valid key to its address alone, and refuses it with `code` or
+   * replies with `reply`. Over the limit the connection closes: a client that does not stop pays
+   * for a new one each time.
    */
   chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }
@@ -43,15 +73,33 @@ export function createAdmission<Served>(
   options: AdmissionOptions,
   serve: (exchange: Exchange, principal: Principal) => Served | Promise<Served>,
 ): Admission<Served> {
-  const { limiter, authenticate, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
+  const { limiter, authenticate, isKnownKey, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
 
   function identify(exchange: Exchange): Served | Reply | Promise<Served | Reply> {
     const { apiKey, keyFault, fault } = exchange.head;
     if (fault !== undefined) return chargeAddress(exchange, fault);
     if (apiKey === undefined) return chargeAddress(exchange, keyFault);
+    return isKnownKey === undefined || isKnownKey(apiKey)
+      ? lookUp(exchange, apiKey)
+      : lookUpWithinLimit(exchange, apiKey);
+  }
+
+  function lookUp(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
     return hostCall(
       () => authenticate(apiKey),
       (principal) => admit(exchange, principal),
+    );
+  }
+
+  /**
+   * Refuses an address that is over its limit; the address is charged only when the key turns out
+   * not to be valid.
+   */
+  function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
+    return hostCall(
+      () => limiter.take(addressKey(addressOf(exchange)), addressPlan, 0),
+      ({ inForce }) =>
+        inForce.remaining > 0 ? lookUp(exchange, apiKey) : takeFromAddress(exchange, () => lookUp(exchange, apiKey)),
     );
   }
 
@@ -73,13 +121,16 @@ export function createAdmission<Served>(
 
   function chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply> {
     exchange.plan = addressPlan;
-    return hostCall(
+    return takeFromAddress(exchange, () => (typeof reply === 'string' ? refusal(exchange, reply) : reply()));
+  }
+
+  function takeFromAddress<R>(exchange: Exchange, next: () => R | Promise<R>): R | Reply | Promise<R | Reply> {
+    return hostCall<Decision, R | Reply>(
       () => limiter.take(addressKey(addressOf(exchange)), addressPlan),
       (decision) => {
         exchange.limitFields = limitFields(decision, draftFields);
         exchange.isLast = !decision.allowed;
-        if (!decision.allowed) return overLimit(exchange, decision);
-        return typeof reply === 'string' ? refusal(exchange, reply) : reply();
+        return decision.allowed ? next() : overLimit(exchange, decision);
       },
     );
   }
@@ -96,14 +147,23 @@ function addressOf({ clientAddress }: Exchange): string | undefined {
   return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
 }
 
-const ADMISSION_OPTIONS = ['limiter', 'authenticate', 'addressPlan', 'draftFields'];
+const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
+  limiter: true,
+  authenticate: true,
+  isKnownKey: true,
+  addressPlan: true,
+  draftFields: true,
+};
 
 /** Throws a TypeError that names the option; those in `others` are known too. */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
-  checkOptions(options, [...others, ...ADMISSION_OPTIONS]);
-  const { limiter, authenticate, addressPlan } = options;
+  checkOptions(options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
+  const { limiter, authenticate, isKnownKey, addressPlan } = options;
   checkMethods('limiter', limiter, ['take']);
   if (typeof authenticate !== 'function') throw new TypeError('authenticate: expected a function');
+  if (isKnownKey !== undefined && typeof isKnownKey !== 'function') {
+    throw new TypeError('isKnownKey: expected a function');
+  }
   if (addressPlan !== undefined && addressPlan?.partition !== 'address') {
     throw new TypeError("addressPlan: expected a plan of the partition 'address'");
   }

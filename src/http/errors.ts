@@ -1,4 +1,7 @@
-/** Every `code` that an Error object of this service can have (specification, part 7, leaves the values open). */
+/**
+ * Every `code` that an Error object of this service can have (specification, part 7, leaves the
+ * values open).
+ */
 export type ErrorCode =
   | 'missing_api_key'
   | 'invalid_api_key'
@@ -61,6 +64,10 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
     'The service cannot answer at the moment. Retry after the seconds in the Retry-After header.',
   ],
 };
+
+/** Every code that there is. */
+// Complete: ERRORS does not compile with a code missing, or with one too many.
+export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS) as ErrorCode[];
 
 export function errorObject(code: ErrorCode): ErrorObject {
   const [status, message] = ERRORS[code];

@@ -9,8 +9,8 @@ import type { Route } from './route.js';
 export type ClientAddress = string | undefined | (() => string | undefined);
 
 /**
- * The mutable state of one request and its reply. Each step adds what it learns, so that a failure anywhere still gets a
- * true reply.
+ * The mutable state of one request and its reply. Each step adds what it learns, so that a failure
+ * anywhere still gets a true reply.
  */
 export interface Exchange {
   readonly route: Route;
@@ -32,7 +32,10 @@ export interface Exchange {
   error: unknown;
 }
 
-/** With all of its fields from the beginning: one that grows on the way costs every step that reads it. */
+/**
+ * With all of its fields from the beginning: one that grows on the way costs every step that reads
+ * it.
+ */
 export function createExchange(
   route: Route,
   method: string | undefined,
@@ -60,8 +63,8 @@ export function createExchange(
 }
 
 /**
- * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply, and once more, with its
- * `error`, for a list that failed after its reply had begun. Holds no secret.
+ * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply, and
+ * once more, with its `error`, for a list that failed after its reply had begun. Holds no secret.
  */
 export interface ReplyMessage {
   readonly status: number;
@@ -72,7 +75,10 @@ export interface ReplyMessage {
   readonly orderId?: OrderId;
   /** The principal's id. */
   readonly keyId?: string;
-  /** What a part of the host threw or rejected with, behind a 503 or a torn list, or the service itself, behind a 500. */
+  /**
+   * What a part of the host threw or rejected with, behind a 503 or a torn list, or the service
+   * itself, behind a 500.
+   */
   readonly error?: unknown;
   /** From the request's head to the reply, not yet written. */
   readonly durationMs: number;

@@ -13,8 +13,8 @@ function failHost(error: unknown): never {
 }
 
 /**
- * Calls a part of the host, and goes on with its result: at once if it is there. What the call throws or rejects with is
- * known as the host's from then on; what fails in `next` is not.
+ * Calls a part of the host, and goes on with its result: at once if it is there. What the call
+ * throws or rejects with is known as the host's from then on; what fails in `next` is not.
  */
 export function hostCall<T, R>(call: () => T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   let result: T | Promise<T>;
@@ -45,8 +45,8 @@ export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
 }
 
 /**
- * Whether it is still to come. Query builders are often thenables that promise less than a promise does: whoever waits
- * for one makes it a promise.
+ * Whether it is still to come. Query builders are often thenables that promise less than a promise
+ * does: a caller that waits for one makes it a promise.
  */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   if (typeof value !== 'object' || value === null) return false;

@@ -1,4 +1,5 @@
 import type { Decision, Plan } from '../limits/index.js';
+import { isFrozen } from '../limits/plan.js';
 
 /** Whole seconds that are enough: rounded up. The one place where milliseconds become seconds. */
 function seconds(ms: number): number {
@@ -47,16 +48,19 @@ function policyField(plan: Plan): string {
   let text = policyFields.get(plan);
   if (text === undefined) {
     text = plan.policies.map(({ name, quota, windowMs }) => `"${name}";q=${quota};w=${seconds(windowMs)}`).join(', ');
-    policyFields.set(plan, text);
+    if (isFrozen(plan)) policyFields.set(plan, text);
   }
   return text;
 }
 
-/** The same draft: `"minute";r=59;t=60, "day";r=999;t=86400`. */
+/**
+ * The same draft, §4.1: `"minute";r=59;t=60, "day";r=999;t=86400`. For `t` seconds no more than `r` can be used. A
+ * `Retry-After` is no earlier than the `t` of a window that refuses (§6), since both end when quota comes back.
+ */
 function rateLimitField({ windows, nowMs }: Decision): string {
   let text = '';
-  for (const { policy, remaining, resetAtMs } of windows) {
-    text += `${text === '' ? '' : ', '}"${policy.name}";r=${remaining};t=${seconds(resetAtMs - nowMs)}`;
+  for (const { policy, remaining, refillAtMs } of windows) {
+    text += `${text === '' ? '' : ', '}"${policy.name}";r=${remaining};t=${seconds(refillAtMs - nowMs)}`;
   }
   return text;
 }

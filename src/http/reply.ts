@@ -79,7 +79,10 @@ function failed(exchange: Exchange, error: unknown): Reply {
   return isHostError(error) ? unavailable(exchange) : refusal(exchange, 'internal_error');
 }
 
-/** The last step of every reply: it is published, and closes the connection if nothing can follow on it. */
+/**
+ * The last step of every reply: it is published, and closes the connection if nothing can follow on
+ * it.
+ */
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
   publish(exchange, reply.status);
   const { hasContent, fault, isMultiplexed } = exchange.head;

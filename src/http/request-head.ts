@@ -5,9 +5,14 @@ export interface RequestHead {
   readonly url?: string | undefined;
   /** Names and values in turn, as received: a field that came twice is there twice. */
   readonly rawHeaders: readonly string[];
-  /** Only HTTP/1.1 demands a Host field; absent where there is no HTTP, or where a runtime has checked that. */
+  /**
+   * Only HTTP/1.1 demands a Host field; absent where there is no HTTP, or where a runtime has
+   * checked that.
+   */
   readonly httpVersion?: string | undefined;
-  /** The stream of an HTTP/2 request; absent in HTTP/1, whatever version the request line claims. */
+  /**
+   * The stream of an HTTP/2 request; absent in HTTP/1, whatever version the request line claims.
+   */
   readonly stream?: unknown;
 }
 
@@ -21,11 +26,17 @@ export interface ReadHead {
   readonly apiKey: string | undefined;
   /** Why there is none. */
   readonly keyFault: KeyFault;
-  /** A GET or DELETE with content (RFC 9110 §9.3.1): it is not read, so the connection cannot be used again. */
+  /**
+   * A GET or DELETE with content (RFC 9110 §9.3.1): it is not read, so the connection cannot be
+   * used again.
+   */
   readonly hasContent: boolean;
   /** Why the request is refused before its key is looked at. */
   readonly fault: HeadFault | undefined;
-  /** Whether the request has a stream of its own, where `Connection` must not be sent (RFC 9113 §8.2.2). */
+  /**
+   * Whether the request has a stream of its own, where `Connection` must not be sent (RFC 9113
+   * §8.2.2).
+   */
   readonly isMultiplexed: boolean;
 }
 
@@ -42,8 +53,9 @@ export const UNREADABLE: ReadHead = {
 };
 
 /**
- * Names and values, together. Node.js drops what exceeds this number without a word, perhaps a second credential,
- * unless `maxHeadersCount` says otherwise. So a request that reaches it is refused.
+ * Names and values, together. Node.js 20 drops what exceeds this number without a word, perhaps a
+ * second credential, unless `maxHeadersCount` says otherwise. So a request that reaches it is
+ * refused.
  */
 const MAX_HEADER_ITEMS = 2_000;
 
@@ -80,7 +92,8 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
     }
   }
   if (authorizations > 1) {
-    // Two credentials are an ambiguous one: whoever reads the first and whoever reads the last would disagree.
+    // Two credentials are an ambiguous one: whoever reads the first and whoever reads the last
+    // would disagree.
     apiKey = undefined;
     keyFault = 'invalid_api_key';
   }
@@ -90,12 +103,9 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   return { apiKey, keyFault, hasContent, fault, isMultiplexed };
 }
 
-/** Whether the service refuses the request before it looks at the key, whatever its path is. */
-export function isMalformed(request: RequestHead): boolean {
-  return readHead(request).fault !== undefined;
-}
-
-/** `uri-host [ ":" port ]`, where the host is not empty (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2). */
+/**
+ * `uri-host [ ":" port ]`, where the host is not empty (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2).
+ */
 const HOST = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i;
 
 /** The one that most requests have: comparing is cheaper than matching. */
@@ -108,15 +118,20 @@ export function isHost(value: string): boolean {
   return true;
 }
 
-/** RFC 6750 §2.1: `Bearer`, in any case (RFC 9110 §11.1), spaces, and a token of these characters. */
+/**
+ * RFC 6750 §2.1: `Bearer`, in any case (RFC 9110 §11.1), spaces, and a token of these characters.
+ */
 const BEARER = /^bearer +[A-Za-z0-9._~+/-]+=* *$/i;
 const BEARER_SCHEME = /^bearer(?: |$)/i;
 
-function bearerToken(value: string): string | undefined {
+export function bearerToken(value: string): string | undefined {
   return BEARER.test(value) ? value.slice('bearer '.length).trim() : undefined;
 }
 
-/** Another scheme, or the bare word, is no key; anything else after the scheme is one that is malformed. */
+/**
+ * Another scheme, or the bare word, is no key; anything else after the scheme is one that is
+ * malformed.
+ */
 function isMalformedBearer(value: string): boolean {
   return BEARER_SCHEME.test(value) && value.trim().length > 'bearer'.length;
 }

@@ -1,6 +1,9 @@
 import { isHost } from './request-head.js';
 
-/** What a request target names: the list, one order (by the text of its id), or nothing of this service. */
+/**
+ * What a request target names: the list, one order (by the text of its id), or nothing of this
+ * service.
+ */
 export type Route =
   | { readonly resource: 'orders' }
   | { readonly resource: 'order'; readonly idText: string }
@@ -24,8 +27,8 @@ export function checkBasePath(basePath: string): void {
 }
 
 /**
- * Reads request targets below `basePath` (specification, part 4). The query is ignored (4.1: "Parameters: none");
- * nothing is percent-decoded, so that exactly one text names each order.
+ * Reads request targets below `basePath` (specification, part 4). The query is ignored (4.1:
+ * "Parameters: none"); nothing is percent-decoded, so that exactly one text names each order.
  */
 export function createRouter(basePath: string): (target: string) => Route {
   const collection = `${basePath}/store/orders`;

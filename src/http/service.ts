@@ -25,21 +25,28 @@ export interface OrderService {
   readonly basePath: string;
   /** Answers a request; at once, without a promise, when the parts answer at once. */
   respond(request: RequestHead, clientAddress?: ClientAddress): Reply | Promise<Reply>;
-  /** The answer to what could not be read as a request, charged to the address. The connection is to be closed. */
+  /**
+   * The answer to what could not be read as a request, charged to the address. The connection is to
+   * be closed.
+   */
   refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /** Whether a request target is a path of this service; any other belongs to the host. */
   owns(target: string): boolean;
   /**
-   * From now on every request is answered 503. Resolves when the ones before are answered and the store is asked nothing
-   * more: a list that is streamed to one reader is read to its end, one that all readers share is serialised to its end. What
-   * of that is still to be sent is the server's to wait for.
+   * From now on every request is answered 503. Resolves when the ones before are answered and the
+   * store is asked nothing more: a list that is streamed to one reader is read to its end, one that
+   * all readers share is serialised to its end. What of that is still to be sent is the server's to
+   * wait for.
    */
   close(): Promise<void>;
 }
 
 export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
 
-/** RFC 9110 §9.3 and RFC 5789. Another one is not allowed on some path, it is not implemented at all. */
+/**
+ * RFC 9110 §9.3 and RFC 5789. Another one is not allowed on some path, it is not implemented at
+ * all.
+ */
 const METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' ');
 
 const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorCode>> = {

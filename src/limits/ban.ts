@@ -1,69 +1,71 @@
-import type { Conduct } from './limiter.js';
-import type { BanPolicy } from './plan.js';
+import type { BanState } from './limiter.js';
+import type { BanPolicy, Plan } from './plan.js';
 
-export const GOOD_CONDUCT: Conduct = {
+export const NO_STRIKES: BanState = {
   refusedAtMs: 0,
-  strikes: 0,
-  strikesEndMs: 0,
+  forgiven: 0,
+  strikesAtMs: [],
   banEndMs: 0,
   banMs: 0,
   level: 0,
   forgetAtMs: 0,
 };
 
-/** Whether there is nothing to remember. */
-export function isGood({ refusedAtMs, strikes, banEndMs, level }: Conduct): boolean {
-  return refusedAtMs === 0 && strikes === 0 && banEndMs === 0 && level === 0;
+/** Whether the state is the same as none. */
+export function isForgettable({ refusedAtMs, banEndMs, level }: BanState): boolean {
+  return refusedAtMs === 0 && banEndMs === 0 && level === 0;
 }
 
-/** The conduct as of now: what is over is forgotten, and nothing is further away than it can be, had the clock stepped back. */
-export function settleConduct(conduct: Conduct, ban: BanPolicy | false, nowMs: number): Conduct {
-  if (conduct === GOOD_CONDUCT) return conduct;
-  const { refusedAtMs, strikes, strikesEndMs, banEndMs, banMs, level, forgetAtMs } = conduct;
-  const counting = strikesEndMs > nowMs;
-  const remembered = forgetAtMs > nowMs;
+/**
+ * Brings the state up to `nowMs`: drops what is over, and pulls back what a clock that stepped back
+ * would leave too far ahead.
+ */
+export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: number): BanState {
+  if (state === NO_STRIKES) return state;
+  const { refusedAtMs, forgiven, strikesAtMs, banEndMs, banMs, level, forgetAtMs } = state;
+  const isRunning = banEndMs > nowMs;
+  const isRemembered = forgetAtMs > nowMs;
+  const latestForgetMs = policy === false ? forgetAtMs : nowMs + policy.maxMs + policy.forgetMs;
   return {
     refusedAtMs: Math.min(refusedAtMs, nowMs),
-    strikes: counting ? strikes : 0,
-    strikesEndMs: counting ? atMost(strikesEndMs, ban && nowMs + ban.withinMs) : 0,
-    banEndMs: banEndMs > nowMs ? Math.min(banEndMs, nowMs + banMs) : 0,
-    banMs: banEndMs > nowMs ? banMs : 0,
-    level: remembered ? level : 0,
-    forgetAtMs: remembered ? atMost(forgetAtMs, ban && nowMs + ban.maxMs + ban.forgetMs) : 0,
+    forgiven,
+    strikesAtMs: strikesAtMs
+      .map((atMs) => Math.min(atMs, nowMs))
+      .filter((atMs) => policy === false || nowMs - atMs < policy.withinMs),
+    banEndMs: isRunning ? Math.min(banEndMs, nowMs + banMs) : 0,
+    banMs: isRunning ? banMs : 0,
+    level: isRemembered ? level : 0,
+    forgetAtMs: isRemembered ? Math.min(forgetAtMs, latestForgetMs) : 0,
   };
 }
 
-function atMost(instantMs: number, latestMs: number | false): number {
-  return latestMs === false ? instantMs : Math.min(instantMs, latestMs);
+/** How many refusals of a streak the grace forgives at most: more were not on the wire. */
+function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
+  return Math.max(10 * policy.after, Math.min(...policies.map(({ quota }) => quota)));
 }
 
-/** A settled conduct after a refusal by a window: the begin of an episode, a forgiven request, a strike, or the strike that bans. */
-export function refused(conduct: Conduct, ban: BanPolicy, nowMs: number): Conduct {
-  if (conduct.refusedAtMs === 0) return { ...conduct, refusedAtMs: nowMs };
-  if (nowMs - conduct.refusedAtMs <= ban.graceMs) return conduct;
-  const strikes = conduct.strikes + 1;
-  if (strikes < ban.after) {
-    return { ...conduct, strikes, strikesEndMs: conduct.strikes === 0 ? nowMs + ban.withinMs : conduct.strikesEndMs };
+/**
+ * Returns a settled state after a refusal by a window. The refusal begins a streak, or is forgiven,
+ * or is a strike, and the last of `after` strikes bans.
+ */
+export function refused(state: BanState, policy: BanPolicy, policies: Plan['policies'], nowMs: number): BanState {
+  const { refusedAtMs, forgiven, strikesAtMs, level } = state;
+  if (refusedAtMs === 0) return { ...state, refusedAtMs: nowMs };
+  if (nowMs - refusedAtMs <= policy.graceMs && forgiven < mostForgiven(policy, policies)) {
+    return { ...state, forgiven: forgiven + 1 };
   }
-  const banMs = Math.min(ban.maxMs, ban.baseMs * ban.factor ** conduct.level);
+  if (strikesAtMs.length + 1 < policy.after) return { ...state, strikesAtMs: [...strikesAtMs, nowMs] };
+  const banMs = Math.min(policy.maxMs, policy.baseMs * policy.factor ** level);
   const banEndMs = nowMs + banMs;
-  return {
-    ...GOOD_CONDUCT,
-    banEndMs,
-    banMs,
-    level: conduct.level + 1,
-    forgetAtMs: banEndMs + ban.forgetMs,
-  };
+  return { ...NO_STRIKES, banEndMs, banMs, level: level + 1, forgetAtMs: banEndMs + policy.forgetMs };
 }
 
-/** A settled conduct after a request that passed: the episode and its strikes are over. */
-export function passed(conduct: Conduct): Conduct {
-  return conduct.refusedAtMs === 0 && conduct.strikes === 0
-    ? conduct
-    : { ...conduct, refusedAtMs: 0, strikes: 0, strikesEndMs: 0 };
+/** Returns a settled state after a request that passed, which ends the streak. */
+export function passed(state: BanState): BanState {
+  return state.refusedAtMs === 0 ? state : { ...state, refusedAtMs: 0, forgiven: 0, strikesAtMs: [] };
 }
 
-/** The conduct with a ban of this length from now on, by hand: it counts for no level. */
-export function banned(conduct: Conduct, banMs: number, nowMs: number): Conduct {
-  return { ...passed(conduct), banEndMs: nowMs + banMs, banMs };
+/** Returns the state with a ban by hand from now on, which counts for no level. */
+export function banned(state: BanState, banMs: number, nowMs: number): BanState {
+  return { ...passed(state), banEndMs: nowMs + banMs, banMs };
 }

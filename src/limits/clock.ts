@@ -19,7 +19,7 @@ export function createSystemClock(): Clock {
   let offsetMs = 0;
   let checkedMs = Number.NEGATIVE_INFINITY;
   const nowMs = () => Math.floor(timeOrigin + performance.now());
-  // What is rare is a function of its own, here and in memory.ts, so that V8 has room to inline the rest: with a shorter `charge`, 4 to 8 % of a take.
+  // What is rare is a function of its own, here and in memory/limiter.ts, so that V8 has room to inline the rest: with a shorter `charge`, 4 to 8 % of a take.
   function check(now: number): number {
     checkedMs = now;
     const measuredMs = Date.now() - now;

@@ -1,22 +1,24 @@
 export { type Clock, createSystemClock } from './clock.js';
-export {
-  type Conduct,
-  type Decision,
-  type KeyState,
-  type NamedBucket,
-  plainDecision,
-  type RateLimiter,
-  type WindowState,
+export type {
+  BanState,
+  Decision,
+  KeyState,
+  NamedBucket,
+  RateLimiter,
+  WindowState,
 } from './limiter.js';
 export { createMemoryLimiter, type MemoryLimiter, type MemoryLimiterOptions } from './memory/limiter.js';
 export {
+  type BanOptions,
   type BanPolicy,
   createPlan,
   PLANS,
   type Plan,
   type PlanOptions,
   perDay,
+  perHour,
   perMinute,
+  perSecond,
   type QuotaPolicy,
   type QuotaPolicyOptions,
 } from './plan.js';

@@ -15,7 +15,8 @@ export interface RateLimiter {
 
 /**
  * The verdict on one request. Instants are whole milliseconds of the limiter's clock, `utcOffsetMs` short of Unix time.
- * Properties may be computed as they are read: to spread one into another, spread its {@link plainDecision}.
+ * Properties may be computed when they are read, so that a spread copies only some of them. Destructure a decision
+ * instead; as JSON and on a console it is whole.
  */
 export interface Decision {
   readonly key: string;
@@ -29,11 +30,14 @@ export interface Decision {
   readonly utcOffsetMs: number;
   /** A request is refused at every instant before `nowMs + retryAfterMs` and not at that one. 0 when within quota. */
   readonly retryAfterMs: number;
-  /** Every window of the plan, in the plan's order, after this request. */
+  /** Every window of the plan, in the plan's order, after this request. A ban does not change them. */
   readonly windows: readonly WindowState[];
   /**
-   * The one of `windows` to announce: of those that refuse the last to reset, else the one with the least remaining,
-   * on a tie the last to reset. When all cost 1, exactly its `remaining` more requests pass.
+   * The window to announce, one of `windows`: of those that refuse the last to reset, else the one with the least
+   * remaining, on a tie the last to reset. When all cost 1, exactly its `remaining` more requests pass.
+   *
+   * During a ban nothing remains of it, and it resets when a request would pass. It is the window that would be in
+   * force in the last millisecond of that wait, so that every answer of a ban announces the same.
    */
   readonly inForce: WindowState;
 }
@@ -46,16 +50,18 @@ export function plainDecision(decision: Decision): Decision {
 
 export interface WindowState {
   readonly policy: QuotaPolicy;
-  /** Whole tokens; 0 during a ban. */
+  /** Whole tokens. */
   readonly remaining: number;
   /** The instant at which the bucket is full again. */
   readonly resetAtMs: number;
+  /** The instant at which more can be taken than `remaining`: with interval refill, `resetAtMs`. */
+  readonly refillAtMs: number;
 }
 
 /** All that is remembered of one key. Plain data: it survives JSON. */
 export interface KeyState {
   readonly buckets: readonly NamedBucket[];
-  readonly conduct?: Conduct;
+  readonly ban?: BanState;
 }
 
 /** A bucket belongs to a name, a window and a kind of refill; a policy that differs in one of them has a bucket of its own. */
@@ -68,13 +74,14 @@ export interface NamedBucket {
   readonly atMs: number;
 }
 
-/** How a key behaves after 429s. An instant of 0 is none. */
-export interface Conduct {
-  /** The first refusal of the episode, which the next request that passes ends. */
+/** What is remembered of a key's refusals and bans. An instant of 0 is none. */
+export interface BanState {
+  /** The first refusal of the streak, which the next request that passes ends. */
   readonly refusedAtMs: number;
-  readonly strikes: number;
-  /** When the count of strikes starts anew. */
-  readonly strikesEndMs: number;
+  /** Further refusals of the streak that the grace has forgiven. */
+  readonly forgiven: number;
+  /** The strikes of the streak that still count: ascending, fewer than the plan's `ban.after`. */
+  readonly strikesAtMs: readonly number[];
   readonly banEndMs: number;
   /** The length of that ban. */
   readonly banMs: number;

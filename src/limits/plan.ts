@@ -12,11 +12,14 @@ export interface QuotaPolicy {
 
 /** When a key is refused altogether for ignoring 429s (specification, part 5). */
 export interface BanPolicy {
-  /** This many strikes … */
+  /** This many strikes, 1,000 at most … */
   readonly after: number;
-  /** … within this time, counted from the first of them, start a ban. */
+  /** … within any span of this length start a ban. A strike is a refusal after those that the grace forgives. */
   readonly withinMs: number;
-  /** Refusals this soon after the first of an episode are no strikes: those requests were on the wire already. */
+  /**
+   * Refusals this soon after the first of a streak are forgiven, because those requests were on the wire already: as
+   * many as ten times `after` or the smallest quota of the plan, whichever is more. A request that passes ends a streak.
+   */
   readonly graceMs: number;
   /** The first ban's length; each further one is `factor` times longer, `maxMs` at most. */
   readonly baseMs: number;
@@ -29,7 +32,7 @@ export interface BanPolicy {
 /** What a key has bought: the quota policies of which each request takes one token, all or none. Made by {@link createPlan}. */
 export interface Plan {
   readonly name: string;
-  /** At least one. */
+  /** At least one, and at most 32. */
   readonly policies: readonly QuotaPolicy[];
   readonly ban: BanPolicy | false;
   /** `false`: shadow mode, everything is counted and announced and nothing is refused. */
@@ -42,12 +45,14 @@ export interface PlanOptions {
   readonly name: string;
   readonly policies: readonly QuotaPolicyOptions[];
   /** Each part has a default; `false` for no bans, which is the default of an `address` plan. */
-  readonly ban?: Partial<BanPolicy> | false | undefined;
+  readonly ban?: BanOptions | false | undefined;
   /** Default: true. */
   readonly enforce?: boolean | undefined;
   /** Default: `key`. */
   readonly partition?: 'key' | 'address' | undefined;
 }
+
+export type BanOptions = { readonly [Field in keyof BanPolicy]?: BanPolicy[Field] | undefined };
 
 export interface QuotaPolicyOptions {
   readonly name: string;
@@ -59,7 +64,8 @@ export interface QuotaPolicyOptions {
   readonly align?: 'first' | 'utc' | undefined;
 }
 
-const MINUTE_MS = 60_000;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -73,14 +79,33 @@ const DEFAULT_BAN: BanPolicy = {
   forgetMs: DAY_MS,
 };
 
+const PLAN_FIELDS = ['name', 'policies', 'ban', 'enforce', 'partition'] as const;
+const POLICY_FIELDS = ['name', 'quota', 'windowMs', 'refill', 'align'] as const;
+export const BAN_FIELDS = ['after', 'withinMs', 'graceMs', 'baseMs', 'factor', 'maxMs', 'forgetMs'] as const;
+
 /** Checks and completes a plan. Throws a TypeError or RangeError that names the option. */
 export function createPlan(options: PlanOptions): Plan {
+  const plan = complete(options);
+  const { name, policies, ban } = options;
+  onlyFields(`plan ${name}`, options, PLAN_FIELDS);
+  for (const [index, policy] of policies.entries())
+    onlyFields(`plan ${name}: policies[${index}]`, policy, POLICY_FIELDS);
+  if (ban) onlyFields(`plan ${name}: ban`, ban, BAN_FIELDS);
+  return plan;
+}
+
+/** Every request pays for each of them, in time and in header fields. */
+const MAX_POLICIES = 32;
+
+function complete(options: PlanOptions): Plan {
+  anObject('plan', options);
   const { name, policies, enforce = true, partition = 'key', ban = partition === 'key' ? {} : false } = options;
   if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a text');
   if (!Array.isArray(policies) || policies.length === 0) {
     throw new TypeError(`plan ${name}: policies: expected at least one quota policy`);
   }
   const where = (option: string) => `plan ${name}: ${option}`;
+  if (policies.length > MAX_POLICIES) throw new RangeError(`${where('policies')}: expected at most ${MAX_POLICIES}`);
   oneOf(where('enforce'), enforce, [true, false]);
   oneOf(where('partition'), partition, ['key', 'address']);
   if (partition === 'address' && ban !== false) {
@@ -96,6 +121,38 @@ export function createPlan(options: PlanOptions): Plan {
     enforce,
     partition,
   });
+}
+
+/** Throws a TypeError or RangeError unless the plan is as {@link createPlan} makes them: complete, each value checked. */
+export function checkPlan(plan: Plan): void {
+  complete(plan);
+  const missing =
+    PLAN_FIELDS.find((field) => plan[field] === undefined) ??
+    POLICY_FIELDS.find((field) => plan.policies.some((policy) => policy[field] === undefined)) ??
+    BAN_FIELDS.find((field) => plan.ban && plan.ban[field] === undefined);
+  if (missing !== undefined) throw new TypeError(`plan ${plan.name}: without ${missing}; make it with createPlan`);
+}
+
+/** Whether the plan can no longer change, so that what is made of it can be remembered. */
+export function isFrozen(plan: Plan): boolean {
+  return [plan, plan.ban, plan.policies, ...plan.policies].every(Object.isFrozen);
+}
+
+const snapshots = new WeakSet<Plan>();
+
+/** Returns the plan as it is now: itself if it can no longer change, else a frozen copy. */
+export function snapshotPlan(plan: Plan): Plan {
+  if (snapshots.has(plan)) return plan;
+  const { ban, policies } = plan;
+  const snapshot = isFrozen(plan)
+    ? plan
+    : Object.freeze({
+        ...plan,
+        ban: ban && Object.freeze({ ...ban }),
+        policies: Object.freeze(policies.map((policy) => Object.freeze({ ...policy }))),
+      });
+  snapshots.add(snapshot);
+  return snapshot;
 }
 
 function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy {
@@ -121,10 +178,22 @@ function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy
 /** The largest integer of a structured field (RFC 9651 §3.3.1). */
 const MAX_PRINTED_INTEGER = 999_999_999_999_999;
 
-function completeBan(where: string, options: Partial<BanPolicy>): BanPolicy {
+/** The most that `ban.after` may be: each strike is remembered by its instant. */
+export const MAX_STRIKES = 1_000;
+
+function completeBan(where: string, options: BanOptions): BanPolicy {
   anObject(where, options);
-  const ban = { ...DEFAULT_BAN, ...options };
-  wholeNumber(`${where}.after`, ban.after, 1);
+  const {
+    after = DEFAULT_BAN.after,
+    withinMs = DEFAULT_BAN.withinMs,
+    graceMs = DEFAULT_BAN.graceMs,
+    baseMs = DEFAULT_BAN.baseMs,
+    factor = DEFAULT_BAN.factor,
+    maxMs = DEFAULT_BAN.maxMs,
+    forgetMs = DEFAULT_BAN.forgetMs,
+  } = options;
+  const ban = { after, withinMs, graceMs, baseMs, factor, maxMs, forgetMs };
+  wholeNumber(`${where}.after`, ban.after, 1, MAX_STRIKES);
   wholeNumber(`${where}.withinMs`, ban.withinMs, 1);
   wholeNumber(`${where}.graceMs`, ban.graceMs, 0);
   wholeNumber(`${where}.baseMs`, ban.baseMs, 1);
@@ -136,6 +205,11 @@ function completeBan(where: string, options: Partial<BanPolicy>): BanPolicy {
 
 function anObject(where: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) throw new TypeError(`${where}: expected an object`);
+}
+
+function onlyFields(where: string, value: object, known: readonly string[]): void {
+  const unknown = Object.keys(value).find((field) => !known.includes(field));
+  if (unknown !== undefined) throw new TypeError(`${where}: unknown field "${unknown}", known are ${known.join(', ')}`);
 }
 
 /** Throws unless `value` is a whole number so small that instants stay exact when it is added to them. */
@@ -150,9 +224,19 @@ function oneOf(where: string, value: unknown, allowed: readonly unknown[]): void
   if (!allowed.includes(value)) throw new TypeError(`${where}: expected ${allowed.join(' or ')}`);
 }
 
+/** The policy of `quota` requests a second. */
+export function perSecond(quota: number): QuotaPolicyOptions {
+  return { name: 'second', quota, windowMs: SECOND_MS };
+}
+
 /** The policy of `quota` requests a minute. */
 export function perMinute(quota: number): QuotaPolicyOptions {
   return { name: 'minute', quota, windowMs: MINUTE_MS };
+}
+
+/** The policy of `quota` requests an hour. */
+export function perHour(quota: number): QuotaPolicyOptions {
+  return { name: 'hour', quota, windowMs: HOUR_MS };
 }
 
 /** The policy of `quota` requests a day, which is 24 hours. */

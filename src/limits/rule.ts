@@ -1,11 +1,12 @@
-import { GOOD_CONDUCT, isGood, passed, refused, settleConduct } from './ban.js';
-import type { Conduct, Decision, KeyState, NamedBucket, WindowState } from './limiter.js';
+import { isForgettable, NO_STRIKES, passed, refused, settleBan } from './ban.js';
+import type { BanState, Decision, KeyState, NamedBucket, WindowState } from './limiter.js';
 import type { Plan, QuotaPolicy } from './plan.js';
 import {
   type Bucket,
   holds,
   holdsAtMs,
   type Instant,
+  refillAtMs,
   remaining,
   resetAtMs,
   settle,
@@ -30,26 +31,18 @@ interface Settled {
  */
 export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant): Ruling {
   const { nowMs, utcOffsetMs } = instant;
-  const before = plan.policies.map((policy): Settled => {
-    const bucket = settle(find(state, policy), policy, instant);
-    return { policy, bucket, refuses: !holds(bucket, policy, cost) };
-  });
-  const isOver = before.some((window) => window.refuses);
-  const conductBefore = settleConduct(state?.conduct ?? GOOD_CONDUCT, plan.ban, nowMs);
-  const passes = !isOver && conductBefore.banEndMs === 0;
-  const conduct = conductAfter(conductBefore, plan, cost, passes, nowMs);
-  const isBanned = conduct.banEndMs > 0;
+  const before = plan.policies.map((policy) => settled(find(state, policy), policy, cost, instant));
+  const banBefore = settleBan(state?.ban ?? NO_STRIKES, plan.ban, nowMs);
+  const passes = banBefore.banEndMs === 0 && before.every(({ refuses }) => !refuses);
+  const ban = banAfter(banBefore, plan, cost, passes, nowMs);
+  const isBanned = ban.banEndMs > 0;
 
   const after = passes ? before.map((window) => charged(window, cost)) : before;
-  const windows = after.map(({ policy, bucket }) => ({
-    policy,
-    remaining: isBanned ? 0 : remaining(bucket, policy),
-    resetAtMs: resetAtMs(bucket, policy),
-  }));
   const retryAtMs = before.reduce(
     (latest, { policy, bucket, refuses }) => (refuses ? Math.max(latest, holdsAtMs(bucket, policy, cost)) : latest),
-    Math.max(nowMs, conduct.banEndMs),
+    Math.max(nowMs, ban.banEndMs),
   );
+  const windows = after.map(({ policy, bucket }) => windowState(policy, bucket));
   return {
     decision: {
       key,
@@ -61,22 +54,53 @@ export function decide(key: string, state: KeyState | undefined, plan: Plan, cos
       utcOffsetMs,
       retryAfterMs: retryAtMs - nowMs,
       windows,
-      inForce: isOver ? lastToReset(windows.filter((_, index) => before[index]?.refuses)) : windows.reduce(lesser),
+      inForce: isBanned ? inForceDuringBan(before, cost, { nowMs: retryAtMs, utcOffsetMs }) : inForceOf(windows, after),
     },
-    next: remember(state, after, passes && cost > 0, conduct, nowMs),
+    next: remember(state, after, passes && cost > 0, ban, nowMs),
   };
+}
+
+function settled(stored: Bucket | undefined, policy: QuotaPolicy, cost: number, instant: Instant): Settled {
+  const bucket = settle(stored, policy, instant);
+  return { policy, bucket, refuses: !holds(bucket, policy, cost) };
 }
 
 function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
-function conductAfter(conduct: Conduct, plan: Plan, cost: number, passes: boolean, nowMs: number): Conduct {
+/** Describes a settled bucket. */
+export function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
+  return {
+    policy,
+    remaining: remaining(bucket, policy),
+    resetAtMs: resetAtMs(bucket, policy),
+    refillAtMs: refillAtMs(bucket, policy),
+  };
+}
+
+function banAfter(ban: BanState, plan: Plan, cost: number, passes: boolean, nowMs: number): BanState {
   // During a ban nothing counts, so that its end never moves.
-  if (cost === 0 || conduct.banEndMs > 0) return conduct;
-  if (passes) return passed(conduct);
+  if (cost === 0 || ban.banEndMs > 0) return ban;
+  if (passes) return passed(ban);
   // In shadow mode nobody was told to wait, so nobody has ignored it.
-  return plan.ban === false || !plan.enforce ? conduct : refused(conduct, plan.ban, nowMs);
+  return plan.ban === false || !plan.enforce ? ban : refused(ban, plan.ban, plan.policies, nowMs);
+}
+
+function inForceOf(windows: readonly WindowState[], settledWindows: readonly Settled[]): WindowState {
+  const refusing = windows.filter((_, index) => settledWindows[index]?.refuses);
+  return refusing.length > 0 ? refusing.reduce((a, b) => (b.resetAtMs > a.resetAtMs ? b : a)) : windows.reduce(lesser);
+}
+
+/** See {@link Decision.inForce}. `passesAt` is when a request would pass. */
+function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: Instant): WindowState {
+  const last = { ...passesAt, nowMs: passesAt.nowMs - 1 };
+  const then = before.map(({ policy, bucket }) => settled(bucket, policy, cost, last));
+  const { policy } = inForceOf(
+    then.map(({ policy, bucket }) => windowState(policy, bucket)),
+    then,
+  );
+  return { policy, remaining: 0, resetAtMs: passesAt.nowMs, refillAtMs: passesAt.nowMs };
 }
 
 /** The one to announce when none refuses: that with the least remaining, on a tie the last to reset. */
@@ -85,16 +109,12 @@ export function lesser(a: WindowState, b: WindowState): WindowState {
   return b.resetAtMs > a.resetAtMs ? b : a;
 }
 
-function lastToReset(windows: readonly WindowState[]): WindowState {
-  return windows.reduce((a, b) => (b.resetAtMs > a.resetAtMs ? b : a));
-}
-
 /** A bucket that was charged, or pulled back to one window from now, is stored; a refusal changes no window otherwise. */
 function remember(
   state: KeyState | undefined,
   after: readonly Settled[],
   isCharged: boolean,
-  conduct: Conduct,
+  ban: BanState,
   nowMs: number,
 ): KeyState | undefined {
   const changed: NamedBucket[] = [];
@@ -106,12 +126,12 @@ function remember(
   const kept = (state?.buckets ?? []).filter(
     (bucket) => fullByMs(bucket) > nowMs && !changed.some((other) => isSame(bucket, other)),
   );
-  return keyState([...kept, ...changed], conduct);
+  return keyState([...kept, ...changed], ban);
 }
 
-/** Full buckets and good conduct are nothing to remember. */
-export function keyState(buckets: readonly NamedBucket[], conduct: Conduct = GOOD_CONDUCT): KeyState | undefined {
-  if (!isGood(conduct)) return { buckets, conduct };
+/** Full buckets and no refusals are nothing to remember. */
+export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STRIKES): KeyState | undefined {
+  if (!isForgettable(ban)) return { buckets, ban };
   return buckets.length === 0 ? undefined : { buckets };
 }
 
@@ -127,12 +147,12 @@ export function giveBack(state: KeyState, decision: Decision, nowMs: number): Ke
     // A full bucket is no record; a trickle may have made it more than full.
     return bucket.taken > 0 ? named(window.policy, bucket) : [];
   });
-  return keyState(buckets, state.conduct);
+  return keyState(buckets, state.ban);
 }
 
 /** The instant from which on the state is the same as none, so that it can be dropped without loss. */
-export function mattersUntilMs({ buckets, conduct }: KeyState): number {
-  return Math.max(conduct?.banEndMs ?? 0, conduct?.forgetAtMs ?? 0, ...buckets.map(fullByMs));
+export function mattersUntilMs({ buckets, ban }: KeyState): number {
+  return Math.max(ban?.banEndMs ?? 0, ban?.forgetAtMs ?? 0, ...buckets.map(fullByMs));
 }
 
 function fullByMs({ refill, atMs, windowMs }: NamedBucket): number {

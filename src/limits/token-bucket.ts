@@ -68,6 +68,13 @@ export function resetAtMs(bucket: Bucket, policy: QuotaPolicy): number {
   return policy.refill === 'interval' ? bucket.atMs : bucket.atMs + Math.ceil(bucket.taken / policy.quota);
 }
 
+/** The first instant at which more can be taken than {@link remaining}: for a full bucket, one refill after now. */
+export function refillAtMs(bucket: Bucket, policy: QuotaPolicy): number {
+  if (policy.refill === 'interval') return bucket.atMs;
+  const deficit = bucket.taken === 0 ? policy.windowMs : bucket.taken % policy.windowMs || policy.windowMs;
+  return bucket.atMs + Math.ceil(deficit / policy.quota);
+}
+
 /** The first instant at which it {@link holds} `tokens`, which it does not now. */
 export function holdsAtMs(bucket: Bucket, policy: QuotaPolicy, tokens: number): number {
   if (policy.refill === 'interval') return bucket.atMs;

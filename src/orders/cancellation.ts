@@ -4,6 +4,9 @@
  */
 export type OrderStatus = 'pending' | 'shipped' | 'cancelled' | (string & {});
 
+/** The states that this service knows. */
+export const ORDER_STATUSES: readonly OrderStatus[] = ['pending', 'shipped', 'cancelled'];
+
 /** What a cancel came to. `cancelled` is the only one that changed the order. */
 export type CancelOutcome = 'cancelled' | 'already_shipped' | 'already_cancelled' | 'not_pending' | 'not_found';
 
@@ -18,14 +21,15 @@ const TRANSITIONS = new Map<string | undefined, { readonly cancel: CancelOutcome
 ]);
 
 /**
- * Decides a cancellation from the status found, `undefined` for no such order; pure (specification, part 3: only a
- * pending order can be cancelled). A store calls it inside its atomic step and writes `cancelled` if that is the outcome.
+ * Decides what a cancel comes to, from the status that the store has found; `undefined` is for no
+ * such order. Pure: it changes nothing. A store calls it inside its atomic step, and writes
+ * `cancelled` if that is the outcome (specification, part 3: only a pending order can be cancelled).
  */
-export function cancel(status: OrderStatus | undefined): CancelOutcome {
+export function cancelOutcome(status: OrderStatus | undefined): CancelOutcome {
   return TRANSITIONS.get(status)?.cancel ?? 'not_pending';
 }
 
-/** The same for shipping, the host's side of the state machine: only a pending order can be shipped. */
-export function ship(status: OrderStatus | undefined): ShipOutcome {
+/** Decides what shipping comes to. Only a pending order can be shipped. */
+export function shipOutcome(status: OrderStatus | undefined): ShipOutcome {
   return TRANSITIONS.get(status)?.ship ?? 'not_pending';
 }

@@ -1,15 +1,23 @@
-export { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from './cancellation.js';
+export { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from './cancellation.js';
 // What a host needs besides to write an importer, an exporter or a store of its own: JSON.parse rounds an int64.
-export { parseJson, printOrder, printOrders } from './json.js';
+export { JsonSyntaxError, parseJson, printOrder, printOrders } from './json.js';
 export { createMemoryOrderStore, type MemoryOrderStore } from './memory/store.js';
 export { type Order, type OrderId, parseOrderId } from './order.js';
-export { type OrderInput, type OrderRecord, type ParsedRecord, parseOrderRecord } from './record.js';
+export {
+  type OrderInput,
+  type OrderRecord,
+  type ParsedRecord,
+  type ParseRecordOptions,
+  parseOrderRecord,
+} from './record.js';
 export type {
   ListedOrders,
+  MaybePromise,
   OrderBatch,
   OrderStore,
   OwnedOrderStore,
   PutOptions,
   PutOutcome,
+  StreamedText,
   VersionedText,
 } from './store.js';

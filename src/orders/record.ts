@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { OrderStatus } from './cancellation.js';
+import { ORDER_STATUSES, type OrderStatus } from './cancellation.js';
 import { INT64_MAX, INT64_MIN, type Order } from './order.js';
 
 /** An order as a store keeps it: the wire fields and the status that the wire does not show. */
@@ -22,34 +22,28 @@ export type ParsedRecord =
   | { readonly ok: true; readonly record: OrderRecord }
   | { readonly ok: false; readonly field?: string; readonly message: string };
 
+const integer = v.union([v.bigint(), v.number()], 'must be an integer');
+
 const int64 = v.pipe(
-  v.union(
-    [
-      v.bigint(),
-      v.pipe(
-        v.number(),
-        v.safeInteger(),
-        v.transform((id: number) => BigInt(id)),
-      ),
-    ],
-    'must be an integer, and a bigint when beyond 2^53-1',
+  integer,
+  // An infinite number was a literal such as 1e400: an integer, but far too large.
+  v.check(
+    (id) => typeof id === 'bigint' || id % 1 === 0 || Math.abs(id) === Number.POSITIVE_INFINITY,
+    'must be an integer',
   ),
   v.check((id) => id >= INT64_MIN && id <= INT64_MAX, 'must fit into int64, -2^63 to 2^63-1'),
+  v.check((id) => typeof id === 'bigint' || Number.isSafeInteger(id), 'must be a bigint where it is beyond 2^53-1'),
+  v.transform((id: bigint | number) => BigInt(id)),
 );
 
 const safeInteger = v.pipe(
-  v.union(
-    [
-      v.number(),
-      v.pipe(
-        v.bigint(),
-        v.transform((quantity: bigint) => Number(quantity)),
-      ),
-    ],
-    'must be an integer',
-  ),
+  integer,
+  v.transform((quantity: bigint | number) => Number(quantity)),
   v.safeInteger('must be an integer between -(2^53-1) and 2^53-1'),
 );
+
+/** RFC 3339 sets no end to the digits of a second. */
+const MAX_DATE_TIME_LENGTH = 64;
 
 const recordSchema = v.strictObject(
   {
@@ -59,6 +53,7 @@ const recordSchema = v.strictObject(
     shipDate: v.optional(
       v.pipe(
         v.string('must be a string'),
+        v.maxLength(MAX_DATE_TIME_LENGTH, `must have at most ${MAX_DATE_TIME_LENGTH} characters`),
         v.check(isDateTime, 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z'),
       ),
     ),
@@ -79,8 +74,27 @@ const recordSchema = v.strictObject(
         : 'is missing',
 );
 
-/** Checks one record from outside; never throws. Fields that are absent or `undefined` stay absent in the record. */
-export function parseOrderRecord(input: unknown): ParsedRecord {
+export interface ParseRecordOptions {
+  /** The host's own statuses, beside `pending`, `shipped` and `cancelled`. Default: none. */
+  readonly statuses?: readonly string[] | undefined;
+}
+
+/**
+ * Checks one record from outside. Never throws. A field that is absent or `undefined` is absent from
+ * the record. A status that is unknown is refused: a typing mistake would make an order that can be
+ * neither cancelled nor shipped.
+ */
+export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordOptions = {}): ParsedRecord {
+  const parsed = parseRecord(input);
+  if (!parsed.ok) return parsed;
+  const { status } = parsed.record;
+  const known = [...ORDER_STATUSES, ...statuses];
+  if (known.includes(status)) return parsed;
+  return { ok: false, field: 'status', message: `must be one of ${known.join(', ')}, not ${JSON.stringify(status)}` };
+}
+
+/** Checks a record whose status may be any word. */
+function parseRecord(input: unknown): ParsedRecord {
   const result = v.safeParse(recordSchema, input, { abortEarly: true });
   if (!result.success) {
     const [issue] = result.issues;
@@ -103,9 +117,12 @@ export function parseOrderRecord(input: unknown): ParsedRecord {
   };
 }
 
-/** For code that hands over records of its own: a bad one is a mistake of the caller. Throws a TypeError naming the field. */
+/**
+ * Checks a record that a host's own code hands over, whose status may be any word. Throws a TypeError
+ * that names the order and the field.
+ */
 export function toOrderRecord(input: OrderInput): OrderRecord {
-  const parsed = parseOrderRecord(input);
+  const parsed = parseRecord(input);
   if (parsed.ok) return parsed.record;
   throw new TypeError(`order ${String(input?.id)}: ${parsed.field ?? 'the record'} ${parsed.message}`);
 }
@@ -116,15 +133,15 @@ export function toOrder({ status: _, ...order }: OrderRecord): Order {
 }
 
 const DATE_TIME =
-  /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[Zz]|[+-]([0-9]{2}):([0-9]{2}))$/;
+  /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))$/;
 
-/** RFC 3339 §5.6, with days that exist; `:60` is a leap second. */
+/** RFC 3339 §5.6, on a day that exists; `:60` is a leap second, which ends a day of UTC. */
 function isDateTime(text: string): boolean {
   const match = DATE_TIME.exec(text);
   if (match === null) return false;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, offsetHour = 0, offsetMinute = 0] = match
-    .slice(1)
-    .map((part) => Number(part ?? 0));
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
+  const [offsetHour = 0, offsetMinute = 0] = match.slice(8).map((part) => Number(part ?? 0));
+  const offset = (offsetHour * 60 + offsetMinute) * (match[7] === '-' ? -1 : 1);
   return (
     month >= 1 &&
     month <= 12 &&
@@ -132,10 +149,17 @@ function isDateTime(text: string): boolean {
     day <= daysIn(year, month) &&
     hour <= 23 &&
     minute <= 59 &&
-    second <= 60 &&
+    (second <= 59 || (second === 60 && isLastOfDay(hour * 60 + minute - offset))) &&
     offsetHour <= 23 &&
     offsetMinute <= 59
   );
+}
+
+const MINUTES_OF_DAY = 1_440;
+
+/** Whether it is 23:59, the minute counted from a midnight. */
+function isLastOfDay(minute: number): boolean {
+  return (minute + 1) % MINUTES_OF_DAY === 0;
 }
 
 function daysIn(year: number, month: number): number {

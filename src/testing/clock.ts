@@ -6,8 +6,12 @@ export interface ManualClock extends Clock {
   advance(ms: number): void;
 }
 
-/** Starts at a Unix time in milliseconds; default 2026-01-01T00:00:00Z. */
+/**
+ * Creates a clock that starts at a Unix time in whole milliseconds. Default: 2026-01-01T00:00:00Z.
+ * Throws a TypeError for anything else.
+ */
 export function createManualClock(startMs: number = Date.UTC(2026, 0)): ManualClock {
+  if (!Number.isSafeInteger(startMs)) throw new TypeError('startMs: expected a Unix time in whole milliseconds');
   let now = startMs;
   return {
     nowMs: () => now,

@@ -1,5 +1,6 @@
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
 import { fetchHandler } from '../http/mounts/fetch.js';
+import { checkOptions } from '../http/options.js';
 import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput } from '../orders/index.js';
 import { createManualClock, type ManualClock } from './clock.js';
@@ -35,8 +36,20 @@ export interface TestService {
   quota(apiKey: string): Decision;
 }
 
-/** Makes a service of its own for each test. Throws a TypeError or RangeError for a bad option, or an API key it has not issued. */
+const OPTION_NAMES: Readonly<Record<keyof TestServiceOptions, true>> = {
+  orders: true,
+  plan: true,
+  basePath: true,
+  addressPlan: true,
+  draftFields: true,
+};
+
+/**
+ * Creates a service of its own for each test. Throws a TypeError or RangeError that names the option
+ * that is wrong. Its methods throw a RangeError for an API key that it has not issued.
+ */
 export function createTestService(options: TestServiceOptions = {}): TestService {
+  checkOptions(options, Object.keys(OPTION_NAMES));
   const { orders = [], plan = PLANS.free, ...serviceOptions } = options;
   const clock = createManualClock();
   const limiter = createMemoryLimiter({ clock });

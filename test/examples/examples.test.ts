@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { overHttp2 } from '../mounts/tls-fetch.js';
+import { overHttp2 } from '../http/mounts/support/tls-fetch.js';
+import { sampled } from '../support/sampled.js';
 
 const examples = new URL('../../examples/', import.meta.url);
 const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
@@ -73,7 +74,7 @@ suite('every example does what it says', { concurrency: 2 }, () => {
     });
   }
 
-  for (const file of servers) {
+  for (const file of sampled(servers)) {
     test(`examples/${file} serves the orders beside the routes of its host`, async (t) => {
       const child = start(file, process.execPath, '--import', 'tsx');
       t.after(() => child.kill());
@@ -121,7 +122,9 @@ for (const [file, runtime, ...parameters] of [
   ['deno.ts', 'deno', 'serve', '--allow-env', '--host', '127.0.0.1', '--port', '0'],
 ] as const) {
   const isMissing = spawnSync(runtime, ['--version']).error !== undefined;
-  test(`examples/${file} serves in ${runtime}`, { skip: isMissing && `needs ${runtime} in the PATH` }, async (t) => {
+  test(`examples/${file} serves in ${runtime}`, {
+    skip: isMissing && `${runtime} is not in the PATH: npm install --global ${runtime}`,
+  }, async (t) => {
     const child = start(file, runtime, ...parameters);
     t.after(() => child.kill());
     await assertServesBoth(await originOf(child));

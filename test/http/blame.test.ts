@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { OrderServiceOptions } from 'store-orders';
-import { createShop, KEY, ORDERS } from './shop.js';
+import { createShop, KEY, ORDERS } from './support/shop.js';
 
 suite('503 is for what failed in a part of the host, 500 for what failed in the service', () => {
   async function statusOf(options: Partial<OrderServiceOptions>): Promise<number> {

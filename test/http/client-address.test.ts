@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forwardedAddress } from 'store-orders/handler';
-import { createAnswer, trioOf } from './answer.js';
-import { createShop, ORDERS } from './shop.js';
+import { createAnswer, trioOf } from './support/answer.js';
+import { createShop, ORDERS } from './support/shop.js';
 
 function forwarded(proxies: number, field: string | string[] | undefined, peer: string | undefined = '192.0.2.9') {
   return forwardedAddress(proxies)({ socket: { remoteAddress: peer }, headers: { 'x-forwarded-for': field } });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Order } from 'store-orders';
-import { createShop, KEY, ORDERS } from './shop.js';
+import { createShop, KEY, ORDERS } from './support/shop.js';
 
 const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { ListedOrders, Order } from 'store-orders';
-import { assertError } from './answer.js';
-import { createShop, KEY, ORDERS, order } from './shop.js';
-import { type Ask, WAYS } from './ways.js';
+import { assertError } from './support/answer.js';
+import { createShop, KEY, ORDERS, order } from './support/shop.js';
+import { type Ask, WAYS } from './support/ways.js';
 
 const orders: readonly Order[] = Array.from({ length: 1_000 }, (_, i) => Object.freeze({ id: BigInt(i) }));
 

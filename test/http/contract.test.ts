@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { CONTRACT } from './contract.js';
-import { createShop, KEY, ORDERS } from './shop.js';
-import { WAYS } from './ways.js';
+import { CONTRACT } from './support/contract.js';
+import { createShop, KEY, ORDERS } from './support/shop.js';
+import { WAYS } from './support/ways.js';
 
 test('every clause has an id of its own', () => {
   assert.equal(new Set(CONTRACT.map(({ id }) => id)).size, CONTRACT.length);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { after, afterEach, beforeEach, suite, test } from 'node:test';
 import type { OrderServiceOptions, ReplyMessage } from 'store-orders';
-import { assertError, trioOf } from './answer.js';
-import { authenticate, createShop, KEY, ORDERS, type Shop } from './shop.js';
-import { type Ask, core, WAYS } from './ways.js';
+import { assertError, trioOf } from './support/answer.js';
+import { authenticate, createShop, KEY, ORDERS, type Shop } from './support/shop.js';
+import { type Ask, core, WAYS } from './support/ways.js';
 
 const SECRET = 'connect ECONNREFUSED /var/run/db.sock: SELECT * FROM orders WHERE key = business-key';
 const failure = new Error(SECRET);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { nodeHandler } from 'store-orders/handler';
-import { exchange } from './raw-socket.js';
-import { authenticate, createShop, KEY, ORDERS } from './shop.js';
-import { listen } from './ways.js';
+import { exchange } from './support/raw-socket.js';
+import { authenticate, createShop, KEY, ORDERS } from './support/shop.js';
+import { listen } from './support/ways.js';
 
 const LINES = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`;
 const AUTHORIZATION = KEY.join(': ');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Reply, RequestHead } from 'store-orders';
-import { createShop, KEY, ORDERS } from './shop.js';
+import { createShop, KEY, ORDERS } from './support/shop.js';
 
 test('with parts that answer at once every kind of request is answered without a promise', async () => {
   const { service, limiter } = createShop();

@@ -27,8 +27,8 @@ test('20 strikes within a minute ban a key; the first refusal and what is on the
   /** When, in ms since the first refusal; how many requests; the verdict on the last of them. */
   const rows = [
     [0, 1, 'over_quota'],
-    [1, 500, 'over_quota'],
-    [2 * SECOND, 500, 'over_quota'],
+    [1, 100, 'over_quota'],
+    [2 * SECOND, 100, 'over_quota'],
     [2 * SECOND + 1, 19, 'over_quota'],
     [62 * SECOND, 1, 'banned'],
   ] as const;
@@ -42,7 +42,7 @@ test('20 strikes within a minute ban a key; the first refusal and what is on the
   }
 });
 
-test('a minute after the first strike the count of strikes starts anew', () => {
+test('a strike counts for a minute', () => {
   const plan = strict();
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -53,31 +53,60 @@ test('a minute after the first strike the count of strikes starts anew', () => {
   assert.equal(limiter.take('key', plan).verdict, 'banned');
 });
 
-test('the minute in which strikes count begins with the first of them, however many follow', () => {
-  const plan = strict({ after: 3 });
+test('strikes count in any minute, wherever it begins', () => {
+  const plan = strict({ after: 4 });
   limiter.take('key', plan);
   beRefused(plan, 1);
   clock.advance(2 * SECOND + 1);
   beRefused(plan, 1);
   clock.advance(MINUTE - 1);
-  beRefused(plan, 1);
-  clock.advance(1);
   beRefused(plan, 2);
-  assert.equal(limiter.take('key', plan).verdict, 'banned');
+  clock.advance(1);
+  beRefused(plan, 1);
+  assert.equal(limiter.take('key', plan).verdict, 'banned', '4 within 2 ms');
 });
 
-test('a request that passes ends the episode: strikes are forgotten, and the next refusal is a first one', () => {
-  const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
-  for (let episode = 0; episode < 5; episode++) {
-    assert.equal(limiter.take('key', plan).verdict, 'within_quota');
+test('two strikes more than half a minute apart never ban where three within a minute do', () => {
+  const plan = strict({ after: 3 });
+  limiter.take('key', plan);
+  beRefused(plan, 1);
+  for (let n = 0; n < 50; n++) {
+    clock.advance(MINUTE / 2);
     beRefused(plan, 1);
+  }
+  assert.equal(limiter.inspect('key')?.ban?.strikesAtMs.length, 2);
+});
+
+for (const { quota, after, forgiven } of [
+  { quota: 1, after: 20, forgiven: 200 },
+  { quota: 1_000, after: 20, forgiven: 1_000 },
+  { quota: 1, after: 1, forgiven: 10 },
+]) {
+  test(`the grace forgives ${forgiven} refusals, for ${after} strikes and a quota of ${quota}`, () => {
+    const policies = [
+      { name: 'month', quota, windowMs: 30 * DAY },
+      { name: 'year', quota: 2 * quota, windowMs: 365 * DAY },
+    ];
+    const plan = createPlan({ name: 'strict', policies, ban: { after } });
+    limiter.take('key', plan, quota);
+    beRefused(plan, 1 + forgiven + after - 1);
+    assert.deepEqual(limiter.inspect('key')?.ban?.forgiven, forgiven);
+    assert.equal(limiter.take('key', plan).verdict, 'banned');
+  });
+}
+
+test('a request that passes ends the streak: strikes are forgotten, and the next refusal is a first one', () => {
+  const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
+  for (let streak = 0; streak < 5; streak++) {
+    assert.equal(limiter.take('key', plan).verdict, 'within_quota');
+    beRefused(plan, 201);
     clock.advance(3 * SECOND);
     beRefused(plan, 19);
     clock.advance(7 * SECOND);
   }
   limiter.take('key', plan);
   beRefused(plan, 1);
-  assert.deepEqual(limiter.inspect('key')?.conduct?.strikes, 0);
+  assert.deepEqual(limiter.inspect('key')?.ban?.strikesAtMs, []);
 });
 
 test('each ban is 4 times longer than the one before, an hour at most', () => {
@@ -100,13 +129,13 @@ for (const { laterMs, banMs } of [
     clock.advance(1);
     assert.equal(limiter.take('key', plan).verdict, 'banned');
     clock.advance(MINUTE);
-    // The first refusal of the next episode; its only strike comes a millisecond later.
+    // The first refusal of the next streak; its only strike comes a millisecond later.
     clock.advance(laterMs - 1);
     beRefused(plan, 1);
     clock.advance(1);
     const decision = limiter.take('key', plan);
     assert.equal(decision.verdict, 'banned');
-    assert.equal(limiter.inspect('key')?.conduct?.banMs, banMs);
+    assert.equal(limiter.inspect('key')?.ban?.banMs, banMs);
   });
 }
 
@@ -124,7 +153,7 @@ test('requests during a ban neither prolong it nor use quota, and its end never 
     clock.advance(500);
   }
   assert.equal(limiter.take('key', plan).inForce.remaining, 1);
-  assert.equal(limiter.inspect('key')?.conduct, undefined);
+  assert.equal(limiter.inspect('key')?.ban, undefined);
 });
 
 test('a banned client is told to wait for its windows too, if they reset later than the ban ends', () => {
@@ -167,7 +196,7 @@ for (const [how, plan] of Object.entries(mild)) {
       assert.equal(limiter.take('key', plan).verdict, 'over_quota');
       clock.advance(100);
     }
-    assert.equal(limiter.inspect('key')?.conduct, undefined);
+    assert.equal(limiter.inspect('key')?.ban, undefined);
   });
 }
 
@@ -252,7 +281,7 @@ function getBanned(plan: ReturnType<typeof strict>): number | undefined {
   clock.advance(2 * SECOND + 1);
   beRefused(plan, 19);
   assert.equal(limiter.take('key', plan).verdict, 'banned');
-  const conduct = limiter.inspect('key')?.conduct;
-  assert.equal(conduct?.banEndMs, clock.nowMs() + (conduct?.banMs ?? 0));
-  return conduct?.banMs;
+  const state = limiter.inspect('key')?.ban;
+  assert.equal(state?.banEndMs, clock.nowMs() + (state?.banMs ?? 0));
+  return state?.banMs;
 }

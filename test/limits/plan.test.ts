@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createMemoryLimiter, createPlan, PLANS, perDay, perMinute } from 'store-orders/limiter';
+import { createMemoryLimiter, createPlan, PLANS, perDay, perHour, perMinute, perSecond } from 'store-orders/limiter';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -43,6 +43,75 @@ test('each part of the ban policy has a default of its own', () => {
   assert.ok(ban);
   assert.deepEqual(ban, { ...PLANS.free.ban, after: 50 });
   assert.equal(createPlan({ name: 'none', policies: [perDay(5)], ban: false }).ban, false);
+});
+
+test('an undefined part of the ban policy has its default', () => {
+  const none = { after: undefined, withinMs: undefined, graceMs: undefined, baseMs: undefined };
+  const ban = { ...none, factor: undefined, maxMs: undefined, forgetMs: undefined };
+  assert.deepEqual(createPlan({ name: 'p', policies: [perDay(5)], ban }).ban, PLANS.free.ban);
+});
+
+test('an unknown field is named, and so are those that are known', () => {
+  const policies = [perDay(1)];
+  const rows = [
+    [{ policies, ban: { afterr: 1 } }, 'plan p: ban: unknown field "afterr", known are after, withinMs, graceMs, '],
+    [{ policies, burst: 1 }, 'plan p: unknown field "burst", known are name, policies, ban, enforce, partition'],
+    [
+      { policies: [{ ...perDay(1), w: 1 }] },
+      'plan p: policies[0]: unknown field "w", known are name, quota, windowMs, ',
+    ],
+  ] as const;
+  for (const [options, start] of rows) {
+    assert.throws(
+      () => Reflect.apply(createPlan, undefined, [{ name: 'p', ...options }]),
+      (error) => error instanceof TypeError && error.message.startsWith(start),
+    );
+  }
+});
+
+test('what is no plan, or was not completed by createPlan, is a TypeError that takes nothing', () => {
+  const limiter = createMemoryLimiter();
+  const day = { ...PLANS.free.policies[1] };
+  const rows: readonly (readonly [string, unknown])[] = [
+    ['plan', undefined],
+    ['plan', null],
+    ['plan', 'free'],
+    ['plan.name', {}],
+    ['plan p: policies', { name: 'p' }],
+    ['plan p: policies', { ...PLANS.free, name: 'p', policies: 5 }],
+    ['plan p: policies[0]', { ...PLANS.free, name: 'p', policies: [{}] }],
+    ['plan p: without ban', { name: 'p', policies: [day] }],
+    ['plan p: without refill', { ...PLANS.free, name: 'p', policies: [{ ...day, refill: undefined }] }],
+    ['plan p: without factor', { ...PLANS.free, name: 'p', ban: { ...PLANS.free.ban, factor: undefined } }],
+    ['plan p: without partition', Object.freeze({ ...PLANS.free, name: 'p', partition: undefined })],
+  ];
+  for (const [named, plan] of rows) {
+    for (const request of ['take', 'peek'] as const) {
+      assert.throws(
+        () => Reflect.apply(limiter[request], limiter, ['key', plan]),
+        (error) => error instanceof TypeError && error.message.startsWith(named),
+        `${request} ${named}`,
+      );
+    }
+  }
+  assert.equal(limiter.inspect('key'), undefined);
+});
+
+test('a plan may have fields of its host', () => {
+  const plan = { ...PLANS.free, price: 0, policies: PLANS.free.policies.map((policy) => ({ ...policy, shown: true })) };
+  assert.equal(createMemoryLimiter().take('key', plan).inForce.remaining, 59);
+});
+
+test('each unit of time has its policy', () => {
+  assert.deepEqual(
+    [perSecond(1), perMinute(2), perHour(3), perDay(4)].map(({ name, quota, windowMs }) => [name, quota, windowMs]),
+    [
+      ['second', 1, 1_000],
+      ['minute', 2, 60_000],
+      ['hour', 3, 3_600_000],
+      ['day', 4, 86_400_000],
+    ],
+  );
 });
 
 test('an address plan has no bans', () => {
@@ -97,6 +166,10 @@ const bad: readonly (readonly [named: string, kind: typeof TypeError, options: s
   ...row('ban.factor', RangeError, 'plan', ['{ "ban": { "factor": 0 } }', '{ "ban": { "factor": 1.5 } }']),
   ...row('ban.maxMs', RangeError, 'plan', ['{ "ban": { "baseMs": 9, "maxMs": 8 } }']),
   ...row('ban.forgetMs', RangeError, 'plan', ['{ "ban": { "forgetMs": -1 } }']),
+  ...row('ban.after', RangeError, 'plan', ['{ "ban": { "after": 1001 } }']),
+  ...row('policies[0]', TypeError, 'policy', ['{ "windowms": 5 }', '{ "burst": 5 }']),
+  ...row('ban', TypeError, 'plan', ['{ "ban": { "afterwards": 5 } }', '{ "ban": { "after ": 5 } }']),
+  ['plan p', TypeError, '{ "name": "p", "policies": [{ "name": "day", "quota": 1, "windowMs": 1 }], "bans": false }'],
   ...row('enforce', TypeError, 'plan', ['{ "enforce": "no" }', '{ "enforce": null }']),
   ...row('partition', TypeError, 'plan', ['{ "partition": "ip" }', '{ "partition": null }']),
 ];
@@ -127,6 +200,15 @@ test('two policies of one plan cannot have the same name', () => {
   assert.throws(() => createPlan({ name: 'p', policies: [perDay(1), perDay(2)] }), {
     name: 'RangeError',
     message: 'plan p: policies: two have the same name',
+  });
+});
+
+test('a plan has at most 32 policies', () => {
+  const policies = Array.from({ length: 33 }, (_, n) => ({ ...perDay(1), name: `p${n}` }));
+  assert.equal(createPlan({ name: 'p', policies: policies.slice(1) }).policies.length, 32);
+  assert.throws(() => createPlan({ name: 'p', policies }), {
+    name: 'RangeError',
+    message: 'plan p: policies: expected at most 32',
   });
 });
 

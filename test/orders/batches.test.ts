@@ -6,10 +6,10 @@ import {
   type OrderInput,
   type OwnedOrderStore,
   printOrders,
-  type VersionedText,
+  type StreamedText,
 } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
-import { temporaryFile } from './temporary-file.js';
+import { temporaryFile } from '../support/temporary-file.js';
 
 const ordersFrom = (first: number, count: number, step = 10): OrderInput[] =>
   Array.from({ length: count }, (_, index) => ({ id: first + step * index, quantity: index }));
@@ -82,8 +82,8 @@ async function listing(store: OwnedOrderStore, known: Map<object, string>): Prom
   const texts: string[] = [];
   for await (const batch of listed) {
     assert.ok(isVersioned(batch));
-    const text = known.get(batch.version) ?? batch.text();
-    assert.equal(batch.text(), text, 'the same version is the same text');
+    const text = known.get(batch.version) ?? (await batch.text());
+    assert.equal(await batch.text(), text, 'the same version is the same text');
     known.set(batch.version, text);
     versions.push(batch.version);
     texts.push(text);
@@ -91,7 +91,7 @@ async function listing(store: OwnedOrderStore, known: Map<object, string>): Prom
   return { versions, text: `[${texts.join(',')}]` };
 }
 
-function isVersioned(batch: unknown): batch is VersionedText {
+function isVersioned(batch: unknown): batch is StreamedText {
   return typeof batch === 'object' && batch !== null && 'version' in batch;
 }
 

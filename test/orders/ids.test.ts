@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseOrderId } from 'store-orders';
-import { int64, TELLING_IDS } from './order-arbitrary.js';
+import { int64, TELLING_IDS } from './support/order-arbitrary.js';
 
 test('the canonical decimal form of every int64 names exactly that order', () => {
   for (const id of TELLING_IDS) assert.equal(parseOrderId(String(id)), id);

@@ -2,16 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Order, parseJson, parseOrderRecord, printOrder, printOrders } from 'store-orders';
-import { orderRecords } from './order-arbitrary.js';
+import { orderRecords } from './support/order-arbitrary.js';
 
 /** What JSON.parse reads from its own print, as parseJson reads it: integers as bigint, objects without a prototype. */
 function exact(value: unknown): unknown {
-  if (typeof value === 'number') return /^-?[0-9]+$/.test(String(value)) ? BigInt(String(value)) : value;
+  if (typeof value === 'number') return Number.isInteger(value) ? digitsOf(value) : value;
   if (Array.isArray(value)) return value.map(exact);
   if (typeof value !== 'object' || value === null) return value;
   const object: Record<string, unknown> = Object.create(null);
   for (const [name, member] of Object.entries(value)) object[name] = exact(member);
   return object;
+}
+
+/** The integer that a number prints as: 1e+21 is not the neighbour that the double stands for. */
+function digitsOf(value: number): bigint {
+  const [digits = '', exponent = '0'] = String(value).split('e+');
+  const [whole = '', fraction = ''] = digits.split('.');
+  return BigInt(whole + fraction) * 10n ** BigInt(Number(exponent) - fraction.length);
 }
 
 test('orders printed and read again are the same orders, int64 to the last digit', () => {
@@ -21,7 +28,10 @@ test('orders printed and read again are the same orders, int64 to the last digit
       const read = parseJson(printOrders(orders));
       assert.ok(Array.isArray(read));
       const expected = orders.map((order) => ({ ok: true, record: { ...order, status: 'pending' } }));
-      assert.deepEqual(read.map(parseOrderRecord), expected);
+      assert.deepEqual(
+        read.map((value) => parseOrderRecord(value)),
+        expected,
+      );
     }),
   );
 });
@@ -65,11 +75,8 @@ test('every JSON value is read as JSON.parse reads it, integers exact', () => {
     { numRuns: 300 },
   );
   assert.equal(parseJson(' 9007199254740993 '), 9007199254740993n);
-  assert.deepEqual(parseJson('[-0, -12, 1.0, 1e3, 5E-1]'), [0n, -12n, 1, 1000, 0.5]);
-  for (const text of ['9007199254740991.4', '-4503599627370497.25', '9007199254740991.4e0']) {
-    assert.throws(() => parseJson(text), /without fraction and exponent, line 1 column 1$/);
-  }
-  assert.deepEqual(parseJson('[1125899906842625.00, 1.5e3, 1e300, 0.1]'), [1125899906842625, 1500, 1e300, 0.1]);
+  assert.deepEqual(parseJson('[-0, -12, 1.0, 1e3, 5E-1]'), [0n, -12n, 1n, 1000n, 0.5]);
+  assert.deepEqual(parseJson('[1125899906842625.00, 1.5e3, 1e300, 0.1]'), [1125899906842625n, 1500n, 10n ** 300n, 0.1]);
   assert.equal(parseJson(String.raw`"\u00e9\ud83d\ude00\"\\\/\b"`), 'é😀"\\/\b');
 });
 
@@ -83,7 +90,7 @@ test('what JSON.parse refuses is refused, and nothing else but names that come t
   fc.assert(
     fc.property(broken, (text) => {
       const [ours, theirs] = [failure(() => parseJson(text)), failure(() => JSON.parse(text))];
-      if (ours instanceof SyntaxError && / comes twice, | without fraction /.test(ours.message)) return true;
+      if (ours instanceof SyntaxError && / comes twice, | would be rounded /.test(ours.message)) return true;
       return ours instanceof SyntaxError === theirs instanceof SyntaxError;
     }),
     { numRuns: 3_000 },
@@ -118,13 +125,13 @@ const REFUSED: readonly (readonly [text: string, message: string])[] = [
 
 for (const [text, message] of REFUSED) {
   test(`a mistake is named with its place: ${JSON.stringify(text)} is refused, ${message}`, () => {
-    assert.throws(() => parseJson(text), { name: 'SyntaxError', message });
+    assert.throws(() => parseJson(text), { name: 'JsonSyntaxError', message });
   });
 }
 
 test('an object with the same name twice is refused, names of the prototype are names like any other', () => {
   assert.throws(() => parseJson('{"id": 1,\n "id": 2}'), {
-    name: 'SyntaxError',
+    name: 'JsonSyntaxError',
     message: 'the name "id" comes twice, line 2 column 2',
   });
   assert.throws(() => parseJson(String.raw`{"a": 1, "\u0061": 2}`), /the name "a" comes twice/);
@@ -141,11 +148,11 @@ test('nesting is read to a depth of 100 and refused beyond it, however deep', ()
   assert.equal(typeof parseJson(`[${nested(99, '[', ']')}, ${nested(99, '[', ']')}]`), 'object');
   for (const depth of [101, 1_000_000]) {
     assert.throws(() => parseJson(nested(depth, '[', ']')), {
-      name: 'SyntaxError',
+      name: 'JsonSyntaxError',
       message: /nested more than 100 deep/,
     });
     assert.throws(() => parseJson(nested(depth, '{"a":', '}')), {
-      name: 'SyntaxError',
+      name: 'JsonSyntaxError',
       message: /nested more than 100 deep/,
     });
   }

@@ -2,16 +2,22 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createMemoryOrderStore, type OrderInput, parseJson, parseOrderRecord } from 'store-orders';
-import { INT64_MAX, INT64_MIN, orderRecord } from './order-arbitrary.js';
+import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
 
-const INTEGER = 'must be an integer, and a bigint when beyond 2^53-1';
+const INTEGER = 'must be an integer';
+const BIGINT = 'must be a bigint where it is beyond 2^53-1';
 const INT64 = 'must fit into int64, -2^63 to 2^63-1';
 const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
 const DATE_TIME = 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z';
 const WORD = 'must be a lower-case word such as pending or shipped';
 
 test('a record that is good is read as it is, its status pending unless said', () => {
-  fc.assert(fc.property(orderRecord, (record) => assert.deepEqual(parseOrderRecord(record), { ok: true, record })));
+  const statuses = ['on_hold'];
+  fc.assert(
+    fc.property(orderRecord, (record) =>
+      assert.deepEqual(parseOrderRecord(record, { statuses }), { ok: true, record }),
+    ),
+  );
   assert.deepEqual(parseOrderRecord({ id: 1n }), { ok: true, record: { id: 1n, status: 'pending' } });
 });
 
@@ -27,9 +33,19 @@ test('a field that is undefined is absent from the record', () => {
 
 const WRONG: readonly (readonly [field: string, message: string, ...records: unknown[]])[] = [
   ['id', 'is missing', {}, [], { petId: 1n }],
-  ['id', INTEGER, ...['1', null, undefined, true, 1.5, Number.NaN, 2 ** 53, -(2 ** 53), {}].map((id) => ({ id }))],
-  ['id', INT64, { id: INT64_MAX + 1n }, { id: INT64_MIN - 1n }, { id: 2n ** 64n + 1n }],
-  ['petId', INTEGER, { id: 1n, petId: '1' }, { id: 1n, petId: null }, { id: 1n, petId: 2 ** 53 }],
+  ['id', INTEGER, ...['1', null, undefined, true, 1.5, Number.NaN, {}].map((id) => ({ id }))],
+  ['id', BIGINT, { id: 2 ** 53 }, { id: -(2 ** 53) }],
+  [
+    'id',
+    INT64,
+    { id: INT64_MAX + 1n },
+    { id: INT64_MIN - 1n },
+    { id: 2n ** 64n + 1n },
+    { id: 2 ** 63 },
+    { id: Number.NEGATIVE_INFINITY },
+  ],
+  ['petId', INTEGER, { id: 1n, petId: '1' }, { id: 1n, petId: null }],
+  ['petId', BIGINT, { id: 1n, petId: 2 ** 53 }],
   ['petId', INT64, { id: 1n, petId: INT64_MAX + 1n }],
   ['quantity', 'must be an integer', { id: 1n, quantity: '1' }, { id: 1n, quantity: null }],
   [
@@ -56,6 +72,20 @@ for (const [field, message, ...records] of WRONG) {
   });
 }
 
+test('a status that the state machine does not know is refused, unless the host names it', () => {
+  const refused = { ok: false, field: 'status', message: 'must be one of pending, shipped, cancelled, not "pendng"' };
+  assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }), refused);
+  assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }, { statuses: [] }), refused);
+  assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }, { statuses: ['returned', 'lost'] }), {
+    ...refused,
+    message: 'must be one of pending, shipped, cancelled, returned, lost, not "pendng"',
+  });
+  for (const status of ['pending', 'shipped', 'cancelled', 'returned']) {
+    const record = { id: 1n, status };
+    assert.deepEqual(parseOrderRecord(record, { statuses: ['returned'] }), { ok: true, record });
+  }
+});
+
 test('what is no object is refused as a whole', () => {
   for (const value of [null, undefined, 1n, 'order', true]) {
     assert.deepEqual(parseOrderRecord(value), { ok: false, message: 'must be an object' });
@@ -64,6 +94,9 @@ test('what is no object is refused as a whole', () => {
 
 test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {
   const good = ['2026-01-31T12:00:00Z', '2024-02-29t23:59:60.123456789z', '2000-02-29T00:00:00+23:59'];
+  // The same leap second by clocks of other zones.
+  good.push('2017-01-01T00:59:60+01:00', '2016-12-31T18:59:60-05:00', '2017-01-01T05:44:60+05:45');
+  good.push('2017-01-01T23:58:60+23:59', '2016-12-31T00:00:60-23:59', `2026-01-31T12:00:00.${'1'.repeat(43)}Z`);
   for (const month of ['01', '03', '05', '07', '08', '10', '12']) good.push(`2026-${month}-31T00:00:00-00:00`);
   for (const month of ['04', '06', '09', '11']) good.push(`2026-${month}-30T00:00:00Z`);
   for (const shipDate of good) {
@@ -90,6 +123,11 @@ test('a shipDate that is no date-time, or a day or time that does not exist, is 
     '24:00:00Z',
     '12:60:00Z',
     '12:00:61Z',
+    '12:00:60Z',
+    '23:58:60Z',
+    '22:59:60Z',
+    '23:59:60+01:00',
+    '23:59:60-00:01',
     '12:00:00',
     '12:00Z',
     '12:00:00.Z',
@@ -107,6 +145,16 @@ test('a shipDate that is no date-time, or a day or time that does not exist, is 
       { ok: false, field: 'shipDate', message: DATE_TIME },
       shipDate,
     );
+  }
+});
+
+test('a shipDate of any length is refused in no time', () => {
+  for (const length of [44, 1_000_000]) {
+    assert.deepEqual(parseOrderRecord({ id: 1n, shipDate: `2026-01-31T12:00:00.${'1'.repeat(length)}Z` }), {
+      ok: false,
+      field: 'shipDate',
+      message: 'must have at most 64 characters',
+    });
   }
 });
 

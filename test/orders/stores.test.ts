@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryOrderStore } from 'store-orders';
 import { createSqliteOrderStore, openSqliteOrderStore } from 'store-orders/sqlite';
-import { missingDrivers, sqliteDrivers } from './sqlite-drivers.js';
-import { testOrderStore } from './store-suite.js';
+import { missingDrivers, sqliteDrivers } from './sqlite/support/drivers.js';
+import { testOrderStore } from './support/store-suite.js';
 
 testOrderStore('the order store in memory', () => ({ store: createMemoryOrderStore() }));
 

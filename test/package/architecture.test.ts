@@ -1,38 +1,184 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { posix } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-const src = new URL('../../src/', import.meta.url);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const MOST_FILES = 15;
 
-/** Which rooms a room may import from. */
+/**
+ * The rooms of `src`, each with those that it may import from: rooms above it, and those of its own
+ * house. An `index.ts` and the program's `main.ts` may also import from the rooms inside their own.
+ */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  databases: [],
-  orders: ['databases'],
+  'databases/postgres': [],
+  'databases/sqlite': [],
+  orders: [],
+  'orders/memory': ['orders'],
+  'orders/postgres': ['databases/postgres', 'orders'],
+  'orders/sqlite': ['databases/sqlite', 'orders'],
   limits: [],
-  http: ['orders', 'limits'],
-  server: ['http', 'orders', 'limits', 'databases'],
-  testing: ['http', 'orders', 'limits'],
+  'limits/memory': ['limits'],
+  'limits/redis': ['limits', 'limits/memory'],
+  http: ['http/list', 'limits', 'orders'],
+  'http/list': ['http', 'orders'],
+  'http/mounts': ['http'],
+  'http/guard': ['http', 'http/mounts'],
+  'http/openapi': ['http', 'limits', 'orders'],
+  testing: ['http', 'http/mounts', 'limits', 'orders', 'testing/audits', 'testing/suites'],
+  'testing/suites': ['limits', 'orders'],
+  'testing/audits': ['limits', 'orders', 'testing/suites'],
+  server: [],
+  'server/log': ['http'],
+  'server/config': ['orders'],
+  'server/docs/browser': ['orders'],
+  'server/docs': ['http', 'http/list', 'http/openapi', 'limits'],
+  'server/keys': ['databases/postgres', 'databases/sqlite', 'http', 'limits', 'orders/sqlite'],
+  'server/listener': ['http', 'http/mounts', 'limits', 'server/docs', 'server/log'],
+  'server/quotas': [
+    'databases/sqlite',
+    'http',
+    'limits',
+    'limits/redis',
+    'orders/sqlite',
+    'server/config',
+    'server/listener',
+    'server/log',
+  ],
+  'server/storage': [
+    'databases/postgres',
+    'databases/sqlite',
+    'orders',
+    'orders/postgres',
+    'orders/sqlite',
+    'server',
+    'server/config',
+    'server/keys',
+    'server/listener',
+    'server/log',
+    'server/quotas',
+  ],
+  'server/process': [
+    'http',
+    'limits',
+    'orders',
+    'server',
+    'server/config',
+    'server/keys',
+    'server/listener',
+    'server/log',
+    'server/quotas',
+    'server/storage',
+  ],
+  'server/cli': [
+    'databases/sqlite',
+    'http/openapi',
+    'orders',
+    'orders/sqlite',
+    'server',
+    'server/config',
+    'server/keys',
+    'server/log',
+    'server/process',
+    'server/quotas',
+    'server/storage',
+  ],
 };
 
-test('imports go in one direction, and orders and limits never import each other', () => {
-  const rooms = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  assert.deepEqual(rooms.map((room) => room.name).sort(), Object.keys(ALLOWED).sort());
-  for (const { name: room } of rooms) {
-    for (const file of readdirSync(new URL(`${room}/`, src), { recursive: true, encoding: 'utf8' })) {
-      if (!file.endsWith('.ts')) continue;
-      const text = readFileSync(new URL(`${room}/${file}`, src), 'utf8');
-      for (const [, path = ''] of text.matchAll(/from '(\.[^']+)'/g)) {
-        const [imported = ''] = relative(
-          fileURLToPath(src),
-          join(fileURLToPath(new URL(room, src)), file, '..', path),
-        ).split('/');
-        assert.ok(
-          imported === room || ALLOWED[room]?.includes(imported),
-          `src/${room}/${file} imports from ${imported}`,
-        );
-      }
+/** Files of that folder by their paths from the root, below it too. */
+function filesOf(folder: string): readonly string[] {
+  return readdirSync(`${root}/${folder}`, { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isFile()) return [path];
+    return entry.name === 'node_modules' || entry.name === 'generated' ? [] : filesOf(path);
+  });
+}
+
+const files = ['src', 'test', 'bench'].flatMap(filesOf);
+/** Of each TypeScript file, the files that it imports, types included. */
+const imports = new Map(
+  files
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => {
+      const texts = readFileSync(`${root}/${file}`, 'utf8').matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g);
+      const imported = [...texts].map(([, path = '']) => posix.join(posix.dirname(file), path).replace(/\.js$/, '.ts'));
+      return [file, imported] as const;
+    }),
+);
+
+function roomOf(file: string): string {
+  return posix.dirname(file).replace(/^src\/?/, '');
+}
+
+test('each room of src imports only from the rooms that it may', () => {
+  const rooms = new Set([...imports.keys()].filter((file) => file.startsWith('src/')).map(roomOf));
+  rooms.delete('');
+  assert.deepEqual([...rooms].sort(), Object.keys(ALLOWED).sort(), 'the table lists every room');
+  const climbing: string[] = [];
+  for (const [file, imported] of imports) {
+    const room = roomOf(file);
+    if (!file.startsWith('src/')) continue;
+    const isFace = /\/(?:index|main)\.ts$/.test(file);
+    for (const path of imported) {
+      const isInside = path.startsWith(`${posix.dirname(file)}/`);
+      if (roomOf(path) === room || ALLOWED[room]?.includes(roomOf(path)) || (isFace && isInside)) continue;
+      climbing.push(`${file} imports ${path}`);
     }
   }
+  assert.deepEqual(climbing, []);
 });
+
+test('a room imports from rooms above it, or of its own house', () => {
+  const order = Object.keys(ALLOWED);
+  for (const [room, allowed] of Object.entries(ALLOWED)) {
+    const [house = ''] = room.split('/');
+    const below = allowed.filter((other) => order.indexOf(other) > order.indexOf(room) && !other.startsWith(house));
+    assert.deepEqual(below, [], room);
+  }
+  for (const [one, other] of [
+    ['orders', 'limits'],
+    ['limits', 'orders'],
+  ] as const) {
+    const rooms = order.filter((room) => room.startsWith(one));
+    assert.ok(rooms.every((room) => ALLOWED[room]?.every((allowed) => !allowed.startsWith(other))));
+  }
+});
+
+test('nothing imports the index.ts of a room that it is in', () => {
+  for (const [file, imported] of imports) {
+    const face = imported.find((path) => path.endsWith('/index.ts') && file.startsWith(`${posix.dirname(path)}/`));
+    assert.equal(face, undefined, file);
+  }
+});
+
+test('no file imports itself by way of others, types included', () => {
+  assert.deepEqual(circles(imports), []);
+  const loop = new Map([
+    ['a', ['b']],
+    ['b', ['c']],
+    ['c', ['b']],
+  ]);
+  assert.deepEqual(circles(loop), ['b → c → b'], 'and a circle is found');
+});
+
+test(`no folder has more than ${MOST_FILES} files`, () => {
+  const counts = new Map<string, number>();
+  for (const file of files) counts.set(posix.dirname(file), (counts.get(posix.dirname(file)) ?? 0) + 1);
+  const full = [...counts].filter(([, count]) => count > MOST_FILES).map(([folder, count]) => `${folder}: ${count}`);
+  assert.deepEqual(full, []);
+});
+
+function circles(graph: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const found: string[] = [];
+  const finished = new Set<string>();
+  const visit = (file: string, path: readonly string[]) => {
+    const start = path.indexOf(file);
+    if (start >= 0) found.push([...path.slice(start), file].join(' → '));
+    if (start >= 0 || finished.has(file)) return;
+    for (const imported of graph.get(file) ?? []) visit(imported, [...path, file]);
+    finished.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+  return found;
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -54,8 +54,11 @@ test('the README lists every error code that there is, and every subpath of the 
   }
 });
 
-for (const folder of ['.', 'bench', 'examples', 'src', 'src/server', 'test']) {
-  const page = join(folder, 'README.md');
+const roomPages = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('README.md'))
+  .map((file) => join('src', file));
+
+for (const page of ['README.md', 'bench/README.md', 'examples/README.md', 'test/README.md', ...roomPages]) {
   test(`${page}: its links lead to files`, () => {
     const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)];
     for (const [, link = ''] of links) assert.ok(existsSync(join(root, dirname(page), link)), link);

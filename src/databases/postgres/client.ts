@@ -5,6 +5,11 @@
  */
 export interface PostgresClient {
   query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
+  /**
+   * The same for one of the few statements that are sent often, which may be prepared: see
+   * `withNamedStatements`.
+   */
+  queryOften?(text: string, values: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
 }
 
 export type PostgresRow = Readonly<Record<string, unknown>>;
@@ -23,6 +28,11 @@ export interface HeldPostgresClient extends PostgresClient {
   off?(event: 'error', listener: () => void): unknown;
 }
 
+/** Sends a statement that is sent often, prepared where the client can do that. */
+export function queryOften(client: PostgresClient, text: string, values: string[] = []) {
+  return client.queryOften?.(text, values) ?? client.query(text, values);
+}
+
 /** Throws a TypeError that names the option. */
 export function checkPool(pool: PostgresPool): void {
   if (typeof pool?.query !== 'function') throw new TypeError('pool: expected an object with the method query');
@@ -38,36 +48,4 @@ export const WAIT_FOR_DISK =
 /** Whether the server refused a row because a unique key has it already. */
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '23505';
-}
-
-/**
- * Runs `read` on a connection of its own, in one read-only transaction that sees one snapshot. However the reading ends,
- * the transaction ends and the connection is given back; one over which it failed is closed: who has not answered once
- * would be waited for twice.
- */
-export async function* readSnapshot<T>(
-  connect: () => Promise<HeldPostgresClient>,
-  read: (client: PostgresClient) => AsyncIterable<T>,
-): AsyncGenerator<T> {
-  const client = await connect();
-  // The next query says the same.
-  const ignore = () => {};
-  client.on?.('error', ignore);
-  let isSound = true;
-  try {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    yield* read(client);
-  } catch (error) {
-    isSound = false;
-    throw error;
-  } finally {
-    if (isSound) {
-      isSound = await client.query('COMMIT').then(
-        () => true,
-        () => false,
-      );
-    }
-    client.off?.('error', ignore);
-    client.release(!isSound);
-  }
 }

@@ -13,7 +13,7 @@ const LOCK = 4_919_131_752_989_213_544n;
  * written, and no right to write is needed. Rejects if a table of that name is there that is not ours, and if a part
  * has a newer version.
  */
-export async function migrate(client: PostgresClient, schemas: Schemas): Promise<void> {
+export async function migrateTables(client: PostgresClient, schemas: Schemas): Promise<void> {
   await client.query(`DO $migrate$
 DECLARE
   found integer;

@@ -1,5 +1,7 @@
+import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { SqliteDatabase } from './database.js';
+import { cannotOpen } from './failure.js';
 
 const require = createRequire(import.meta.url);
 
@@ -23,8 +25,9 @@ const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
 ];
 
 /**
- * Opens a SQLite file (created if absent) with the first driver there is: node:sqlite (Node ≥ 22.13), then an installed
- * libsql, then an installed better-sqlite3. Throws with what to install when there is none. The caller closes it.
+ * Opens a SQLite file with the first driver there is: node:sqlite (Node ≥ 22.13), then an installed
+ * libsql, then an installed better-sqlite3. Throws with what to install when there is none. A file that is absent is
+ * created, for its owner alone, as are the files beside it. The caller closes it.
  */
 export function openSqliteDatabase(file: string): SqliteDatabase {
   for (const driver of DRIVERS) {
@@ -34,9 +37,28 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
     } catch {
       continue;
     }
-    return open(file);
+    if (file !== '' && !file.startsWith(':')) createPrivately(file);
+    try {
+      return open(file);
+    } catch (error) {
+      throw cannotOpen(error, file);
+    }
   }
   throw new Error(
     'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
   );
+}
+
+/**
+ * Whether the file was not there and now is, empty, for its owner alone: SQLite gives its log the mode of the file. Of
+ * two processes that create it one is told so.
+ */
+export function createPrivately(file: string): boolean {
+  try {
+    // Fails without opening what is there: closing a descriptor of a database drops this process's locks on it.
+    closeSync(openSync(file, 'ax', 0o600));
+    return true;
+  } catch {
+    return false;
+  }
 }

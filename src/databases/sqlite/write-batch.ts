@@ -1,4 +1,4 @@
-import { isBusy, type SqliteDatabase, transaction } from './database.js';
+import { isResult, type SqliteDatabase, transaction } from './database.js';
 
 /** Named functions, each of which writes a part of a transaction. What goes in and out is plain data. */
 export type Writes = Readonly<Record<string, (...parameters: never[]) => unknown>>;
@@ -27,7 +27,7 @@ export function commitTogether(
     const values = transaction(database, () => calls.map((call) => perform(writes, call)));
     return values.map((value) => ({ outcome: 'committed', value }));
   } catch (error) {
-    if (isBusy(error)) return calls.map(() => ({ outcome: 'busy', error }));
+    if (isResult(error, 'busy')) return calls.map(() => ({ outcome: 'busy', error }));
     if (calls.length === 1) return [{ outcome: 'failed', error }];
     return calls.flatMap((call) => commitTogether(database, writes, [call]));
   }

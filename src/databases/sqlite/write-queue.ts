@@ -8,9 +8,15 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-export interface WriteQueue<W extends Writes> {
-  /** Resolves to what the named write answered in the transaction that is now committed; rejects if it could not be. */
-  write<Name extends keyof W & string>(name: Name, ...parameters: Parameters<W[Name]>): Promise<ReturnType<W[Name]>>;
+/** Resolves to what the named write returned in the transaction that is now committed; rejects if it could not be. */
+export type Write<W extends Writes> = <Name extends keyof W & string>(
+  name: Name,
+  ...parameters: Parameters<W[Name]>
+) => Promise<ReturnType<W[Name]>>;
+
+export interface WriteQueue {
+  /** A {@link Write} of whatever writes there are. */
+  write(name: string, ...parameters: readonly unknown[]): Promise<never>;
   /** Resolves when every write asked for so far is answered, one way or the other. */
   idle(): Promise<void>;
 }
@@ -29,9 +35,9 @@ const ANSWERED_AT_ONCE = 4;
  * Group commit: the writes that arrive in one turn of the event loop, and those that arrive while others are being
  * committed, go together. While another process holds the lock the queue waits without blocking the event loop.
  */
-export function createWriteQueue<W extends Writes>(
+export function createWriteQueue(
   commit: (calls: readonly WriteCall[]) => readonly WriteResult[] | Promise<readonly WriteResult[]>,
-): WriteQueue<W> {
+): WriteQueue {
   let waiting: Waiting[] = [];
   let isScheduled = false;
   let onIdle: (() => void)[] = [];
@@ -76,7 +82,6 @@ export function createWriteQueue<W extends Writes>(
     write(name, ...parameters) {
       if (!isScheduled) setImmediate(flush);
       isScheduled = true;
-      // What the write of this name answers is what comes back for it.
       return new Promise<never>((resolve, reject) => {
         waiting.push({ call: { name, parameters }, resolve: resolve as (value: unknown) => void, reject });
       });

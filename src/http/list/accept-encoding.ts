@@ -9,10 +9,10 @@ const ALIASES: ReadonlyMap<string, string> = new Map([['x-gzip', 'gzip']]);
 const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?$/;
 
 /**
- * The coding that a client likes best, by its `Accept-Encoding` (RFC 9110 §12.5.3): the one with the highest weight, of
- * equals the smallest. A client that names only codings, and not `identity`, is sent one of them. Where nothing is
- * acceptable, and where a member is malformed, it is as if that had not been said. What is short is sent as it is, unless
- * the client refuses that.
+ * The coding that a client likes best, by its `Accept-Encoding` (RFC 9110 §12.5.3): the one with
+ * the highest weight, of equals the smallest. A client that names only codings, and not `identity`,
+ * is sent one of them. Where nothing is acceptable, and where a member is malformed, it is as if
+ * that had not been said. What is short is sent as it is, unless the client refuses that.
  */
 export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {
   // Most clients refuse nothing: only a weight of zero does.

@@ -1,12 +1,15 @@
-import type { OrderBatch } from '../../orders/index.js';
+import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
-import { hostItems, hostStream } from '../host-call.js';
+import { hostCall, hostItems, hostStream } from '../host-call.js';
 import { digestOf } from './entity-tag.js';
 import { createReplayableBytes, type ReplayableBytes } from './replayable-bytes.js';
 
-export type Batches = Iterable<OrderBatch> | AsyncIterable<OrderBatch>;
+export type Batches = Iterable<OrderBatch> | AsyncIterable<OrderBatch | StreamedText>;
 
-/** A batch as it stands in the list: a comma, then its orders. Where it comes first, the comma is left out. */
+/**
+ * A batch as it stands in the list: a comma, then its orders. Where it comes first, the comma is
+ * left out.
+ */
 interface SerializedBatch {
   readonly bytes: Buffer;
   readonly digest: string;
@@ -16,20 +19,20 @@ const OPEN = Buffer.from('[');
 const CLOSE = Buffer.from(']');
 
 /**
- * Creates the serialiser of frozen lists. It remembers the bytes of a batch that never changes for as long as the batch
- * itself lives, so that of the next list only the new batches are serialised. Between two of those the event loop has its
- * turn; a list with only one such batch is whole at once.
+ * Creates the serialiser of frozen lists. It remembers the bytes of a batch that never changes for
+ * as long as the batch itself lives, so that of the next list only the new batches are serialised.
+ * Between two of those the event loop has its turn; a list with only one such batch is whole at
+ * once.
  */
 export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
   const remembered = new WeakMap<object, SerializedBatch>();
 
-  function serialize(batch: OrderBatch, version: object | undefined): SerializedBatch | undefined {
-    const text = printBatch(batch);
+  function serialized(text: string, version: object | undefined): SerializedBatch | undefined {
     if (text === '') return undefined;
     const bytes = Buffer.from(`,${text}`);
-    const serialized = { bytes, digest: digestOf(bytes) };
-    if (version !== undefined) remembered.set(version, serialized);
-    return serialized;
+    const batch = { bytes, digest: digestOf(bytes) };
+    if (version !== undefined) remembered.set(version, batch);
+    return batch;
   }
 
   return (batches) =>
@@ -48,11 +51,11 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
         return digestOf(digests);
       }
 
-      async function appendAsTheyCome(streamed: AsyncIterable<OrderBatch>): Promise<string> {
+      async function appendAsTheyCome(streamed: AsyncIterable<OrderBatch | StreamedText>): Promise<string> {
         for await (const batch of hostStream(streamed)) {
           const version = versionOf(batch);
-          const serialized = (version && remembered.get(version)) ?? serialize(batch, version);
-          if (serialized !== undefined) append(serialized);
+          const bytes = (version && remembered.get(version)) ?? serialized(await textOf(batch), version);
+          if (bytes !== undefined) append(bytes);
         }
         return close();
       }
@@ -62,13 +65,13 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
         let isFirst = true;
         for (const batch of hostItems(stored)) {
           const version = versionOf(batch);
-          let serialized = version && remembered.get(version);
-          if (serialized === undefined) {
+          let bytes = version && remembered.get(version);
+          if (bytes === undefined) {
             if (!isFirst) yield;
             isFirst = false;
-            serialized = serialize(batch, version);
+            bytes = serialized(printBatch(batch), version);
           }
-          if (serialized !== undefined) append(serialized);
+          if (bytes !== undefined) append(bytes);
         }
         return close();
       }
@@ -77,8 +80,18 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
     });
 }
 
+/** The JSON text of a batch of a streamed list. Text that cannot be fetched is a failure of the host. */
+export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
+  return typeof batch === 'object' && 'version' in batch
+    ? hostCall(
+        () => batch.text(),
+        (text) => text,
+      )
+    : printBatch(batch);
+}
+
 /** What says whether a batch was serialised before; nothing, if a host may still change it. */
-function versionOf(batch: OrderBatch): object | undefined {
+function versionOf(batch: OrderBatch | StreamedText): object | undefined {
   if (typeof batch === 'string') return undefined;
   if ('version' in batch) return batch.version;
   return Object.isFrozen(batch) ? batch : undefined;

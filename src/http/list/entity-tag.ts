@@ -14,8 +14,8 @@ export function entityTag(digest: string, coding: Coding): string {
 const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
 /**
- * Whether `If-Match` (by the strong comparison) or `If-None-Match` (by the weak one) names the strong tag, or any by `*`
- * (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2).
+ * Whether `If-Match` (by the strong comparison) or `If-None-Match` (by the weak one) names the
+ * strong tag, or any by `*` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2).
  */
 export function namesTag(field: string, tag: string, comparison: 'strong' | 'weak'): boolean {
   if (field.trim() === '*') return true;

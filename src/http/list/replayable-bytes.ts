@@ -22,15 +22,21 @@ export interface Failure {
   readonly error: unknown;
 }
 
-/** Adds the pieces; returns the digest of the whole. What it does before its first `await` is done at once. */
+/**
+ * Adds the pieces; returns the digest of the whole. What it does before its first `await` is done
+ * at once.
+ */
 export type Produce = (add: (piece: Uint8Array) => void) => string | Promise<string>;
 
-/** Pieces that are all there, and the same for all readers: to hand over many of them at a time costs no memory. */
+/**
+ * Pieces that are all there, and the same for all readers: to hand over many of them at a time
+ * costs no memory.
+ */
 interface Pieces extends AsyncIterable<Uint8Array>, Iterable<Uint8Array> {}
 
 /**
- * Produces to the end, whether anybody reads or not: the pieces are kept for the next reader, and a slow reader or one
- * that hangs up holds up nobody.
+ * Produces to the end, whether anybody reads or not: the pieces are kept for the next reader, and a
+ * slow reader or one that hangs up holds up nobody.
  */
 export function createReplayableBytes(produce: Produce): ReplayableBytes {
   const produced: Uint8Array[] = [];

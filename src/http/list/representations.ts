@@ -20,8 +20,9 @@ export const PRECONDITION_FAILED: Representation = { status: 412, fields: [], bo
 export type Representations = (request: ListRequest) => Representation | Promise<Representation>;
 
 /**
- * Creates them from the bytes of the list. A list is compressed when the first client wants it so, who reads along. A
- * request that is a HEAD, or has a tag, waits until the list is whole: before, there is no tag and no length to tell.
+ * Creates them from the bytes of the list. A list is compressed when the first client wants it so,
+ * who reads along. A request that is a HEAD, or has a tag, waits until the list is whole: before,
+ * there is no tag and no length to tell.
  */
 export function createRepresentations(identity: ReplayableBytes): Representations {
   const compressed = new Map<Coding, ReplayableBytes>();
@@ -38,7 +39,8 @@ export function createRepresentations(identity: ReplayableBytes): Representation
     const isShort = whole !== undefined && whole.length < LEAST_COMPRESSED;
     const coding = preferredCoding(acceptEncoding, isShort);
     if (whole !== undefined && isConditional) {
-      // In the order of RFC 9110 §13.2.2. `If-Unmodified-Since` is ignored (§13.1.4): the list has no date.
+      // In the order of RFC 9110 §13.2.2. `If-Unmodified-Since` is ignored (§13.1.4): the list has
+      // no date.
       const tag = entityTag(whole.digest, coding);
       if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return PRECONDITION_FAILED;
       if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag, 'weak')) {

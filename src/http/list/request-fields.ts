@@ -5,7 +5,10 @@ export interface ListRequest {
   readonly rawHeaders: readonly string[];
 }
 
-/** The fields that select a representation; those that came more than once as one list (RFC 9110 §5.3). */
+/**
+ * The fields that select a representation; those that came more than once as one list (RFC 9110
+ * §5.3).
+ */
 export interface ListFields {
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;

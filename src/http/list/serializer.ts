@@ -1,7 +1,7 @@
-import type { ListedOrders, Order, OrderBatch } from '../../orders/index.js';
+import type { ListedOrders, Order, OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch, printOrders } from '../../orders/json.js';
 import { hostItems, hostStream } from '../host-call.js';
-import { createBatchSerializer } from './batch-serializer.js';
+import { createBatchSerializer, textOf } from './batch-serializer.js';
 import { digestOf } from './entity-tag.js';
 import { type Failure, type ReplayableBytes, replayableText } from './replayable-bytes.js';
 import {
@@ -12,7 +12,10 @@ import {
 } from './representations.js';
 import { type ListRequest, readListFields } from './request-fields.js';
 
-/** Orders that are serialised in one go, in less than half a millisecond, into a text that goes out in one write with the head. */
+/**
+ * Orders that are serialised in one go, in less than half a millisecond, into a text that goes out
+ * in one write with the head.
+ */
 const BATCH = 512;
 
 /** A text up to this length goes out in one write with the head; above, a Buffer is cheaper. */
@@ -21,9 +24,10 @@ const LARGEST_TEXT = 65_536;
 const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
 
 /**
- * Creates the serialiser of one service. What is frozen it serialises once, and remembers the last; what is not frozen a
- * host may still change, so it is serialised each time, without a tag and uncompressed. It returns a promise only for what
- * cannot be serialised at once: then the first piece is awaited, so that a store that fails at once is a 503.
+ * Creates the serialiser of one service. What is frozen it serialises once, and remembers the last;
+ * what is not frozen a host may still change, so it is serialised each time, without a tag and
+ * uncompressed. It returns a promise only for what cannot be serialised at once: then the first
+ * piece is awaited, so that a store that fails at once is a 503.
  */
 export function createListSerializer(): (
   listed: ListedOrders,
@@ -80,7 +84,7 @@ function ofText(text: string): Representation {
   return { status: 200, fields: [...JSON_TYPE, 'Content-Length', `${text.length}`], body };
 }
 
-async function startStream(batches: AsyncIterable<OrderBatch>): Promise<Representation> {
+async function startStream(batches: AsyncIterable<OrderBatch | StreamedText>): Promise<Representation> {
   let onEnd: (failure?: Failure) => void = () => {};
   const ended = new Promise<Failure | undefined>((resolve) => {
     onEnd = resolve;
@@ -90,13 +94,13 @@ async function startStream(batches: AsyncIterable<OrderBatch>): Promise<Represen
 }
 
 async function* serializeStream(
-  batches: AsyncIterable<OrderBatch>,
+  batches: AsyncIterable<OrderBatch | StreamedText>,
   onEnd: (failure?: Failure) => void,
 ): AsyncGenerator<Uint8Array, undefined> {
   try {
     let mark = '[';
     for await (const batch of hostStream(batches)) {
-      const text = printBatch(batch);
+      const text = await textOf(batch);
       if (text === '') continue;
       yield Buffer.from(mark + text);
       mark = ',';
@@ -110,7 +114,10 @@ async function* serializeStream(
   }
 }
 
-/** Not a generator: the store's work must also end when nobody ever reads, and one that never began has nothing to end. */
+/**
+ * Not a generator: the store's work must also end when nobody ever reads, and one that never began
+ * has nothing to end.
+ */
 function resume(
   first: IteratorResult<Uint8Array, undefined>,
   rest: AsyncGenerator<Uint8Array, undefined>,

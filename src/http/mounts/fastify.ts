@@ -5,7 +5,10 @@ import type { RequestHead } from '../request-head.js';
 import type { OrderService } from '../service.js';
 import { withVary } from './vary.js';
 
-/** What the mount uses of a Fastify instance; not exported, so that no editor offers it instead of the real one. */
+/**
+ * What the mount uses of a Fastify instance; not exported, so that no editor offers it instead of
+ * the real one.
+ */
 interface FastifyInstanceLike {
   readonly prefix: string;
   all(path: string, handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => unknown): unknown;
@@ -32,11 +35,12 @@ interface FastifyReplyLike {
 }
 
 /**
- * Mounts the service in Fastify 5: `app.register(fastifyPlugin(service))`, also under NestJS. The reply is Fastify's own, so that the host's
- * hooks and the headers that they set stay; the host's parsers, which refuse a DELETE that says JSON and has no content, do not see it.
- * To drop readers who take nothing is the host's business, by the `connectionTimeout` of the app.
- * The client's address is `request.ip`, which follows the `trustProxy` option of the app. A `prefix` that the plugin is
- * registered with must be the beginning of the service's `basePath`; else it throws.
+ * Mounts the service in Fastify 5: `app.register(fastifyPlugin(service))`, also under NestJS. The
+ * reply is Fastify's own, so that the host's hooks and the headers that they set stay; the host's
+ * parsers, which refuse a DELETE that says JSON and has no content, do not see it. To drop readers
+ * who take nothing is the host's business, by the `connectionTimeout` of the app. The client's
+ * address is `request.ip`, which follows the `trustProxy` option of the app. A `prefix` that the
+ * plugin is registered with must be the beginning of the service's `basePath`; else it throws.
  */
 export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike) => Promise<void> {
   checkMethods('service', service, ['respond', 'owns']);
@@ -53,7 +57,8 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
       if (!(answered instanceof Promise)) return send(reply, answered, isMultiplexed);
       return answered.then((settled) => send(reply, settled, isMultiplexed));
     };
-    // Content is not read (RFC 9110 §9.3.5), so nothing about it is refused: not even a type that is none.
+    // Content is not read (RFC 9110 §9.3.5), so nothing about it is refused: not even a type that
+    // is none.
     app.addContentTypeParser('*', (_request, _content, done) => done(null));
     app.addHook('onRequest', ({ raw }, _reply, done) => {
       delete raw.headers['content-type'];

@@ -10,7 +10,10 @@ export function ipOf(request: Request): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
 }
 
-/** Without `Connection`, which is the runtime's: HTTP/2 forbids it, and a Request does not say by which it came. */
+/**
+ * Without `Connection`, which is the runtime's: HTTP/2 forbids it, and a Request does not say by
+ * which it came.
+ */
 export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();
   forEachField(headers, (name, value) => {

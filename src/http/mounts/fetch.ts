@@ -4,8 +4,9 @@ import { headOf, ipOf, toResponse } from './fetch-conversion.js';
 
 export interface FetchMountOptions<Context extends unknown[]> {
   /**
-   * The client's address, by which requests without a valid key are limited, from the request and whatever else the
-   * runtime hands over. Default: `request.ip`, which srvx and h3 have; where there is none, all such requests share one limit.
+   * The client's address, by which requests without a valid key are limited, from the request and
+   * whatever else the runtime hands over. Default: `request.ip`, which srvx and h3 have; where
+   * there is none, all such requests share one limit.
    */
   readonly clientAddress?: ((request: Request, ...context: Context) => string | undefined) | undefined;
 }

@@ -17,9 +17,10 @@ interface KoaContextLike {
 }
 
 /**
- * Mounts the service in Koa 3: foreign paths go to `next`, and the reply is Koa's own, so that what other middleware sets stays.
- * To drop readers who take nothing is the host's business, by the `timeout` of the server.
- * The client's address is `ctx.ip`, which follows the `proxy` options of the app.
+ * Mounts the service in Koa 3: foreign paths go to `next`, and the reply is Koa's own, so that what
+ * other middleware sets stays. To drop readers who take nothing is the host's business, by the
+ * `timeout` of the server. The client's address is `ctx.ip`, which follows the `proxy` options of
+ * the app.
  */
 export function koaMiddleware(
   service: OrderService,
@@ -38,7 +39,8 @@ export function koaMiddleware(
 
 function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   ctx.status = status;
-  // Before the headers, because Koa derives some from it; and an absent one is not set, because Koa makes it a 204.
+  // Before the headers, because Koa derives some from it; and an absent one is not set, because Koa
+  // makes it a 204.
   if (body !== undefined) ctx.body = bodyOf(body);
   forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
 }

@@ -5,7 +5,10 @@ import { checkMethods } from '../options.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { OrderService, RefusalCode } from '../service.js';
 
-/** What a parser error of Node.js knows (`bytesParsed` and `rawPacket` only if bytes were malformed). */
+/**
+ * What a parser error of Node.js knows (`bytesParsed` and `rawPacket` only if bytes were
+ * malformed).
+ */
 interface ClientError extends Error {
   readonly code?: string;
   readonly bytesParsed?: number;
@@ -18,8 +21,9 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
 };
 
 /**
- * Has the service answer what Node.js would answer or drop by itself: malformed and late requests, methods that it does not
- * know, `CONNECT`, and requests that expect something, without `Host`, or from a client that has closed its sending half.
+ * Has the service answer what Node.js would answer or drop by itself: malformed and late requests,
+ * methods that it does not know, `CONNECT`, and requests that expect something, without `Host`, or
+ * from a client that has closed its sending half.
  */
 export function attachTo<S extends Server>(
   server: S,
@@ -27,7 +31,8 @@ export function attachTo<S extends Server>(
   clientAddress: (request: IncomingMessage) => string | undefined,
 ): S {
   checkMethods('server', server, ['on', 'emit']);
-  // The first is an option of the constructor, the second has no other name: both are read at each connection.
+  // The first is an option of the constructor, the second has no other name: both are read at each
+  // connection.
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   const refused = new WeakSet<Duplex>();
@@ -37,7 +42,8 @@ export function attachTo<S extends Server>(
     lastAnswer(socket, () => service.respond(request, () => clientAddress(request)));
   });
   server.on('clientError', (error: ClientError, socket) => {
-    // Whatever follows what could not be read is one more error on the same socket; it has its answer.
+    // Whatever follows what could not be read is one more error on the same socket; it has its
+    // answer.
     if (refused.has(socket)) return;
     lastAnswer(socket, () => {
       refused.add(socket);
@@ -54,7 +60,8 @@ function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const response = responseInProgress(socket);
   if (!socket.writable) close();
   else if (response?.writableEnded) socket.end(close);
-  // An answer that has begun would be torn, and the sender of a whole request would take this answer for its own.
+  // An answer that has begun would be torn, and the sender of a whole request would take this
+  // answer for its own.
   else if (response?.headersSent || response?.req.complete) close();
   else {
     const reply = ask();

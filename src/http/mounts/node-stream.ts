@@ -2,15 +2,17 @@ import type { ServerResponse } from 'node:http';
 import { dropIfSilent } from './silence.js';
 
 /**
- * How much of a list is handed over to the system at a time: many small pieces together, and no more in one turn of the
- * event loop, whoever reads. Fifty readers who begin together, each with its window in the same turn, held it up for 18 ms
- * of a core (median; 86 at most); in turns it is 4 (5).
+ * How much of a list is handed over to the system at a time: many small pieces together, and no
+ * more in one turn of the event loop, whoever reads. Fifty readers who begin together, each with
+ * its window in the same turn, held it up for 18 ms of a core (median; 86 at most); in turns it is
+ * 4 (5).
  */
 const WINDOW_BYTES = 524_288;
 
 /**
- * Writes the pieces at the pace of the reader, and ends the response. What fails midway ends the connection, so that
- * nobody takes the truncated list for the whole; when the reader hangs up, the iterator is ended. Never rejects.
+ * Writes the pieces at the pace of the reader, and ends the response. What fails midway ends the
+ * connection, so that nobody takes the truncated list for the whole; when the reader hangs up, the
+ * iterator is ended. Never rejects.
  */
 export async function writePieces(response: ServerResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   try {
@@ -61,7 +63,10 @@ async function writeOwn(response: ServerResponse, iterator: AsyncIterator<Uint8A
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 
-/** Resolves in a turn of the event loop that is nobody else's, in the order in which they are asked for. */
+/**
+ * Resolves in a turn of the event loop that is nobody else's, in the order in which they are asked
+ * for.
+ */
 function turn(): Promise<unknown> {
   lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)));
   return lastTurn;

@@ -16,23 +16,25 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
 export interface NodeMountOptions {
   /**
-   * The client's address, by which requests without a valid key are limited. Default: what the framework says in `request.ip`, as Express
-   * does by its `trust proxy`; without a framework the connection's peer.
+   * The client's address, by which requests without a valid key are limited. Default: what the
+   * framework says in `request.ip`, as Express does by its `trust proxy`; without a framework the
+   * connection's peer.
    */
   readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
 }
 
 /**
- * A listener for `node:http`, `https` and `http2`, and, with `next`, a middleware for Express and Connect: foreign paths are
- * passed on.
+ * A listener for `node:http`, `https` and `http2`, and, with `next`, a middleware for Express and
+ * Connect: foreign paths are passed on.
  */
 export interface NodeHandler {
   (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void;
   /**
-   * Prepares the `node:http` or `https` server that the handler is mounted in, and returns it. Without this, Node.js itself
-   * answers what it cannot read as a request, methods that it does not know, `CONNECT`, `Expect` and a missing `Host`, and
-   * it drops the answer to a client that has closed its sending half. With it the service answers all of that, with its
-   * Error object and the limit fields.
+   * Prepares the `node:http` or `https` server that the handler is mounted in, and returns it.
+   * Without this, Node.js itself answers what it cannot read as a request, methods that it does not
+   * know, `CONNECT`, `Expect` and a missing `Host`, and it drops the answer to a client that has
+   * closed its sending half. With it the service answers all of that, with its Error object and the
+   * limit fields.
    */
   attach<S extends Server>(server: S): S;
 }
@@ -100,14 +102,16 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
   if (response.writableLength > 0 && isPlain(response)) dropIfSilent(response);
 }
 
-/** Of HTTP/1, and written to as it is: middleware that compresses puts a `write` of its own here. */
+/**
+ * Of HTTP/1, and written to as it is: middleware that compresses puts a `write` of its own here.
+ */
 function isPlain(response: NodeResponse): response is ServerResponse {
   return response instanceof ServerResponse && !Object.hasOwn(response, 'write');
 }
 
 /**
- * Middleware that adds headers at the last moment (compression, sessions, response times) puts a `writeHead` of its own here, which
- * in on-headers before 1.1 takes the names of a flat list apart.
+ * Middleware that adds headers at the last moment (compression, sessions, response times) puts a
+ * `writeHead` of its own here, which in on-headers before 1.1 takes the names of a flat list apart.
  */
 function writeHead(response: NodeResponse, status: number, headers: string[]): void {
   if (!Object.hasOwn(response, 'writeHead')) {

@@ -17,8 +17,8 @@ const watches = new Map<ServerResponse, Watch>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Closes the connection if its client takes nothing of what waits for it for 30 s, seen within 40 s. Any progress counts.
- * Returns what stops that; it also stops when all is sent.
+ * Closes the connection if its client takes nothing of what waits for it for 30 s, seen within 40
+ * s. Any progress counts. Returns what stops that; it also stops when all is sent.
  */
 export function dropIfSilent(response: ServerResponse): () => void {
   const { socket } = response;
@@ -49,13 +49,16 @@ async function check(): Promise<void> {
   }
 }
 
-/** An entry of `/proc/net/tcp`: the ports, the state and the bytes that are sent and not acknowledged, all hexadecimal. */
+/**
+ * An entry of `/proc/net/tcp`: the ports, the state and the bytes that are sent and not
+ * acknowledged, all hexadecimal.
+ */
 const CONNECTION = /:(\w{4}) \w+:(\w{4}) \w\w (\w{8}):/g;
 
 /**
- * What the clients' systems have not acknowledged, by the ports of both ends. Without it, on systems other than Linux, only
- * what this system takes from us is seen. It does that in steps of a megabyte and more, between which a reader of 20 kB/s
- * needs a minute.
+ * What the clients' systems have not acknowledged, by the ports of both ends. Without it, on
+ * systems other than Linux, only what this system takes from us is seen. It does that in steps of a
+ * megabyte and more, between which a reader of 20 kB/s needs a minute.
  */
 async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
   const bytes = new Map<string, string>();

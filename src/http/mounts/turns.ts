@@ -1,14 +1,14 @@
-import type { ServerResponse } from 'node:http';
-import type { Http2ServerResponse } from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { NodeRequest } from './node.js';
 
 /** Requests of one connection that may wait for their turn before nothing more is read from it. */
 const MOST_WAITING = 16;
 
 /**
- * Requests of all connections that may wait beyond that. Node.js hands over all that it has read, up to 64 KiB, and each
- * request that waits holds 1.6 kB. The connection that brings one more is closed.
+ * Requests of all connections that may wait beyond that. Node.js hands over all that it has read,
+ * up to 64 KiB, and each request that waits holds 1.6 kB. The connection that brings one more is
+ * closed.
  */
 const MOST_EXTRA = 4_096;
 
@@ -22,11 +22,12 @@ const queues = new WeakMap<Socket, Queue>();
 let extra = 0;
 
 /**
- * A listener that is called for one request of a connection at a time, when the answers before have been sent (RFC 9112
- * §9.3.2). What can no longer be answered, because an answer before has closed the connection, is not done.
+ * A listener that is called for one request of a connection at a time, when the answers before have
+ * been sent (RFC 9112 §9.3.2). What can no longer be answered, because an answer before has closed
+ * the connection, is not done.
  */
 export function inTurn<
-  Request extends NodeRequest,
+  Request extends IncomingMessage | Http2ServerRequest,
   Response extends ServerResponse | Http2ServerResponse,
   Rest extends unknown[],
 >(

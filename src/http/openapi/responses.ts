@@ -23,7 +23,9 @@ export interface OpenApiResponse {
 /** Responses by status: the components that they refer to. */
 export type OpenApiResponses = Readonly<Record<string, Reference>>;
 
-/** Where an error can come from: either operation, the cancellation alone, or what is no operation. */
+/**
+ * Where an error can come from: either operation, the cancellation alone, or what is no operation.
+ */
 type Origin = 'operations' | 'cancelOrder' | 'elsewhere';
 
 /** A new code does not compile before it is said here where it comes from. */

@@ -110,7 +110,8 @@ const HEADERS = {
     example: 59,
   },
   'X-RateLimit-Reset': {
-    description: 'Unix timestamp, in seconds, at which the limit in force resets.',
+    description:
+      'Unix timestamp, in seconds, at which the limit in force resets. During a ban, at which a request would pass.',
     required: true,
     schema: integer(0),
     example: 1_767_225_660,
@@ -123,7 +124,7 @@ const HEADERS = {
   },
   RateLimit: {
     description:
-      'What remains (r) of each window and the seconds until it resets (t), as in the same draft. A host may turn it off.',
+      'What remains (r) of each window, and the seconds until more can be used (t), as in the same draft. A host may turn it off.',
     schema: windows('r', 't'),
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },

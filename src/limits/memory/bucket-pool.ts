@@ -10,8 +10,8 @@ const OVERFLOW = '*';
 /** Two a newcomer: the sweep goes round at least as quickly as the pool grows. */
 const SWEPT_PER_NEWCOMER = 2;
 
-// A place is the number of a slot and that of a shape. A slot has 24 bytes: the ends of two windows, then what was taken
-// in them; when free, the next free slot. So a key costs one look-up, and no object.
+// A slot has 24 bytes: the ends of two windows, then what was taken in them; when free, the next free slot. A slot
+// reference is the number of a slot and that of a shape. So a key costs one look-up, and no object.
 const SHAPE_BITS = 5;
 const SHAPE_MASK = 2 ** SHAPE_BITS - 1;
 const MAX_SLOTS = 2 ** (31 - SHAPE_BITS);
@@ -22,14 +22,14 @@ const NO_WINDOW_MS = Number.NEGATIVE_INFINITY;
 
 /**
  * States by key, `max` of them at most. What no longer matters is swept as newcomers arrive, a few steps each, so there
- * is no timer and no pause. Nothing that matters is ever dropped: in a full pool newcomers share one place instead.
+ * is no timer and no pause. Nothing that matters is ever dropped: in a full pool newcomers share one bucket instead.
  *
- * One or two interval windows of a key that has no conduct to remember are kept packed, any other state as it is.
+ * One or two interval windows of a key with neither refusals nor a ban to remember are kept packed, any other state as it is.
  */
 export class BucketPool {
   readonly #max: number;
-  readonly #places = new Map<string, number>();
-  #hand = this.#places.entries();
+  readonly #slotRefs = new Map<string, number>();
+  #hand = this.#slotRefs.entries();
   /** Whose windows they are, by shape less one. */
   readonly #shapes: (readonly Identity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
@@ -48,13 +48,13 @@ export class BucketPool {
    * has to decide: a newcomer, a refusal, another shape, a clock that stepped back, a window that follows a calendar.
    */
   charge(key: string, packed: PackedPlan, cost: number, instant: Instant): PackedDecision | undefined {
-    const place = this.#places.get(key);
-    if (place === undefined || (place & SHAPE_MASK) !== packed.fastShape) return undefined;
+    const slotRef = this.#slotRefs.get(key);
+    if (slotRef === undefined || (slotRef & SHAPE_MASK) !== packed.fastShape) return undefined;
     if ((cost | 0) !== cost || cost < 1) return undefined;
     const { nowMs } = instant;
     const ends = this.#ends;
     const takens = this.#taken;
-    const end = (place >>> SHAPE_BITS) * 3;
+    const end = (slotRef >>> SHAPE_BITS) * 3;
     const taken = end * 2 + 4;
 
     let firstTaken = cost;
@@ -76,21 +76,29 @@ export class BucketPool {
     return new PackedDecision(key, cost, packed, instant, firstTaken, firstLeftMs | 0, secondTaken, secondLeftMs | 0);
   }
 
-  /** Where the key's state belongs: at the key, or at the shared place when the pool is full of others. */
+  /** Returns the key that the state belongs to: the key itself, or that of the shared bucket in a pool full of others. */
   keyOf(key: string, nowMs: number): string {
-    if (this.#places.has(key)) return key;
+    if (this.#slotRefs.has(key)) return key;
     this.#sweep(nowMs);
-    return this.#places.size < this.#max ? key : OVERFLOW;
+    return this.#slotRefs.size < this.#max ? key : OVERFLOW;
+  }
+
+  /**
+   * Returns the state of the bucket that newcomers to a full pool share, if any do. A newcomer that is given a bucket of
+   * its own starts from it, because it may have used it up: with a full one it would pass before its `Retry-After` is over.
+   */
+  shared(): KeyState | undefined {
+    return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;
   }
 
   get(key: string): KeyState | undefined {
-    const place = this.#places.get(key);
-    return place === undefined ? undefined : this.#read(place);
+    const slotRef = this.#slotRefs.get(key);
+    return slotRef === undefined ? undefined : this.#read(slotRef);
   }
 
   /** Remembers the state, in the packed form of this shape if it has it; `undefined` forgets the key. */
   set(key: string, state: KeyState | undefined, shape: number = this.shapeOf(state?.buckets ?? [])): void {
-    const before = this.#places.get(key);
+    const before = this.#slotRefs.get(key);
     if (state === undefined) {
       if (before !== undefined) this.#forget(key, before);
       return;
@@ -99,8 +107,8 @@ export class BucketPool {
     const isPacked = this.#pack(slot, state, shape);
     if (isPacked) this.#unpacked.delete(slot);
     else this.#unpacked.set(slot, state);
-    const place = (slot << SHAPE_BITS) | (isPacked ? shape : UNPACKED);
-    if (place !== before) this.#places.set(key, place);
+    const slotRef = (slot << SHAPE_BITS) | (isPacked ? shape : UNPACKED);
+    if (slotRef !== before) this.#slotRefs.set(key, slotRef);
   }
 
   /** The number of the form in which these buckets can be packed; 0 if there is none, or too many forms are known already. */
@@ -117,9 +125,9 @@ export class BucketPool {
     return this.#shapes.push(buckets.map(({ name, windowMs, refill }) => ({ name, windowMs, refill })));
   }
 
-  #read(place: number): KeyState {
-    const slot = place >>> SHAPE_BITS;
-    const shape = this.#shapes[(place & SHAPE_MASK) - 1];
+  #read(slotRef: number): KeyState {
+    const slot = slotRef >>> SHAPE_BITS;
+    const shape = this.#shapes[(slotRef & SHAPE_MASK) - 1];
     if (shape === undefined) return this.#unpacked.get(slot) ?? { buckets: [] };
     const buckets = shape.map(({ name, windowMs, refill }, index) => {
       const taken = this.#taken[slot * 6 + 4 + index] ?? 0;
@@ -129,9 +137,9 @@ export class BucketPool {
   }
 
   /** Writes the state into the slot; false if it does not fit. */
-  #pack(slot: number, { buckets, conduct }: KeyState, shapeNumber: number): boolean {
+  #pack(slot: number, { buckets, ban }: KeyState, shapeNumber: number): boolean {
     const shape = this.#shapes[shapeNumber - 1];
-    if (shape === undefined || conduct !== undefined) return false;
+    if (shape === undefined || ban !== undefined) return false;
     let found = 0;
     for (let index = 0; index < 2; index++) {
       const identity = shape[index];
@@ -164,9 +172,9 @@ export class BucketPool {
     return this.#slots++;
   }
 
-  #forget(key: string, place: number): void {
-    const slot = place >>> SHAPE_BITS;
-    this.#places.delete(key);
+  #forget(key: string, slotRef: number): void {
+    const slot = slotRef >>> SHAPE_BITS;
+    this.#slotRefs.delete(key);
     this.#unpacked.delete(slot);
     this.#taken[slot * 6 + 4] = this.#freeSlot;
     this.#freeSlot = slot;
@@ -176,17 +184,17 @@ export class BucketPool {
     for (let step = 0; step < SWEPT_PER_NEWCOMER; step++) {
       const { value, done } = this.#hand.next();
       if (done) {
-        this.#hand = this.#places.entries();
+        this.#hand = this.#slotRefs.entries();
         return;
       }
-      const [key, place] = value;
-      if (this.#mattersUntilMs(place) <= nowMs) this.#forget(key, place);
+      const [key, slotRef] = value;
+      if (this.#mattersUntilMs(slotRef) <= nowMs) this.#forget(key, slotRef);
     }
   }
 
-  #mattersUntilMs(place: number): number {
-    if ((place & SHAPE_MASK) === UNPACKED) return mattersUntilMs(this.#read(place));
-    const first = (place >>> SHAPE_BITS) * 3;
+  #mattersUntilMs(slotRef: number): number {
+    if ((slotRef & SHAPE_MASK) === UNPACKED) return mattersUntilMs(this.#read(slotRef));
+    const first = (slotRef >>> SHAPE_BITS) * 3;
     return Math.max(this.#ends[first] ?? 0, this.#ends[first + 1] ?? 0);
   }
 }

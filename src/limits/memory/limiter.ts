@@ -1,7 +1,7 @@
-import { banned, GOOD_CONDUCT } from '../ban.js';
+import { banned, NO_STRIKES } from '../ban.js';
 import { type Clock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { type Plan, wholeNumber } from '../plan.js';
+import { checkPlan, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { BucketPool } from './bucket-pool.js';
@@ -33,6 +33,10 @@ export interface MemoryLimiterOptions {
   readonly maxAddresses?: number | undefined;
 }
 
+interface PooledPlan extends PackedPlan {
+  readonly pool: BucketPool;
+}
+
 /**
  * Two pools that cannot evict each other: keys, as many as are issued, and addresses (plans of the partition `address`),
  * which strangers choose. `inspect`, `restore`, `reset`, `ban` and `unban` are about keys. Throws a RangeError for a bad option.
@@ -42,21 +46,24 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   wholeNumber('maxAddresses', maxAddresses, 1);
   const keys = new BucketPool(Number.POSITIVE_INFINITY);
   const addresses = new BucketPool(maxAddresses);
-  const packedPlans = new WeakMap<Plan, PackedPlan>();
-  let recent: PackedPlan | undefined;
+  const packedPlans = new WeakMap<Plan, PooledPlan>();
+  let recent: PooledPlan | undefined;
   let instant: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
 
-  function pack(plan: Plan): PackedPlan {
+  function pack(plan: Plan): PooledPlan {
     // One plan after the other is mostly the same, and to compare is quicker than to look up.
-    return recent?.plan === plan ? recent : packAnew(plan);
+    return recent !== undefined && recent.plan === plan ? recent : packedFor(plan);
   }
 
-  function packAnew(plan: Plan): PackedPlan {
+  function packedFor(plan: Plan): PooledPlan {
     let packed = packedPlans.get(plan);
     if (packed === undefined) {
-      packed = packPlan(plan, plan.partition === 'address' ? addresses : keys);
-      // One that was not made by `createPlan` may still change.
-      if (!isFrozen(plan)) return packed;
+      checkPlan(plan);
+      const pool = plan.partition === 'address' ? addresses : keys;
+      // A plan that was not made by `createPlan` may still change, and its decisions may not.
+      const snapshot = snapshotPlan(plan);
+      packed = { ...packPlan(snapshot, pool.shapeOf(plan.policies)), pool };
+      if (snapshot !== plan) return packed;
       packedPlans.set(plan, packed);
     }
     recent = packed;
@@ -74,11 +81,13 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     return instant;
   }
 
-  function decideByRule(key: string, { plan, pool, shape }: PackedPlan, cost: number, now: Instant): Decision {
+  function decideByRule(key: string, { plan, pool, shape }: PooledPlan, cost: number, now: Instant): Decision {
     checkCost(cost, plan);
-    const place = pool.keyOf(key, now.nowMs);
-    const { decision, next } = decide(place, pool.get(place), plan, cost, now);
-    pool.set(place, next, shape);
+    const bucketKey = pool.keyOf(key, now.nowMs);
+    const stored = pool.get(bucketKey);
+    const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
+    // A newcomer is refused only by what is shared, which is remembered there.
+    if (stored !== undefined || decision.verdict === 'within_quota') pool.set(bucketKey, next, shape);
     return decision;
   }
 
@@ -90,11 +99,11 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     },
 
     peek(key, plan, cost = 1) {
-      checkCost(cost, plan);
       const now = read();
       const { pool } = pack(plan);
-      const place = pool.keyOf(key, now.nowMs);
-      return decide(place, pool.get(place), plan, cost, now).decision;
+      checkCost(cost, plan);
+      const bucketKey = pool.keyOf(key, now.nowMs);
+      return decide(bucketKey, pool.get(bucketKey) ?? pool.shared(), plan, cost, now).decision;
     },
 
     refund(decision) {
@@ -110,8 +119,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
     ban(key, ms) {
       wholeNumber('ms', ms, 1);
-      const { buckets, conduct } = keys.get(key) ?? { buckets: [] };
-      keys.set(key, { buckets, conduct: banned(conduct ?? GOOD_CONDUCT, ms, clock.nowMs()) });
+      const { buckets, ban } = keys.get(key) ?? { buckets: [] };
+      keys.set(key, { buckets, ban: banned(ban ?? NO_STRIKES, ms, clock.nowMs()) });
     },
 
     unban(key) {
@@ -121,11 +130,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   };
 }
 
-function isFrozen(plan: Plan): boolean {
-  return [plan, plan.policies, ...plan.policies].every(Object.isFrozen);
-}
-
 export function checkCost(cost: number, plan: Plan): void {
+  if (!Array.isArray(plan?.policies)) checkPlan(plan);
   if (!Number.isInteger(cost) || cost < 0) throw new RangeError('cost: expected a whole number from 0 up');
   for (const { name, quota } of plan.policies) {
     if (cost > quota)

@@ -7,7 +7,7 @@ import type { PackedPlan } from './packed-plan.js';
 /**
  * The decision on a request that passed, of a plan of one or two windows. One is made for every request, and 32 bytes of
  * it cost 3 %: so it has only what it must, in integers so small that V8 needs no box for them, shares the instant with
- * others of the same millisecond, and computes the rest for who reads it.
+ * others of the same millisecond, and computes the rest when it is read.
  */
 export class PackedDecision implements Decision {
   // Only declared: to define them as well, `undefined` first, is so much code that V8 no longer inlines the whole of
@@ -81,12 +81,15 @@ export class PackedDecision implements Decision {
     return second === undefined ? first : lesser(first, second);
   }
 
-  /** All of a decision, for who prints it. */
   toJSON(): Decision {
+    return plainDecision(this);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): Decision {
     return plainDecision(this);
   }
 }
 
 function windowOf(policy: QuotaPolicy, taken: number, resetAtMs: number): WindowState {
-  return { policy, remaining: policy.quota - taken, resetAtMs };
+  return { policy, remaining: policy.quota - taken, resetAtMs, refillAtMs: resetAtMs };
 }

@@ -1,5 +1,4 @@
 import type { Plan, QuotaPolicy } from '../plan.js';
-import type { BucketPool } from './bucket-pool.js';
 
 /** What a pool can keep packed counts at most this, so that it fits into 32 bits. */
 export const MAX_PACKED_TAKEN = 2 ** 31 - 1;
@@ -10,8 +9,7 @@ const MAX_FAST_WINDOW_MS = 2 ** 31 - 1;
 /** A plan as a pool reads it for every request. A second window that there is not never refuses. */
 export interface PackedPlan {
   readonly plan: Plan;
-  readonly pool: BucketPool;
-  /** The packed form of its buckets in this pool; see `BucketPool.shapeOf`. */
+  /** The packed form of its buckets; see `BucketPool.shapeOf`. */
   readonly shape: number;
   /** The same, or none if a request of this plan is for the rule in any case. */
   readonly fastShape: number;
@@ -26,14 +24,12 @@ export interface PackedPlan {
   readonly secondFreshMs: number;
 }
 
-export function packPlan(plan: Plan, pool: BucketPool): PackedPlan {
+export function packPlan(plan: Plan, shape: number): PackedPlan {
   const [first, second] = plan.policies;
   if (first === undefined) throw new TypeError('plan.policies: expected at least one quota policy');
-  const shape = pool.shapeOf(plan.policies);
   const isFast = shape > 0 && plan.policies.every(({ windowMs }) => windowMs <= MAX_FAST_WINDOW_MS);
   return {
     plan,
-    pool,
     shape,
     fastShape: isFast ? shape : -1,
     first,

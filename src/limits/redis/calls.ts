@@ -3,9 +3,16 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
 import type { KeyState } from '../limiter.js';
 import type { Plan } from '../plan.js';
-import { type Found, NO_PLAN, type Passed, planArgument, readAnswer, readState } from './codec.js';
-import type { Amount } from './local-fallback.js';
-import type { Report } from './refusal-cache.js';
+import {
+  type Call,
+  callArguments,
+  type Found,
+  NO_PLAN,
+  type Passed,
+  planArgument,
+  readAnswer,
+  readState,
+} from './codec.js';
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './script.js';
 
 /**
@@ -20,7 +27,7 @@ export type Seen = Found | Passed;
 /** A digest costs more than the look-up. */
 const REMEMBERED_NAMES = 10_000;
 
-const NOTHING_MORE: readonly string[] = [];
+export type RedisCalls = ReturnType<typeof createRedisCalls>;
 
 /** What the limiter asks of the server, each in one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
@@ -38,22 +45,25 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     return name;
   }
 
-  /** No `async`: each decision would pay for its promises. */
-  function call(
-    mode: 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'unban',
+  /**
+   * Resolves to what `read` makes of the answer. `sentMs` is the process's time before the call was
+   * sent. No `async`, since each decision would pay for its promises.
+   */
+  function call<T>(
+    mode: Call['mode'],
     key: string,
     plan: Plan | undefined,
-    cost: number,
-    report: Report,
-    amounts?: readonly Amount[],
-  ): Promise<Seen> {
+    { cost = 0, report, amounts }: Partial<Call>,
+    read: (seen: Seen, sentMs: number) => T,
+  ): Promise<T> {
     const sinceMs = performance.now();
     const name = nameOf(key);
     const utcOffsetMs = clock === undefined ? 0 : clock.utcOffsetMs();
-    const rest = restOf(mode, cost, rare(report, utcOffsetMs), amounts);
+    const instant = clock && { nowMs: clock.nowMs(), utcOffsetMs };
+    const rest = callArguments({ mode, cost, report, instant, amounts });
     const planText = plan === undefined ? NO_PLAN : planArgument(plan);
 
-    function ask(command: string, script: string, isForgotten = false): Promise<Seen> {
+    function ask(command: string, script: string): Promise<T> {
       // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
@@ -62,18 +72,14 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
           const found = readAnswer(answer, plan === undefined ? [] : plan.policies, utcOffsetMs);
           const isInTime = performance.now() - sinceMs < patienceMs;
           if (isInTime) aheadMs = found.nowMs - sentMs;
-          if ('utcOffsetMs' in found) return found;
+          if ('utcOffsetMs' in found) return read(found, sinceMs);
           // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
-          if (isInTime) return ask(command, script, isForgotten);
+          if (isInTime) return ask(command, script);
           throw new Error('the server was reached too late');
         },
         (error) => {
-          // Of this key alone: as a failure of the server it would have all keys counted elsewhere, again and again.
-          if (!isForgotten && isUnreadable(error)) {
-            return sendOrReject(['DEL', name], name).then(() => ask(command, script, true));
-          }
           if (command === 'EVAL' || !isUnknownScript(error)) throw error;
-          return ask('EVAL', SCRIPT, isForgotten);
+          return ask('EVAL', SCRIPT);
         },
       );
     }
@@ -87,11 +93,6 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     } catch (error) {
       return Promise.reject(error);
     }
-  }
-
-  function rare({ strikes, strikesEndMs, most }: Report, utcOffsetMs: number): string {
-    if (clock !== undefined) return `${strikes} ${strikesEndMs} ${most} ${clock.nowMs()} ${utcOffsetMs}`;
-    return strikes === 0 ? '' : `${strikes} ${strikesEndMs} ${most}`;
   }
 
   return {
@@ -114,18 +115,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   };
 }
 
-/** The script's ARGV after the plan: of a plain request nothing. */
-function restOf(mode: string, cost: number, rare: string, amounts: readonly Amount[] | undefined): readonly string[] {
-  if (mode === 'take' && cost === 1 && rare === '') return NOTHING_MORE;
-  return [`${cost}`, mode, rare, ...(amounts ?? []).flat().map(String)];
-}
-
 /** Clients word it in their own way: "NOSCRIPT No matching script", "NoScriptError". */
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && /no_?script/i.test(error.message);
-}
-
-/** What is stored is none of ours: of another type, or the script stumbles over it. Server errors are worded otherwise. */
-function isUnreadable(error: unknown): boolean {
-  return error instanceof Error && /WRONGTYPE|bad argument #|attempt to |data string too short/.test(error.message);
 }

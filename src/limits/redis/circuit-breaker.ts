@@ -1,46 +1,46 @@
-export interface BreakerOptions {
-  /** A call unanswered this long has failed. */
+export interface CircuitBreakerOptions {
+  /** A call has failed that is unanswered for this long. */
   readonly patienceMs: number;
-  /** Asks whether the backend does its work again. */
+  /** Asks whether the server works again. */
   readonly probe: () => Promise<unknown>;
-  /** Called at each change, with what failed or, when all is well again, without. */
+  /** Called at each change: with the failure, or without when the server works again. */
   readonly onChange: (error?: unknown) => void;
 }
 
-/** Keeps a failing backend from being waited for. */
-export interface Breaker {
+/** Keeps a failing server from being waited for. */
+export interface CircuitBreaker {
   /**
-   * Resolves or rejects as the call does, or rejects when it has failed to answer in time. A failure opens the breaker;
-   * a call that was late has all that wait with it given up, since they are behind it.
+   * Settles as `asked.then(done, failed)` would, or as `failed` does when the call is late. A failure
+   * opens the circuit. A late call fails all calls in flight, since they are behind it.
    */
-  run<T>(call: () => Promise<T>): Promise<T>;
-  /** Why calls are not to be made now, if so. Asking is what has the backend probed, once a second: nobody waits for that. */
+  run<T>(asked: Promise<T>, done?: (value: T) => T, failed?: (error: unknown) => T): Promise<T>;
+  /** Why the server is not to be called now, if so. Asking has it probed once a second, in passing. */
   failure(): { readonly error: unknown } | undefined;
 }
 
 const PROBE_EVERY_MS = 1_000;
 
-export function createBreaker({ patienceMs, probe, onChange }: BreakerOptions): Breaker {
+export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBreakerOptions): CircuitBreaker {
   /** In the order in which they were made. */
   const pending = new Set<{ readonly sinceMs: number; readonly giveUp: (error: unknown) => void }>();
   let isTimed = false;
-  let failed: { readonly error: unknown } | undefined;
+  let failure: { readonly error: unknown } | undefined;
   let probeAtMs = 0;
 
   function open(error: unknown): void {
-    if (failed !== undefined) return;
-    failed = { error };
+    if (failure !== undefined) return;
+    failure = { error };
     probeAtMs = performance.now() + PROBE_EVERY_MS;
     onChange(error);
   }
 
   function watch(afterMs: number): void {
     isTimed = true;
-    // Answers that have arrived while this process was busy are read before anybody is given up.
-    setTimeout(() => setImmediate(giveUpTheLate), afterMs).unref();
+    // Answers that arrived while this process was busy are read first.
+    setTimeout(() => setImmediate(failTheLate), afterMs).unref();
   }
 
-  function giveUpTheLate(): void {
+  function failTheLate(): void {
     isTimed = false;
     const [first] = pending;
     if (first === undefined) return;
@@ -56,20 +56,29 @@ export function createBreaker({ patienceMs, probe, onChange }: BreakerOptions): 
     for (const { giveUp } of waiting) giveUp(error);
   }
 
-  function run<T>(call: () => Promise<T>): Promise<T> {
+  function run<T>(asked: Promise<T>, done = asIs<T>, failed: (error: unknown) => T = rethrow): Promise<T> {
     return new Promise((resolve, reject) => {
-      const waiting = { sinceMs: performance.now(), giveUp: reject };
+      const waiting = { sinceMs: performance.now(), giveUp };
       pending.add(waiting);
       if (!isTimed) watch(patienceMs);
-      call().then(
+
+      function giveUp(error: unknown): void {
+        try {
+          resolve(failed(error));
+        } catch (failure) {
+          reject(failure);
+        }
+      }
+
+      asked.then(
         (value) => {
-          pending.delete(waiting);
-          resolve(value);
+          if (pending.delete(waiting)) resolve(done(value));
         },
         (error) => {
-          // One that was given up has failed already.
-          if (pending.delete(waiting)) open(error);
-          reject(error);
+          // A call that was late has failed before.
+          if (!pending.delete(waiting)) return;
+          open(error);
+          giveUp(error);
         },
       );
     });
@@ -78,8 +87,8 @@ export function createBreaker({ patienceMs, probe, onChange }: BreakerOptions): 
   async function probeOnce(): Promise<void> {
     probeAtMs = Number.POSITIVE_INFINITY;
     try {
-      await run(probe);
-      failed = undefined;
+      await run(probe());
+      failure = undefined;
       onChange();
     } catch {
       probeAtMs = performance.now() + PROBE_EVERY_MS;
@@ -89,8 +98,16 @@ export function createBreaker({ patienceMs, probe, onChange }: BreakerOptions): 
   return {
     run,
     failure() {
-      if (failed !== undefined && performance.now() >= probeAtMs) void probeOnce();
-      return failed;
+      if (failure !== undefined && performance.now() >= probeAtMs) void probeOnce();
+      return failure;
     },
   };
+}
+
+function asIs<T>(value: T): T {
+  return value;
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }

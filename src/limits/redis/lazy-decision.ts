@@ -1,10 +1,9 @@
 import { type Decision, plainDecision, type WindowState } from '../limiter.js';
 import type { Plan } from '../plan.js';
-import { lesser } from '../rule.js';
-import { remaining, resetAtMs } from '../token-bucket.js';
+import { lesser, windowState } from '../rule.js';
 
 /**
- * The decision on a request that a backend has let pass, computed from its answer for who reads it: as in
+ * The decision on a request that a backend has let pass, computed from its answer when it is read: as in
  * packed-decision.ts, what is not read costs nothing.
  */
 export class PassedDecision implements Decision {
@@ -43,7 +42,7 @@ export class PassedDecision implements Decision {
   get windows(): readonly WindowState[] {
     this.#windows ??= this.plan.policies.map((policy, index) => {
       const bucket = { taken: this.#at(2 * index + 1), atMs: this.nowMs + this.#at(2 * index + 2) };
-      return { policy, remaining: remaining(bucket, policy), resetAtMs: resetAtMs(bucket, policy) };
+      return windowState(policy, bucket);
     });
     return this.#windows;
   }
@@ -56,8 +55,11 @@ export class PassedDecision implements Decision {
     return this.#numbers[index] ?? 0;
   }
 
-  /** All of a decision, for who prints it. */
   toJSON(): Decision {
+    return plainDecision(this);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): Decision {
     return plainDecision(this);
   }
 }

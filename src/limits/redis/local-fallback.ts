@@ -1,117 +1,143 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.js';
-import { type Decision, type NamedBucket, plainDecision } from '../limiter.js';
+import { type Decision, plainDecision } from '../limiter.js';
 import type { MemoryLimiter } from '../memory/limiter.js';
 import type { Plan } from '../plan.js';
-import { isSame } from '../rule.js';
-import { settle } from '../token-bucket.js';
-
-/** What a key took from one window meanwhile, in the unit of `Bucket.taken`, and in how many ms that window ends. */
-export type Amount = readonly [taken: number, endsInMs: number];
-
-/** At a time: the first requests after an outage are not to wait for the whole of it. */
-const CHARGED_AT_ONCE = 100;
-
-/** Of so many keys it is remembered what they were charged; one more, and one of them may have its quota here again. */
-const REMEMBERED_KEYS = 100_000;
+import { createCircuitBreaker } from './circuit-breaker.js';
+import { createLedger } from './ledger.js';
+import { type BackendLimiter, refusalOf } from './shared-limiter.js';
 
 /**
- * Limits in this process alone while the backend fails, and keeps account of what it will have to be charged. What was
- * granted here stays granted: the next outage in the same window gives nobody a fresh quota.
+ * Who decides while the server fails: `local`, this process alone by the same rule; `open`, the same,
+ * but nothing is refused; `closed`, nobody: requests are answered 503.
  */
-export function createOutage(local: MemoryLimiter, clock: Clock, isOpen: boolean) {
-  const uncharged = new Map<string, Plan>();
-  /** What the backend has been charged of what was taken here. */
-  const charged = new LRUCache<string, readonly NamedBucket[]>({
-    max: REMEMBERED_KEYS,
-    dispose: (_, key, reason) => {
-      if (reason === 'evict') local.reset(key);
+export type OnBackendError = 'local' | 'open' | 'closed';
+
+/** Who decides now: the server for all processes, or while it fails what `onBackendError` says. */
+type Mode = 'shared' | OnBackendError;
+
+export interface LocalFallbackOptions {
+  readonly local: MemoryLimiter;
+  /** That of `local`. */
+  readonly clock: Clock;
+  readonly onBackendError: OnBackendError;
+  /** A call has failed that is unanswered for this long. */
+  readonly patienceMs: number;
+  readonly onMode: (mode: Mode, error?: unknown) => void;
+}
+
+/** Settles within the patience. Only `take` and `peek` are decided here while the server fails; the others reject. */
+export interface LimiterWithFallback extends Omit<BackendLimiter, 'charge' | 'carryBan' | 'probe'> {
+  readonly mode: Mode;
+}
+
+/**
+ * Has the local limiter decide while the server fails, and then tells the server what was admitted and
+ * who was banned. What was admitted here stays taken here: the next outage in the same window grants
+ * nobody a fresh quota.
+ */
+export function withLocalFallback(server: BackendLimiter, options: LocalFallbackOptions): LimiterWithFallback {
+  const { local, clock, onBackendError, patienceMs, onMode } = options;
+  /** Of the call that failed first: in a cluster the server that has this key is the one to probe. */
+  let failedKey: string | undefined;
+
+  const breaker = createCircuitBreaker({
+    patienceMs,
+    probe: () => server.probe(failedKey ?? ''),
+    onChange(error) {
+      if (error !== undefined) {
+        ledger.begin();
+        onMode(onBackendError, error);
+        return;
+      }
+      onMode('shared');
+      failedKey = undefined;
+      void ledger.settleAll();
     },
   });
+  const ledger = createLedger(server, local, clock, (asked) => breaker.run(asked));
 
-  /** As of now, a bucket for each window of the plan. */
-  function settled(buckets: readonly NamedBucket[] = [], { policies }: Plan): readonly NamedBucket[] {
-    const nowMs = clock.nowMs();
-    const instant = { nowMs, utcOffsetMs: clock.utcOffsetMs() };
-    return policies.map((policy) => {
-      const { name, windowMs, refill } = policy;
-      const bucket = buckets.find((other) => isSame(other, policy));
-      return { name, windowMs, refill, ...settle(bucket, policy, instant) };
-    });
+  function decideHere(method: 'take' | 'peek', key: string, plan: Plan, cost: number, error: unknown): Decision {
+    failedKey ??= key;
+    if (onBackendError === 'closed') throw new Error('the limits cannot be counted', { cause: error });
+    const made = local[method](key, plan, cost);
+    const decision = onBackendError === 'open' ? { ...plainDecision(made), allowed: true } : made;
+    if (method === 'take') ledger.note(decision);
+    return decision;
   }
 
-  function owed(key: string, plan: Plan): readonly NamedBucket[] {
-    const paid = settled(charged.get(key), plan);
-    return settled(local.inspect(key)?.buckets, plan).map((bucket, index) => {
-      const { taken = 0, atMs } = paid[index] ?? {};
-      return atMs === bucket.atMs ? { ...bucket, taken: Math.max(0, bucket.taken - taken) } : bucket;
-    });
+  /** What the server knows of a ban is known here too. */
+  function heed(decision: Decision): Decision {
+    const { key, verdict, nowMs } = decision;
+    const known = local.inspect(key);
+    const ban = verdict === 'banned' ? refusalOf(decision)?.state.ban : undefined;
+    if (ban !== undefined) {
+      const behindMs = clock.nowMs() - nowMs;
+      local.restore(key, {
+        buckets: known?.buckets ?? [],
+        ban: { ...ban, banEndMs: ban.banEndMs + behindMs, forgetAtMs: ban.forgetAtMs + behindMs },
+      });
+    } else if (known?.ban !== undefined && known.ban.banEndMs > clock.nowMs() && !ledger.owes(key)) {
+      local.unban(key);
+    }
+    return decision;
   }
 
-  function paid(key: string, plan: Plan, amounts: readonly NamedBucket[]): void {
-    const before = settled(charged.get(key), plan);
-    const buckets = settled(amounts, plan).map((bucket, index) => {
-      const { taken = 0, atMs } = before[index] ?? {};
-      if (atMs === bucket.atMs) return { ...bucket, taken: bucket.taken + taken };
-      return bucket.taken > 0 ? bucket : (before[index] ?? bucket);
-    });
-    charged.set(key, buckets);
+  async function refund(decision: Decision): Promise<void> {
+    if (decision.verdict !== 'within_quota') return;
+    const charged = await ledger.refund(decision);
+    if (charged !== undefined) await breaker.run(server.refund(charged));
   }
 
   return {
-    take(key: string, plan: Plan, cost: number): Decision {
-      const decision = local.take(key, plan, cost);
-      if (decision.verdict === 'within_quota') uncharged.set(key, plan);
-      return isOpen ? { ...plainDecision(decision), allowed: true } : decision;
+    take(key, plan, cost = 1) {
+      const failure = breaker.failure();
+      if (failure !== undefined) return decideHere('take', key, plan, cost, failure.error);
+      if (ledger.owes(key)) void ledger.settle(key);
+      const asked = server.take(key, plan, cost);
+      if (!(asked instanceof Promise)) return asked;
+      return breaker.run(asked, heed, (error) => {
+        const decision = decideHere('take', key, plan, cost, error);
+        // The server may have charged it all the same, and have said so too late.
+        asked.then((late) => (late.verdict === 'within_quota' ? refund(decision) : undefined)).catch(() => {});
+        return decision;
+      });
     },
 
-    peek(key: string, plan: Plan, cost: number): Decision {
-      const decision = local.peek(key, plan, cost);
-      return isOpen ? { ...plainDecision(decision), allowed: true } : decision;
+    peek(key, plan, cost = 1) {
+      const failure = breaker.failure();
+      if (failure !== undefined) return decideHere('peek', key, plan, cost, failure.error);
+      const asked = Promise.resolve(server.peek(key, plan, cost));
+      return breaker.run(asked, undefined, (error) => decideHere('peek', key, plan, cost, error));
     },
 
-    isOwed: (key: string) => uncharged.has(key),
+    refund,
+    inspect: (key) => breaker.run(server.inspect(key)),
 
-    /**
-     * Charges one key: `send` asks the backend, `wait` gives up on what it has asked. Never rejects: what could not be
-     * charged is still owed, unless it turns out, however late, that it was charged.
-     */
-    async charge(
-      key: string,
-      send: (plan: Plan, amounts: readonly Amount[]) => Promise<unknown>,
-      wait: (asked: Promise<unknown>) => Promise<unknown>,
-    ): Promise<void> {
-      const plan = uncharged.get(key);
-      if (plan === undefined) return;
-      uncharged.delete(key);
-      const nowMs = clock.nowMs();
-      const amounts = owed(key, plan);
-      if (amounts.every(({ taken }) => taken === 0)) return;
-      const asked = send(
-        plan,
-        amounts.map(({ taken, atMs }) => [taken, Math.max(0, atMs - nowMs)]),
-      ).then(() => paid(key, plan, amounts));
-      try {
-        await wait(asked);
-      } catch {
-        uncharged.set(key, plan);
-      }
-    },
-
-    /** Charges all keys with `charge`, until none is owed or one could not be charged. */
-    async chargeAll(charge: (key: string) => Promise<void>): Promise<void> {
-      for (;;) {
-        const keys = [...uncharged.keys()].slice(0, CHARGED_AT_ONCE);
-        if (keys.length === 0) return;
-        await Promise.all(keys.map(charge));
-        if (keys.some((key) => uncharged.has(key))) return;
-      }
-    },
-
-    forget(key: string): void {
-      uncharged.delete(key);
-      charged.delete(key);
+    async reset(key) {
+      ledger.forget(key);
       local.reset(key);
+      await breaker.run(server.reset(key));
+    },
+
+    async ban(key, ms) {
+      try {
+        await breaker.run(server.ban(key, ms));
+      } catch (error) {
+        ledger.noteBan(key);
+        throw error;
+      } finally {
+        local.ban(key, ms);
+      }
+    },
+
+    async unban(key) {
+      ledger.forgetBan(key);
+      local.unban(key);
+      await breaker.run(server.unban(key));
+    },
+
+    get mode() {
+      return breaker.failure() === undefined ? 'shared' : onBackendError;
     },
   };
 }

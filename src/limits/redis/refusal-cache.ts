@@ -1,127 +1,184 @@
 import { LRUCache } from 'lru-cache';
-import type { Conduct, Decision, KeyState } from '../limiter.js';
+import type { Clock } from '../clock.js';
+import type { BanState, Decision, KeyState } from '../limiter.js';
 import type { Plan } from '../plan.js';
-import { decide, type Ruling } from '../rule.js';
+import { decide } from '../rule.js';
+import { planArgument, type Report } from './codec.js';
+import { type BackendLimiter, type Refusal, refusalOf, type SharedLimiter } from './shared-limiter.js';
 
-/** A refused key as the backend knows it. */
-interface Denial {
+/** A refused key as the server knows it, and what was refused here since. */
+interface Entry {
   readonly plan: Plan;
-  readonly state: KeyState;
+  readonly refusal: Refusal;
+  /** The server's time when it refused. */
   readonly sinceMs: number;
-  /** When a bucket of another plan is full again, which the backend has to be told. */
-  readonly othersFullAtMs: number;
-  /** What to add to the local time for the backend's. */
-  readonly aheadMs: number;
-  /** Counted here, not yet reported. */
+  /** Not reported so far. */
+  forgiven: number;
+  strikesAtMs: readonly number[];
+  /** Strikes since the server's answer, reported or not. */
   strikes: number;
   isRefreshed: boolean;
 }
 
-/** How many strikes were counted here, and of which count. */
-export interface Report {
-  readonly strikes: number;
-  readonly strikesEndMs: number;
-  /** So many do not ban yet: only a request that the backend itself refuses does, and it is told so. */
-  readonly most: number;
-}
-
-export const NOTHING_TO_REPORT: Report = { strikes: 0, strikesEndMs: 0, most: 0 };
 const LIFE_MS = 1_000;
-/** When the backend is asked again, in passing: others are answered from here meanwhile. */
+/** When one request goes to the server again, while others are answered from here. */
 const FRESH_MS = 900;
 const MAX_KEYS = 10_000;
+/** As many processes, each with its part of the strikes unreported, ban at twice the strikes at most. */
+const PARTS = 10;
 
 /**
- * Answers requests of a refused key by the rule, without the backend, for a second at most. Exactly as the backend
- * would: whatever would change more than the number of strikes is left to it, the ban above all. What is forgotten
- * for want of space costs a call, and the key a few strikes less.
+ * Answers requests of a refused key by the rule, for a second at most, and reports them with the next
+ * call. What would change more than the streak of refusals is left to the server, bans above all, and
+ * so is a wait of which the second is unsure. A key that is evicted costs a call and a few strikes.
  */
-export function createDenials(localMs: () => number, marginMs: number) {
-  const denials = new LRUCache<string, Denial>({ max: MAX_KEYS });
+export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined): BackendLimiter {
+  const entries = new LRUCache<string, Entry>({ max: MAX_KEYS });
+  const localMs = clock === undefined ? () => performance.now() : () => clock.nowMs();
+
+  function ask(key: string, plan: Plan, cost: number): Promise<Decision> {
+    const entry = entries.peek(key);
+    const report = entry && reportOf(entry);
+    if (entry !== undefined) {
+      entry.forgiven = 0;
+      entry.strikesAtMs = [];
+    }
+    return shared.take(key, plan, cost, report).then(note);
+  }
+
+  function note(decision: Decision): Decision {
+    const { key, plan, nowMs } = decision;
+    const refusal = refusalOf(decision);
+    if (refusal === undefined) {
+      entries.delete(key);
+      return decision;
+    }
+    const before = entries.peek(key);
+    const isSameStreak = before?.refusal.state.ban?.refusedAtMs === refusal.state.ban?.refusedAtMs;
+    const { forgiven = 0, strikesAtMs = [] } = (isSameStreak && before) || {};
+    const strikes = strikesAtMs.length;
+    entries.set(key, { plan, refusal, sinceMs: nowMs, forgiven, strikesAtMs, strikes, isRefreshed: false });
+    return decision;
+  }
+
+  /** By the rule, if the server's time lies between these and it need not be asked. */
+  function decideHere(
+    entry: Entry,
+    key: string,
+    plan: Plan,
+    cost: number,
+    nowMs: number,
+    latestMs: number,
+  ): Decision | undefined {
+    const state = withReport(entry.refusal.state, reportOf(entry));
+    const { decision, next } = decide(key, state, plan, cost, { nowMs, utcOffsetMs: clock?.utcOffsetMs() ?? 0 });
+    if (decision.verdict === 'within_quota' || next?.buckets.length !== state.buckets.length) return undefined;
+    if (!isStreakLonger(state.ban, next.ban)) return undefined;
+    const retryAtMs = nowMs + decision.retryAfterMs;
+    if (secondsOf(retryAtMs - nowMs) !== secondsOf(retryAtMs - latestMs)) return undefined;
+    if ((next.ban?.strikesAtMs.length ?? 0) > (state.ban?.strikesAtMs.length ?? 0)) {
+      if (plan.ban && entry.strikes >= Math.floor(plan.ban.after / PARTS)) return undefined;
+      entry.strikes++;
+      entry.strikesAtMs = [...entry.strikesAtMs, nowMs];
+    }
+    entry.forgiven += (next.ban?.forgiven ?? 0) - (state.ban?.forgiven ?? 0);
+    return decision;
+  }
+
+  function take(key: string, plan: Plan, cost = 1): Decision | Promise<Decision> {
+    const entry = entries.get(key);
+    if (entry === undefined || !isSamePlan(entry.plan, plan)) return ask(key, plan, cost);
+    const { aheadMs, mostAheadMs, othersFullAtMs } = entry.refusal;
+    const ms = localMs();
+    const nowMs = Math.floor(ms + aheadMs);
+    const latestMs = Math.floor(ms + mostAheadMs);
+    const ageMs = nowMs - entry.sinceMs;
+    if (ageMs < 0 || ageMs >= LIFE_MS || latestMs >= othersFullAtMs) return ask(key, plan, cost);
+    if (ageMs >= FRESH_MS && !entry.isRefreshed) {
+      entry.isRefreshed = true;
+      return ask(key, plan, cost);
+    }
+    return decideHere(entry, key, plan, cost, nowMs, latestMs) ?? ask(key, plan, cost);
+  }
+
+  function unreported(key: string): Report | undefined {
+    const entry = entries.peek(key);
+    return entry && reportOf(entry);
+  }
+
+  /** From now on the server is asked, which still hears of the strikes. */
+  function doubt(key: string): void {
+    const entry = entries.peek(key);
+    if (entry !== undefined) entries.set(key, { ...entry, refusal: { ...entry.refusal, othersFullAtMs: 0 } });
+  }
 
   return {
-    answer(key: string, plan: Plan, cost: number, utcOffsetMs: number): Decision | undefined {
-      const denial = denials.get(key);
-      if (denial === undefined || denial.plan !== plan) return undefined;
-      const nowMs = Math.floor(localMs() + denial.aheadMs);
-      const ageMs = nowMs - denial.sinceMs;
-      if (ageMs < 0 || ageMs >= LIFE_MS || nowMs >= denial.othersFullAtMs) return undefined;
-      if (ageMs >= FRESH_MS && !denial.isRefreshed) {
-        denial.isRefreshed = true;
-        return undefined;
-      }
-      const state = withStrikes(denial.state, denial.strikes);
-      const { decision, next } = decide(key, state, plan, cost, { nowMs, utcOffsetMs });
-      // The backend's clock may be ahead of what is known of it by the time that an answer takes.
-      if (decision.verdict === 'within_quota' || decision.retryAfterMs <= marginMs) return undefined;
-      if (next?.buckets.length !== state.buckets.length) return undefined;
-      const strikes = strikesAdded(state.conduct, next.conduct);
-      if (strikes === undefined) return undefined;
-      denial.strikes += strikes;
-      return decision;
+    take,
+    peek: (key, plan, cost) => shared.peek(key, plan, cost, unreported(key)),
+    refund(decision) {
+      doubt(decision.key);
+      return shared.refund(decision);
     },
-
-    /** Takes note of what the backend has decided. */
-    note(key: string, { decision, next }: Ruling, othersFullAtMs: number, aheadMs: number): void {
-      if (decision.verdict === 'within_quota' || next === undefined) {
-        denials.delete(key);
-        return;
-      }
-      const before = denials.peek(key);
-      const isSameCount =
-        before?.plan === decision.plan && before.state.conduct?.strikesEndMs === next.conduct?.strikesEndMs;
-      denials.set(key, {
-        plan: decision.plan,
-        state: next,
-        sinceMs: decision.nowMs,
-        othersFullAtMs,
-        aheadMs,
-        strikes: isSameCount ? before.strikes : 0,
-        isRefreshed: false,
-      });
+    charge(key, plan, amounts) {
+      doubt(key);
+      return shared.charge(key, plan, amounts);
     },
-
-    /** What the backend does not know yet of a key. */
-    unreported(key: string): Report {
-      const denial = denials.peek(key);
-      const conduct = denial?.state.conduct;
-      if (!denial?.plan.ban || conduct === undefined) return NOTHING_TO_REPORT;
-      return { strikes: denial.strikes, strikesEndMs: conduct.strikesEndMs, most: denial.plan.ban.after - 1 };
+    async inspect(key) {
+      const report = unreported(key);
+      const state = await shared.inspect(key);
+      return state && withReport(state, report);
     },
-
-    /** What is reported now, and so no longer remembered. */
-    report(key: string): Report {
-      const report = this.unreported(key);
-      const denial = denials.peek(key);
-      if (denial !== undefined) denial.strikes = 0;
-      return report;
+    reset(key) {
+      entries.delete(key);
+      return shared.reset(key);
     },
-
-    /** From now on the backend is asked, which still hears of the strikes. */
-    doubt(key: string): void {
-      const denial = denials.peek(key);
-      if (denial !== undefined) denials.set(key, { ...denial, othersFullAtMs: 0 });
+    ban(key, ms) {
+      entries.delete(key);
+      return shared.ban(key, ms);
     },
-
-    forget: (key: string) => denials.delete(key),
+    carryBan(key, ban, nowMs) {
+      entries.delete(key);
+      return shared.carryBan(key, ban, nowMs);
+    },
+    unban(key) {
+      entries.delete(key);
+      return shared.unban(key);
+    },
+    probe: shared.probe,
   };
 }
 
-export function withStrikes(state: KeyState, strikes: number): KeyState {
-  const { buckets, conduct } = state;
-  if (strikes === 0 || conduct === undefined) return state;
-  return { buckets, conduct: { ...conduct, strikes: conduct.strikes + strikes } };
+function isSamePlan(a: Plan, b: Plan): boolean {
+  return a === b || planArgument(a) === planArgument(b);
 }
 
-/** How many strikes more, if that is all the difference. */
-function strikesAdded(before: Conduct | undefined, after: Conduct | undefined): number | undefined {
-  if (before === undefined || after === undefined) return before === after ? 0 : undefined;
-  const isOtherwiseSame =
+function reportOf({ refusal, forgiven, strikesAtMs }: Entry): Report | undefined {
+  const { ban } = refusal.state;
+  if (ban === undefined || (forgiven === 0 && strikesAtMs.length === 0)) return undefined;
+  return { refusedAtMs: ban.refusedAtMs, forgiven, strikesAtMs };
+}
+
+function withReport(state: KeyState, report: Report | undefined): KeyState {
+  const { buckets, ban } = state;
+  if (report === undefined || ban?.refusedAtMs !== report.refusedAtMs) return state;
+  const strikesAtMs = [...ban.strikesAtMs, ...report.strikesAtMs].sort((a, b) => a - b);
+  return { buckets, ban: { ...ban, forgiven: ban.forgiven + report.forgiven, strikesAtMs } };
+}
+
+/** Whether nothing is different but what the streak has more. */
+function isStreakLonger(before: BanState | undefined, after: BanState | undefined): boolean {
+  if (before === undefined || after === undefined) return before === after;
+  return (
     before.refusedAtMs === after.refusedAtMs &&
-    before.strikesEndMs === after.strikesEndMs &&
+    before.strikesAtMs.every((atMs, index) => atMs === after.strikesAtMs[index]) &&
     before.banEndMs === after.banEndMs &&
     before.banMs === after.banMs &&
     before.level === after.level &&
-    before.forgetAtMs === after.forgetAtMs;
-  return isOtherwiseSame ? after.strikes - before.strikes : undefined;
+    before.forgetAtMs === after.forgetAtMs
+  );
+}
+
+/** As `Retry-After` has them. */
+function secondsOf(ms: number): number {
+  return Math.ceil(ms / 1_000);
 }

@@ -1,273 +1,248 @@
 import { createHash } from 'node:crypto';
+import { MAX_STRIKES } from '../plan.js';
+import { CHECK, PARSE, READ_RECORD } from './record.js';
+
+// The Lua is text in modules and no file beside them, so that a host can bundle this package.
+
+/** Sets `now` and `offset`. A call that is too late to act ends here. */
+const READ_CLOCK = /* lua */ `
+local now, offset, isServerTime = nil, 0, clock == ''
+if isServerTime then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + time[2] / 1000
+  now = now - now % 1
+  if now > latest then return { now } end
+else
+  now, offset = string.match(clock, '^(%S+) (%S+)$')
+  now, offset = tonumber(now), tonumber(offset)
+end
+`;
+
+// A table that is written `{ nil, nil }` has room for two: to grow it costs more than what is put into it.
 
 /**
- * What is remembered of a key is one string: for each window of the plan that came last `taken` and `atMs`, then for each
- * its quota (negative: refilled continuously) and windowMs (negative: aligned to UTC), all of them doubles; then that plan
- * as ARGV has it, by which the next request knows the numbers for those of its own plan and need not read them one by one.
- * Only if there is more to remember it goes on with `!`, the conduct, `!`, and the buckets of other plans.
- * A bucket that is full is 0, 0. All numbers are integers below 2^53, exact as doubles; Lua's own concatenation would print
- * 14 digits, so none is concatenated.
+ * token-bucket.ts: brings each window up to now, `takens` and `ats`. A bucket that is refilled
+ * continuously is full `lengths` after `ats` at the latest; others have 0 there.
  */
-const READ = `
-local function read(stored)
-  local buckets, i = {}, 1
-  local head, text, conduct, others = string.match(stored, '^(.*)=([^=!]*)!?([^=!]*)!?([^=!]*)$')
-  for field in string.gmatch(text, '([^ ;|]+ %d+ %a+)[^;]*;') do
-    local taken, at = struct.unpack('<dd', head, i)
-    if taken > 0 then buckets[#buckets + 1] = { field, taken, at } end
-    i = i + 16
+const SETTLE_WINDOWS = /* lua */ `
+local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER
+for i = 1, count do
+  local taken, at = struct.unpack('<dd', packed, 16 * i - 15)
+  local quota, ms, kind = struct.unpack('<ddB', packed, 16 * count + 17 * i - 16)
+  local unit, length = 1, 0
+  if kind == CONTINUOUS then unit, length = ms, ms end
+  if taken > 0 and at + length > expiredAt then expiredAt = at + length end
+  if kind == CONTINUOUS then
+    local elapsed = math.min(math.max(0, now - at), ms)
+    taken, at = math.max(0, math.min(taken, quota * ms) - elapsed * quota), now
+  elseif taken == 0 or at <= now then
+    taken, at = 0, now + ms
+    if kind == ALIGNED then at = at - math.fmod(now + offset, ms) end
+  elseif at > now + ms then
+    at = now + ms
   end
-  for field, taken, at in string.gmatch(others, '([^ ;]+ %d+ %a+) (%-?%d+) (%-?%d+);') do
-    buckets[#buckets + 1] = { field, tonumber(taken), tonumber(at) }
+  if taken + cost * unit > quota * unit then isOver = true end
+  takens[i], ats[i], lengths[i] = taken, at, length
+end
+`;
+
+/** ban.ts: sets `passes` and `ban` as it is from now on; `found` is what was known before. */
+const SETTLE_BAN = /* lua */ `
+local isTake = mode == 'take' or mode == 'peek'
+local passes, found, banText = isTake and not isOver, nil, nil
+if ban or not passes then
+  ${PARSE}
+  local policy
+  local numbers = wholeNumbers(string.match(plan, '|(.*)|'))
+  if #numbers > 0 then
+    policy = { after = numbers[1], within = numbers[2], grace = numbers[3], base = numbers[4],
+      factor = numbers[5], max = numbers[6], forget = numbers[7], counts = numbers[8] == 1 }
   end
-  return buckets, conduct
+
+  if ban then
+    local reported = wholeNumbers(report)
+    if ban.refusedAt > 0 and reported[1] == ban.refusedAt then
+      ban.forgiven = ban.forgiven + reported[2]
+      for i = 3, #reported do table.insert(ban.strikes, reported[i]) end
+      table.sort(ban.strikes)
+      while #ban.strikes > ${MAX_STRIKES} do table.remove(ban.strikes, 1) end
+    end
+    found = numbersOf(ban)
+  end
+  ban = ban or { refusedAt = 0, forgiven = 0, banEnd = 0, banMs = 0, level = 0, forgetAt = 0, strikes = {} }
+
+  local function endStreak()
+    ban.refusedAt, ban.forgiven, ban.strikes = 0, 0, {}
+  end
+
+  if isTake then
+    local counting = {}
+    for _, at in ipairs(ban.strikes) do
+      at = math.min(at, now)
+      if not policy or now - at < policy.within then table.insert(counting, at) end
+    end
+    ban.refusedAt, ban.strikes = math.min(ban.refusedAt, now), counting
+    local isRunning = ban.banEnd > now
+    ban.banEnd = isRunning and math.min(ban.banEnd, now + ban.banMs) or 0
+    ban.banMs = isRunning and ban.banMs or 0
+    if ban.forgetAt <= now then
+      ban.level, ban.forgetAt = 0, 0
+    elseif policy then
+      ban.forgetAt = math.min(ban.forgetAt, now + policy.max + policy.forget)
+    end
+
+    passes = passes and not isRunning
+    if cost == 0 or isRunning then
+      -- Nothing counts.
+    elseif passes then
+      endStreak()
+    elseif policy and policy.counts then
+      local smallest = math.huge
+      for i = 1, count do smallest = math.min(smallest, (struct.unpack('<d', packed, 16 * count + 17 * i - 16))) end
+      local mostForgiven = math.max(smallest, 10 * policy.after)
+      if ban.refusedAt == 0 then
+        ban.refusedAt = now
+      elseif now - ban.refusedAt <= policy.grace and ban.forgiven < mostForgiven then
+        ban.forgiven = ban.forgiven + 1
+      elseif #ban.strikes + 1 < policy.after then
+        table.insert(ban.strikes, now)
+      else
+        endStreak()
+        ban.banMs = math.min(policy.max, policy.base * policy.factor ^ ban.level)
+        ban.banEnd = now + ban.banMs
+        ban.level, ban.forgetAt = ban.level + 1, ban.banEnd + policy.forget
+      end
+    end
+  elseif mode == 'ban' then
+    endStreak()
+    ban.banEnd, ban.banMs = now + cost, cost
+  elseif mode == 'carry_ban' then
+    endStreak()
+    if now + cost > ban.banEnd then ban.banEnd, ban.banMs = now + cost, tonumber(ARGV[7]) end
+    if ban.forgetAt <= now then ban.level = 0 end
+    ban.level = math.max(ban.level, tonumber(ARGV[8]))
+    ban.forgetAt = math.max(ban.forgetAt, now + tonumber(ARGV[9]))
+  elseif mode == 'unban' then
+    ban.refusedAt, ban.banEnd, ban.level = 0, 0, 0
+  end
+  if ban.refusedAt == 0 and ban.banEnd == 0 and ban.level == 0 then
+    ban = nil
+  else
+    banText = textOf(ban)
+  end
 end
 `;
 
 /**
- * The rule of rule.ts, token-bucket.ts and ban.ts once more, as one atomic step of the server. It answers the state that
- * it found, and `decide` makes the decision from that, so that only what is remembered is worked out twice.
+ * Sets `states`, the bytes of what is to be remembered of the windows, and the answer. A window that is
+ * neither charged nor pulled back stays as it was found.
+ */
+const CHANGE_WINDOWS = /* lua */ `
+local isCharged = passes and cost > 0
+local states, answer, expiresAt = '', { now, nil, nil, nil, nil }, NEVER
+for i = 1, count do
+  local taken, at, length = takens[i], ats[i], lengths[i]
+  local unit = length > 0 and length or 1
+  if isCharged then
+    taken = taken + cost * unit
+    answer[2 * i], answer[2 * i + 1] = taken, at - now
+  else
+    local foundTaken, foundAt = struct.unpack('<dd', packed, 16 * i - 15)
+    local isChanged = isTake and foundTaken > 0 and at < foundAt
+    if passes then
+      answer[2 * i], answer[2 * i + 1] = taken, at - now
+    else
+      answer[2 * i], answer[2 * i + 1] = foundTaken, foundAt
+    end
+    if mode == 'charge' then
+      local more, endsIn = tonumber(ARGV[5 + 2 * i]), tonumber(ARGV[6 + 2 * i])
+      if taken == 0 and length == 0 then at = math.min(at, now + endsIn) end
+      isChanged, taken = more > 0, taken + more
+    elseif mode == 'refund' then
+      local less, resetAt = tonumber(ARGV[5 + 2 * i]), tonumber(ARGV[6 + 2 * i])
+      isChanged = foundTaken > 0 and resetAt > now and (length > 0 or foundAt == resetAt)
+      taken = taken - less * unit
+    end
+    if not isChanged then
+      taken, at = foundTaken, foundAt
+      if isTake and at + length <= now then taken = 0 end
+    end
+    if taken <= 0 then taken, at = 0, 0 end
+  end
+  if taken > 0 and at + length > expiresAt then expiresAt = at + length end
+  states = states .. struct.pack('<dd', taken, at)
+end
+`;
+
+/** Stores what is left to remember, until the last instant at which it matters. */
+const WRITE_RECORD = /* lua */ `
+local soonest, rest = 0, ''
+if ban or others then
+  local otherTexts = {}
+  for _, bucket in ipairs(others or {}) do
+    local ms, refill = string.match(bucket.id, ' (%d+) (%a+)$')
+    local fullAt = bucket.at + (refill == 'continuous' and ms or 0)
+    if soonest == 0 or fullAt < soonest then soonest = fullAt end
+    if fullAt > now or not isTake then
+      table.insert(otherTexts, string.format('%s %.0f %.0f;', bucket.id, bucket.taken, bucket.at))
+      expiresAt = math.max(expiresAt, fullAt)
+    end
+  end
+  if ban then expiresAt = math.max(expiresAt, ban.banEnd, ban.forgetAt) end
+  if ban or #otherTexts > 0 then rest = '!' .. (banText or '') .. '!' .. table.concat(otherTexts) end
+end
+
+if mode == 'peek' then
+  -- Nothing is changed.
+elseif expiresAt == NEVER then
+  if stored then redis.call('DEL', key) end
+elseif isKnown and rest == '' and expiresAt == expiredAt then
+  if isCharged or string.sub(stored, 1, #states) ~= states then redis.call('SETRANGE', key, 0, states) end
+else
+  local value = states .. string.sub(packed, 16 * count + 1, 33 * count) .. plan .. rest
+  if value ~= stored then
+    redis.call('SET', key, value)
+    if isServerTime then redis.call('PEXPIREAT', key, expiresAt) end
+  end
+end
+
+if not passes then
+  table.insert(answer, soonest)
+  for _, number in ipairs(found or {}) do table.insert(answer, number) end
+end
+return answer
+`;
+
+/**
+ * The rule of rule.ts, token-bucket.ts and ban.ts as one atomic step of the server. What it takes and
+ * what it returns is in codec.ts. Of a request that does not pass it returns the state that it found,
+ * of which `decide` makes the decision.
  *
- * ARGV: latest instant to act at, and the plan: `=`, its ban policy and whether refusals count (or nothing), `|`, then
- * `name windowMs refill quota align;` for each window. Then, as far as needed: cost (1 if not given; ms of a ban), mode
- * (`take` if not given), what is rarely given (reported strikes, the end of their count, how many do not ban yet, and unless
- * the server's clock rules now and the offset to UTC), and for each window two more: `charge` has what was taken elsewhere
- * and in how many ms that window ends, `refund` what to put back and the window's end as it was announced.
- *
- * Answers a request that passes by now and, for each window, taken and in how many ms at is, after it; anything else by now,
- * taken and at of each window as they were found, when the first other bucket is full, and the conduct if there is one.
  * Runs on Redis from 5 on and on Valkey: no flags, no functions, effects are what is replicated.
  */
 export const SCRIPT = `
-local key, plan, cost, mode = KEYS[1], ARGV[2], tonumber(ARGV[3] or 1), ARGV[4] or 'take'
-local call, get, put, sub = redis.call, struct.unpack, struct.pack, string.sub
-
-local now, offset
-if ARGV[5] then
-  now, offset = string.match(ARGV[5], '^%S+ %S+ %S+ (%S+) (%S+)$')
-  now, offset = tonumber(now), tonumber(offset)
-end
-local isServerTime = now == nil
-if isServerTime then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-  now = now - now % 1
-  if now > tonumber(ARGV[1]) then return { now } end
-end
-
-local stored = call('GET', key)
-local packed, others, conduct = stored, nil, nil
-local isKnown = stored and sub(stored, -#plan) == plan
-if not isKnown then
-  ${READ}
-  local states, quotas = '', ''
-  others, conduct = read(stored or '=')
-  for field, ms, refill, quota, align in string.gmatch(plan, '([^ ;|]+ (%d+) (%a+)) (%d+) (%a+);') do
-    local taken, at = 0, 0
-    for i, bucket in ipairs(others) do
-      if bucket[1] == field then
-        taken, at = bucket[2], bucket[3]
-        table.remove(others, i)
-        break
-      end
-    end
-    states = states .. put('<dd', taken, at)
-    quotas = quotas .. put('<dd', refill == 'continuous' and -quota or quota, align == 'utc' and -ms or ms)
-  end
-  packed = states .. quotas .. plan
-end
-
--- A window as of now: taken, at, quota, what one token counts, how much later than at it is full, when it was to be full.
-local n = (#packed - #plan) / 32
-local function settle(i)
-  local taken, at = get('<dd', packed, 16 * i - 15)
-  local quota, ms = get('<dd', packed, 16 * (n + i) - 15)
-  if quota < 0 then
-    local deficit = math.min(taken, -quota * ms) + math.min(math.max(0, now - at), ms) * quota
-    return math.max(0, deficit), now, -quota * ms, ms, ms, at + ms
-  end
-  local window = ms < 0 and -ms or ms
-  if taken == 0 or at <= now then
-    return 0, now + window - (ms < 0 and math.fmod(now + (offset or 0), window) or 0), quota, 1, 0, at
-  end
-  return taken, at > now + window and now + window or at, quota, 1, 0, at
-end
-
--- Mostly a request passes and there is nothing else to remember.
-if mode == 'take' and cost > 0 and (isKnown or conduct == '' and #others == 0) then
-  local answer, states, before, after = { now, nil, nil, nil, nil }, '', 0, 0
-  for i = 1, n do
-    local taken, at, quota, unit, length, till = settle(i)
-    taken = taken + cost * unit
-    if taken > quota then
-      answer = nil
-      break
-    end
-    answer[2 * i], answer[2 * i + 1] = taken, at - now
-    if till > before then before = till end
-    if at + length > after then after = at + length end
-    states = states .. put('<dd', taken, at)
-  end
-  if answer then
-    if isKnown then
-      call('SETRANGE', key, '0', states)
-    else
-      call('SET', key, states .. sub(packed, 16 * n + 1))
-    end
-    if isServerTime and not (isKnown and after == before) then call('PEXPIREAT', key, after) end
-    return answer
-  end
-end
-
-local min, max, isTake, isOver, after = math.min, math.max, mode == 'take' or mode == 'peek', false, 0
-local answer = { now }
-for i = 1, n do
-  local taken, _, quota, unit = settle(i)
-  answer[2 * i], answer[2 * i + 1] = get('<dd', packed, 16 * i - 15)
-  if taken + cost * unit > quota then isOver = true end
-end
-
-if conduct == '' then conduct = nil end
-local function numbers(text)
-  local list = {}
-  for word in string.gmatch(text, '%S+') do list[#list + 1] = tonumber(word) end
-  return list
-end
-
-local strikes, strikesEnd, most = unpack(numbers(ARGV[5] or ''))
-local found, c, ban, counts = nil, nil, nil, false
-local policy = string.match(plan, '=([^|]+)|')
-if policy and (conduct or isOver) then
-  local b = numbers(policy)
-  ban = { after = b[1], within = b[2], grace = b[3], base = b[4], factor = b[5], most = b[6], forget = b[7] }
-  counts = b[8] == 1
-end
-if conduct then
-  found = numbers(conduct)
-  c = { refusedAt = found[1], strikes = found[2], strikesEnd = found[3], banEnd = found[4], banMs = found[5],
-    level = found[6], forgetAt = found[7] }
-  if strikes and c.strikes > 0 and c.strikesEnd == strikesEnd then
-    c.strikes = max(c.strikes, min(c.strikes + strikes, most))
-    found[2] = c.strikes
-  end
-end
-
-local passes = false
-if isTake then
-  local isBanned = false
-  if c then
-    c.refusedAt = min(c.refusedAt, now)
-    if c.strikesEnd <= now then
-      c.strikes, c.strikesEnd = 0, 0
-    elseif ban then
-      c.strikesEnd = min(c.strikesEnd, now + ban.within)
-    end
-    if c.banEnd <= now then
-      c.banEnd, c.banMs = 0, 0
-    else
-      c.banEnd = min(c.banEnd, now + c.banMs)
-    end
-    if c.forgetAt <= now then
-      c.level, c.forgetAt = 0, 0
-    elseif ban then
-      c.forgetAt = min(c.forgetAt, now + ban.most + ban.forget)
-    end
-    isBanned = c.banEnd > 0
-  end
-  passes = not isOver and not isBanned
-  if cost > 0 and passes and c then
-    c.refusedAt, c.strikes, c.strikesEnd = 0, 0, 0
-  elseif cost > 0 and not passes and not isBanned then
-    if counts then
-      c = c or { refusedAt = 0, strikes = 0, strikesEnd = 0, banEnd = 0, banMs = 0, level = 0, forgetAt = 0 }
-      if c.refusedAt == 0 then
-        c.refusedAt = now
-      elseif now - c.refusedAt > ban.grace then
-        if c.strikes == 0 then c.strikesEnd = now + ban.within end
-        c.strikes = c.strikes + 1
-        if c.strikes >= ban.after then
-          c.banMs = min(ban.most, ban.base * ban.factor ^ c.level)
-          c.refusedAt, c.strikes, c.strikesEnd, c.banEnd = 0, 0, 0, now + c.banMs
-          c.level, c.forgetAt = c.level + 1, c.banEnd + ban.forget
-        end
-      end
-    end
-  end
-elseif mode == 'ban' then
-  c = c or { level = 0, forgetAt = 0 }
-  c.refusedAt, c.strikes, c.strikesEnd, c.banEnd, c.banMs = 0, 0, 0, now + cost, cost
-end
-
-local states, isEmpty = '', true
-for i = 1, n do
-  local storedAt, isStored, isChanged = answer[2 * i + 1], answer[2 * i] > 0, false
-  local taken, at, _, unit, length = settle(i)
-  if passes and cost > 0 then
-    isChanged, taken = true, taken + cost * unit
-  elseif isTake then
-    isChanged = isStored and at < storedAt and taken > 0
-  elseif mode == 'charge' then
-    local more = tonumber(ARGV[2 * i + 4])
-    if taken == 0 and length == 0 then at = min(at, now + tonumber(ARGV[2 * i + 5])) end
-    isChanged, taken = more > 0, taken + more
-  elseif mode == 'refund' then
-    local resetAt = tonumber(ARGV[2 * i + 5])
-    isChanged = isStored and resetAt > now and (length > 0 or storedAt == resetAt)
-    taken = taken - tonumber(ARGV[2 * i + 4]) * unit
-  end
-  if not isChanged then
-    taken, at = answer[2 * i], storedAt
-    if isTake and at + length <= now then taken = 0 end
-  end
-  if taken > 0 then
-    isEmpty, after = false, max(after, at + length)
-  else
-    taken, at = 0, 0
-  end
-  states = states .. put('<dd', taken, at)
-end
-
-local soonest, kept = 0, {}
-for _, bucket in ipairs(others or {}) do
-  local ms, refill = string.match(bucket[1], ' (%d+) (%a+)$')
-  local till = bucket[3] + (refill == 'continuous' and ms or 0)
-  if soonest == 0 or till < soonest then soonest = till end
-  if till > now or not isTake then
-    kept[#kept + 1] = string.format('%s %.0f %.0f;', unpack(bucket))
-    after = max(after, till)
-  end
-end
-
-local text = ''
-if c and mode ~= 'unban' and (c.refusedAt ~= 0 or c.strikes ~= 0 or c.banEnd ~= 0 or c.level ~= 0) then
-  after = max(after, c.banEnd, c.forgetAt)
-  text = string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f',
-    c.refusedAt, c.strikes, c.strikesEnd, c.banEnd, c.banMs, c.level, c.forgetAt)
-end
-
-if mode ~= 'peek' then
-  local value = states .. sub(packed, 16 * n + 1)
-  if text ~= '' or #kept > 0 then value = value .. '!' .. text .. '!' .. table.concat(kept) end
-  if isEmpty and text == '' and #kept == 0 then
-    if stored then call('DEL', key) end
-  elseif value ~= stored then
-    call('SET', key, value)
-    if isServerTime then call('PEXPIREAT', key, after) end
-  end
-end
-answer[2 * n + 2] = soonest
-for i = 1, found and 7 or 0 do answer[2 * n + 2 + i] = found[i] end
-return answer
-`;
+local key, latest, plan = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+local cost, mode, clock, report = tonumber(ARGV[3] or 1), ARGV[4] or 'take', ARGV[5] or '', ARGV[6] or ''
+local ALIGNED, CONTINUOUS, NEVER = 1, 2, -math.huge
+${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOWS}${WRITE_RECORD}`;
 
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 /** A write that changes nothing and leaves nothing behind: it fails where the script's would. */
-export const PROBE = "if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end";
+export const PROBE = /* lua */ `
+if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end
+if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end
+`;
 
-/** The conduct, `!`, and each bucket, as a text: what is stored is none. */
-export const INSPECT = `${READ}
-local buckets, conduct = read(redis.call('GET', KEYS[1]) or '=')
-for i, bucket in ipairs(buckets) do buckets[i] = string.format('%s %.0f %.0f;', unpack(bucket)) end
-return conduct .. '!' .. table.concat(buckets)
+/** Returns the ban state, `!`, and each bucket, as a text: what is stored is not one. */
+export const INSPECT = `${CHECK}${PARSE}
+local stored = redis.pcall('GET', KEYS[1])
+if type(stored) == 'table' and redis.call('TYPE', KEYS[1]).ok == 'string' then return stored end
+local buckets, ban = nil, nil
+if type(stored) == 'string' then buckets, ban = parse(stored) end
+local texts = {}
+for i, bucket in ipairs(buckets or {}) do
+  texts[i] = string.format('%s %.0f %.0f;', bucket.id, bucket.taken, bucket.at)
+end
+return (ban and textOf(ban) or '') .. '!' .. table.concat(texts)
 `;

@@ -1,4 +1,4 @@
-import { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from '../cancellation.js';
+import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import type { Order, OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrder, toOrderRecord } from '../record.js';
 import type { OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
@@ -46,14 +46,14 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
     // Neither a cancellation nor a shipment shows in the list (the wire has no status), so the batches stay.
     cancel(id) {
       const entry = entries.get(keyOf(id));
-      const outcome = cancel(entry?.status);
+      const outcome = cancelOutcome(entry?.status);
       if (entry !== undefined && outcome === 'cancelled') entry.status = 'cancelled';
       return outcome;
     },
 
     ship(id) {
       const entry = entries.get(keyOf(id));
-      const outcome = ship(entry?.status);
+      const outcome = shipOutcome(entry?.status);
       if (entry !== undefined && outcome === 'shipped') entry.status = 'shipped';
       return outcome;
     },

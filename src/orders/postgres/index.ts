@@ -1,6 +1,6 @@
-import { checkPool, type PostgresPool } from '../../databases/postgres/client.js';
-import { migrate } from '../../databases/postgres/migration.js';
-import { type CancelOutcome, cancel, type ShipOutcome, ship } from '../cancellation.js';
+import { checkPool, type PostgresPool, queryOften } from '../../databases/postgres/client.js';
+import { migrateTables } from '../../databases/postgres/migration.js';
+import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecord } from '../record.js';
@@ -8,10 +8,15 @@ import type { ListedOrders, OrderStore, OwnedOrderStore, PutOptions, PutOutcome 
 import { createLister } from './list.js';
 import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
 import { putRecords } from './put.js';
-import { type OrderTable, orderOf, type PostgresOrderTable, readTable } from './table.js';
+import { type OrderTable, type PostgresOrderTable, readOrder, readTable } from './table.js';
 import { createTransition } from './transition.js';
 
 export type { HeldPostgresClient, PostgresClient, PostgresPool, PostgresRow } from '../../databases/postgres/client.js';
+export {
+  type NamedStatement,
+  type NamingPostgresPool,
+  withNamedStatements,
+} from '../../databases/postgres/named-statements.js';
 export type { PostgresOrderTable } from './table.js';
 
 /** {@link OwnedOrderStore} in a PostgreSQL database: what was answered is on its disk. */
@@ -30,18 +35,21 @@ export interface PostgresOrderStore extends OwnedOrderStore {
 }
 
 /**
- * The store over a table of its own, `store_orders`, in the schema that is first in the connections' `search_path`. Any
- * number of processes may share it. The pool stays the caller's: it closes it, and listens for its `error` events, by
- * which `pg` tells of idle connections that end. Throws a TypeError if it is no pool.
+ * The store over a table of its own, `store_orders`, in the schema that is first in the
+ * connections' `search_path`. Any number of processes may share it. The pool stays the caller's: it
+ * closes it, and listens for its `error` events, by which `pg` tells of idle connections that end.
+ * Throws a TypeError if it is no pool.
  *
- * Every method is one statement and one round trip, but for `list` when there are 2,000 orders or more: those are read
- * from one snapshot, on a connection that is held until the client has read them or hung up. Where slow readers could
- * take all connections, give them a pool of their own: `{ query: (text, values) => pool.query(text, values), connect: ()
- * => lists.connect() }`.
+ * Every method is one statement and one round trip, which cancels that come at the same time share,
+ * but for `list` when there are 2,000 orders or more: those are read from one snapshot, on a
+ * connection that is held until the client has read them or hung up. Long lists hold four
+ * connections of the pool at most. While others wait for one, a client that takes less than about
+ * 1 MB a second may have its list ended.
  *
- * A statement whose answer is lost is never sent again, because it may have been carried out: the call rejects. A server
- * that does not answer at all is for the pool to give up on: `connectionTimeoutMillis`, `statement_timeout` and
- * `query_timeout` of `pg`. `synchronous_commit=off` is overruled for every write; the server's `fsync` cannot be.
+ * A statement whose answer is lost is never sent again, because it may have been carried out: the
+ * call rejects. A server that does not answer at all is for the pool to give up on:
+ * `connectionTimeoutMillis`, `statement_timeout` and `query_timeout` of `pg`.
+ * `synchronous_commit=off` is overruled for every write; the server's `fsync` cannot be.
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkPool(pool);
@@ -49,13 +57,13 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
   const selectOne = `SELECT ${own.json} AS json, status FROM ${own.table} AS o WHERE id = $1::text::int8`;
   return {
     ...storeOver(pool, own),
-    migrate: () => migrate(pool, ORDERS_SCHEMA),
-    ship: createTransition(pool, own, 'shipped', ship),
+    migrate: () => migrateTables(pool, ORDERS_SCHEMA),
+    ship: createTransition(pool, own, 'shipped', shipOutcome),
     put: async (orders, { replace = false } = {}) => putRecords(pool, Array.from(orders, toOrderRecord), replace),
 
     async get(id) {
-      const [row] = (await pool.query(selectOne, [`${id}`])).rows;
-      return row && { ...orderOf(Object(parseJson(String(row['json'])))), status: String(row['status']) };
+      const [row] = (await queryOften(pool, selectOne, [`${id}`])).rows;
+      return row && { ...readOrder(Object(parseJson(String(row['json'])))), status: String(row['status']) };
     },
 
     async close() {},
@@ -63,9 +71,11 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
 }
 
 /**
- * The store over a table of the host, which makes and fills it. What else a cancel is to do there belongs into a trigger,
- * which is a part of the same statement. In all else as {@link createPostgresOrderStore}. Throws a TypeError that names
- * the option if one cannot be right; what the database does not know is a rejection of `list` and `cancel`.
+ * The store over a table of the host, which makes and fills it. What else a cancel is to do there
+ * belongs into a trigger, which is a part of the same statement; one FOR EACH STATEMENT sees all
+ * orders that are cancelled together. In all else as {@link createPostgresOrderStore}. Throws a
+ * TypeError that names the option if one cannot be right; what the database does not know is a
+ * rejection of `list` and `cancel`.
  */
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {
   checkPool(pool);
@@ -73,5 +83,5 @@ export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderT
 }
 
 function storeOver(pool: PostgresPool, table: OrderTable) {
-  return { list: createLister(pool, table), cancel: createTransition(pool, table, 'cancelled', cancel) };
+  return { list: createLister(pool, table), cancel: createTransition(pool, table, 'cancelled', cancelOutcome) };
 }

@@ -1,13 +1,9 @@
-import {
-  type HeldPostgresClient,
-  type PostgresClient,
-  type PostgresPool,
-  readSnapshot,
-} from '../../databases/postgres/client.js';
+import { type PostgresClient, type PostgresPool, queryOften } from '../../databases/postgres/client.js';
+import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/snapshots.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { ListedOrders } from '../store.js';
-import { type OrderTable, orderOf } from './table.js';
+import { type OrderTable, readOrder } from './table.js';
 
 /** Rows printed in one go: about 200 KB and 3 ms of the server. */
 const PAGE = 2_000;
@@ -20,12 +16,15 @@ const PAGE = 2_000;
  */
 export function createLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const connect = pool.connect?.bind(pool);
-  const readPage = pageReader(table, connect === undefined ? 'ALL' : PAGE);
+  const readSnapshot = connect && createSnapshotReader(connect);
+  const readPage = pageReader(table, readSnapshot === undefined ? 'ALL' : PAGE);
+  let expected = 0;
   let remembered: { readonly text: string; readonly orders: readonly Order[] } | undefined;
 
   return async () => {
-    const { text, last } = await readPage(pool, INT64_MIN);
-    if (last !== undefined && connect !== undefined) return readTexts(connect, table);
+    const { text, count, last } = await readPage(pool, INT64_MIN, expected);
+    expected = count;
+    if (last !== undefined && readSnapshot !== undefined) return readTexts(readSnapshot, table);
     if (remembered?.text !== text) remembered = { text, orders: parseOrders(text) };
     return remembered.orders;
   };
@@ -34,8 +33,8 @@ export function createLister(pool: PostgresPool, table: OrderTable): () => Promi
 type ListedTable = Pick<OrderTable, 'table' | 'id' | 'json'>;
 
 /** The orders' JSON texts page by page, from one snapshot. */
-export function readTexts(connect: () => Promise<HeldPostgresClient>, table: ListedTable): AsyncGenerator<string> {
-  return readSnapshot(connect, (client) => pages(client, pageReader(table, PAGE)));
+export function readTexts(readSnapshot: SnapshotReader, table: ListedTable): AsyncGenerator<string> {
+  return readSnapshot((client) => pages(client, pageReader(table, PAGE)));
 }
 
 async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenerator<string> {
@@ -49,13 +48,14 @@ async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenera
 }
 
 interface Page {
-  /** The orders' JSON texts with commas between, printed by the server: see the figures in `src/README.md`. */
+  /** The orders' JSON texts with commas between, printed by the server: see README.md. */
   readonly text: string;
   /** The id of the last order of a full page, after which there may be more. */
   readonly last: OrderId | undefined;
+  readonly count: number;
 }
 
-type PageReader = (client: PostgresClient, first: OrderId) => Promise<Page>;
+type PageReader = (client: PostgresClient, first: OrderId, expected?: number) => Promise<Page>;
 
 function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): PageReader {
   // Nothing but the aggregation is above the sorted rows, so it meets them in their order.
@@ -63,10 +63,21 @@ function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): Pa
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
 
-  return async (client, first) => {
-    const [row] = (await client.query(statement, [`${first}`])).rows;
-    const isFull = row?.['count'] === `${limit}`;
+  /**
+   * Prepared for as many rows as are expected: what was planned for a few would sort the whole
+   * table once it has grown.
+   */
+  function ask(client: PostgresClient, first: OrderId, expected: number) {
+    if (expected >= PAGE) return client.query(statement, [`${first}`]);
+    return queryOften(client, `${statement} -- below ${2 ** (32 - Math.clz32(expected))}`, [`${first}`]);
+  }
+
+  return async (client, first, expected = PAGE) => {
+    const [row] = (await ask(client, first, expected)).rows;
+    const count = Number(row?.['count']);
+    const isFull = count === limit;
     return {
+      count,
       text: escapeNonAscii(String(row?.['text'] ?? '')),
       last: isFull ? BigInt(String(row?.['last'])) : undefined,
     };
@@ -74,5 +85,5 @@ function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): Pa
 }
 
 function parseOrders(text: string): readonly Order[] {
-  return Object.freeze(Array.from(parseJsonArray(`[${text}]`), ({ value }) => orderOf(Object(value))));
+  return Object.freeze(Array.from(parseJsonArray(`[${text}]`), ({ value }) => readOrder(Object(value))));
 }

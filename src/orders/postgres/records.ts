@@ -1,9 +1,10 @@
 import type { PostgresPool } from '../../databases/postgres/client.js';
+import { createSnapshotReader } from '../../databases/postgres/snapshots.js';
 import { parseJsonArray } from '../json.js';
 import type { OrderRecord } from '../record.js';
 import { readTexts } from './list.js';
 import { OWN_TABLE } from './own-table.js';
-import { orderOf, readTable } from './table.js';
+import { readOrder, readTable } from './table.js';
 
 /** Every order of the store's own table with its status, ascending by id, page by page from one snapshot. */
 export async function* readRecords(
@@ -11,11 +12,11 @@ export async function* readRecords(
 ): AsyncGenerator<readonly OrderRecord[]> {
   const own = readTable(OWN_TABLE);
   const json = `left(${own.json}, -1) || ',"status":' || to_json(o.status) || '}'`;
-  for await (const text of readTexts(connect, { ...own, json })) {
-    yield Array.from(parseJsonArray(`[${text}]`), ({ value }) => recordOf(Object(value)));
+  for await (const text of readTexts(createSnapshotReader(connect), { ...own, json })) {
+    yield Array.from(parseJsonArray(`[${text}]`), ({ value }) => readRecord(Object(value)));
   }
 }
 
-function recordOf(value: Readonly<Record<string, unknown>>): OrderRecord {
-  return { ...orderOf(value), status: String(value['status']) };
+function readRecord(value: Readonly<Record<string, unknown>>): OrderRecord {
+  return { ...readOrder(value), status: String(value['status']) };
 }

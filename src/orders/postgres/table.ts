@@ -74,7 +74,7 @@ export function readTable({ table, columns, statuses = {} }: PostgresOrderTable)
 }
 
 /** An order that was printed by {@link OrderTable.json} and read by `parseJson`. */
-export function orderOf({ id, petId, quantity, shipDate, complete }: Readonly<Record<string, unknown>>): Order {
+export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<Record<string, unknown>>): Order {
   return {
     id: BigInt(String(id)),
     ...(typeof petId === 'bigint' && { petId }),

@@ -1,45 +1,112 @@
-import { type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import { type PostgresClient, type PostgresRow, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import { quoteText } from '../../databases/postgres/quote.js';
 import type { OrderStatus } from '../cancellation.js';
 import type { OrderId } from '../order.js';
+import { createGroups } from './groups.js';
 import type { OrderTable } from './table.js';
 
 /** Stands for every status that is not ours. */
-const FOREIGN: OrderStatus = 'foreign';
+const OTHER_STATUS: OrderStatus = 'other';
 
 /**
- * Makes a transition to the status `next`, in one statement: `decide` gives the outcome for the status found, which is
- * `next` where the order is to be changed.
+ * How long a statement for several orders waits for a lock, which only a trigger or a rule of the
+ * host can make it do.
+ */
+const LOCK_MS = 100;
+
+/** What a statement found of an order, and whether it changed it. */
+interface Found {
+  readonly status: OrderStatus | undefined;
+  readonly isChanged: boolean;
+}
+
+/**
+ * Creates a transition to the status `next`: `decide` gives the outcome for the status found, which
+ * is `next` where the order is to be changed. Orders that are asked for at the same time go
+ * together, in one statement.
  *
- * The row is locked before it is looked at. An UPDATE with the status in its condition would do with less, but what to
- * answer when it changes nothing could then only be read from the statement's snapshot, which under READ COMMITTED may
- * be older than the change that it lost against: 'pending', of an order that has just shipped.
+ * The row is locked before it is looked at. An UPDATE with the status in its condition would do
+ * with less, but what to answer when it changes nothing could then only be read from the
+ * statement's snapshot, which under READ COMMITTED may be older than the change that it lost
+ * against: 'pending', of an order that has just shipped.
  */
 export function createTransition<Outcome extends string>(
   client: PostgresClient,
-  { table, id, status, statuses }: OrderTable,
+  table: OrderTable,
   next: Outcome & OrderStatus,
   decide: (status: OrderStatus | undefined) => Outcome,
 ): (id: OrderId) => Promise<Outcome> {
+  const { statuses } = table;
   const texts = [...statuses.keys()];
   const from = texts.filter((text) => decide(statuses.get(text)) === next).map(quoteText);
-  const to = quoteText(texts.find((text) => statuses.get(text) === next) ?? next);
-  const statement = `WITH found AS (
+  const to = texts.find((text) => statuses.get(text) === next) ?? next;
+  const one = statementForOne(table, from, quoteText(to));
+  const several = statementForSeveral(table, from, quoteText(to));
+
+  function readFound(row: PostgresRow | undefined): Found {
+    const text = row?.['status'];
+    const known = typeof text === 'string' ? statuses.get(text) : undefined;
+    return { status: row && (known ?? OTHER_STATUS), isChanged: row?.['changed'] === '1' };
+  }
+
+  function outcomeOf(id: OrderId, { status, isChanged }: Found): Outcome {
+    const outcome = decide(status);
+    if ((outcome === next) !== isChanged) {
+      throw new Error(`order ${id}: its status did not change; does a trigger or a policy of its table prevent that?`);
+    }
+    return outcome;
+  }
+
+  return createGroups<Outcome>({
+    async alone(id) {
+      return outcomeOf(id, readFound((await queryOften(client, one, [`${id}`])).rows[0]));
+    },
+
+    async together(ids) {
+      // Not prepared: planned while the table is small, it would read the whole table once that has
+      // grown.
+      const { rows } = await client.query(several, [`{${ids.join(',')}}`]);
+      const found = new Map(rows.map((row) => [String(row['id']), row]));
+      return (id) => {
+        const row = found.get(`${id}`);
+        if (row?.['found'] === '0') return 'locked';
+        const outcome = outcomeOf(id, readFound(row));
+        // To another caller of the same order it is as this one has left it.
+        if (outcome === next) found.set(`${id}`, { status: to });
+        return { outcome };
+      };
+    },
+  });
+}
+
+function statementForOne({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
+  return `WITH found AS (
       SELECT o.${id} AS id, o.${status}::text AS status FROM ${table} AS o WHERE o.${id} = $1::text::int8
       FOR NO KEY UPDATE),
     changed AS (
       UPDATE ${table} AS o SET ${status} = ${to} FROM found
       WHERE o.${id} = found.id AND found.status IN (${from}) RETURNING 1)
     SELECT status, (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found`;
+}
 
-  return async (id) => {
-    const [row] = (await client.query(statement, [`${id}`])).rows;
-    if (row === undefined) return decide(undefined);
-    const text = row['status'];
-    const outcome = decide((typeof text === 'string' ? statuses.get(text) : undefined) ?? FOREIGN);
-    if ((outcome === next) !== (row['changed'] === '1')) {
-      throw new Error(`order ${id}: its status did not change; does a trigger or a policy of its table prevent that?`);
-    }
-    return outcome;
-  };
+/**
+ * The ids come ascending, and are locked so; a row that somebody else has locked is not waited for.
+ * A row is answered for each order that there is, with `found` as '0' for one that was locked.
+ */
+function statementForSeveral({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
+  return `WITH asked AS MATERIALIZED (
+      SELECT id FROM unnest(CASE WHEN set_config('lock_timeout', '${LOCK_MS}', true) <> '' THEN $1::text::int8[] END) AS id),
+    found AS (
+      SELECT asked.id AS asked, o.id, o.status FROM asked CROSS JOIN LATERAL (
+        SELECT o.${id} AS id, o.${status}::text AS status FROM ${table} AS o WHERE o.${id} = asked.id
+        FOR NO KEY UPDATE SKIP LOCKED) AS o),
+    changed AS (
+      UPDATE ${table} AS o SET ${status} = ${to} FROM found
+      WHERE o.${id} = found.id AND found.status IN (${from}) RETURNING o.${id} AS id)
+    SELECT found.asked::text AS id, '1' AS found, found.status,
+      CASE WHEN changed.id IS NULL THEN '0' ELSE '1' END AS changed, ${WAIT_FOR_DISK}
+    FROM found LEFT JOIN changed ON changed.id = found.id
+    UNION ALL
+    SELECT asked.id::text, '0', NULL, '0', NULL FROM asked
+    WHERE asked.id NOT IN (SELECT asked FROM found) AND EXISTS (SELECT FROM ${table} AS o WHERE o.${id} = asked.id)`;
 }

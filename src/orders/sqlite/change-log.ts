@@ -1,18 +1,18 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import type { OrderId } from '../order.js';
 
-/** A put of more orders than this is not noted one by one: whoever lists then reads everything anew. */
+/** A put of more orders than this is not noted one by one: the next list then reads everything again. */
 const MOST_NOTED = 1_000n;
 
-/** Revisions whose changes are kept. Whoever lists more rarely reads everything anew. */
+/** Revisions whose changes are kept. A caller that lists more rarely reads everything again. */
 const KEPT = 1_000n;
 
-/** Changes that are read in one go, in some milliseconds: with more of them everything is read anew, page by page. */
+/** Changes that are read in one go, in some milliseconds: with more of them everything is read again, page by page. */
 const MOST_READ = 5_000n;
 
 /**
- * Notes, in somebody else's transaction, that orders were put: the next revision, and which they were, so that who has
- * listed the revision before need not read the others again.
+ * Notes, in a transaction that the caller has begun, that orders were put: the next revision, and which they were, so
+ * that a caller that has listed the revision before need not read the others again.
  */
 export function prepareChanges(database: SqliteDatabase): (orders: readonly { readonly id: OrderId }[]) => void {
   const bumpRevision = prepare(database, 'UPDATE orders_revision SET revision = revision + 1');
@@ -29,18 +29,28 @@ export function prepareChanges(database: SqliteDatabase): (orders: readonly { re
   };
 }
 
-/** The ids put after this revision, ascending; `undefined` if not all of them are known, or they are too many. */
-export function changesSince(database: SqliteDatabase, revision: bigint): readonly OrderId[] | undefined {
-  const changes = prepare(
-    database,
-    'SELECT revision, id FROM (SELECT * FROM orders_changes WHERE revision > ? LIMIT ?) ORDER BY id',
-  ).all(revision, MOST_READ + 1n);
-  const noted = new Set(changes.map((change) => change['revision'])).size;
-  if (changes.length > MOST_READ || revisionOf(database) !== revision + BigInt(noted)) return undefined;
-  return changes.map(({ id }) => BigInt(id ?? 0));
+export interface ChangeLog {
+  /** Grows with every put, of whatever process. */
+  revision(): bigint;
+  /** The ids put after this revision, ascending; `undefined` if not all of them are known, or they are too many. */
+  changesSince(revision: bigint): readonly OrderId[] | undefined;
 }
 
-/** Grows with every put, of whatever process. */
-export function revisionOf(database: SqliteDatabase): bigint {
-  return BigInt(prepare(database, 'SELECT revision FROM orders_revision').get()?.['revision'] ?? 0);
+export function prepareChangeLog(database: SqliteDatabase): ChangeLog {
+  const selectRevision = prepare(database, 'SELECT revision FROM orders_revision');
+  const selectChanges = prepare(
+    database,
+    'SELECT revision, id FROM (SELECT * FROM orders_changes WHERE revision > ? LIMIT ?) ORDER BY id',
+  );
+  const revision = () => BigInt(selectRevision.get()?.['revision'] ?? 0);
+  return {
+    revision,
+
+    changesSince(known) {
+      const changes = selectChanges.all(known, MOST_READ + 1n);
+      const noted = new Set(changes.map((change) => change['revision'])).size;
+      if (changes.length > MOST_READ || revision() !== known + BigInt(noted)) return undefined;
+      return changes.map(({ id }) => BigInt(id ?? 0));
+    },
+  };
 }

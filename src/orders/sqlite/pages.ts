@@ -1,8 +1,8 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { INT64_MAX, INT64_MIN, type OrderId } from '../order.js';
-import type { VersionedText } from '../store.js';
+import type { StreamedText } from '../store.js';
 
-/** Rows read in one go: a millisecond or two, after which the event loop has its turn. */
+/** Rows read in one go, in a millisecond or two. */
 export const PAGE = 500n;
 
 /** No limit, in SQLite's words. */
@@ -13,11 +13,32 @@ export interface Page {
   readonly first: OrderId;
 }
 
-export interface PrintedPage extends VersionedText {
+export interface PrintedPage extends StreamedText {
   readonly version: Page;
-  /** Whether it was read just now, and not merely found to be unchanged. */
-  readonly isRead: boolean;
 }
+
+/** The orders of a page as one text, and the id of the last of them. */
+export interface ReadPage {
+  readonly last: OrderId;
+  readonly json: string;
+}
+
+/** Reads pages, all from one snapshot; at once, or on another thread. */
+export interface PageReader {
+  /** At most `length` orders from `first` up to `to`; `undefined` if there are none. */
+  readPage(first: OrderId, to: OrderId, length: bigint): ReadPage | undefined;
+  /** All orders from `first` up to `last`. */
+  pageText(first: OrderId, last: OrderId): string;
+  /** How many orders there should be on a page that has been changed. */
+  pageLength(first: OrderId, last: OrderId): bigint;
+}
+
+/** The same on another thread. */
+export type RemotePageReader = {
+  readonly [Name in keyof PageReader]: (
+    ...parameters: Parameters<PageReader[Name]>
+  ) => Promise<ReturnType<PageReader[Name]>>;
+};
 
 /** `printBatch` in SQL, a page as one text: its rows as objects would cost three times the time, and garbage of several times the list. */
 const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FROM (
@@ -29,18 +50,52 @@ const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FR
     || '}' AS json
   FROM orders WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?)`;
 
-/** Reads all pages, within a transaction that the caller has begun. */
-export function readPages(database: SqliteDatabase): Generator<PrintedPage> {
-  return createPageReader(database).read(INT64_MIN, INT64_MAX, PAGE);
+export function preparePages(database: SqliteDatabase): PageReader {
+  const select = prepare(database, PRINTED_PAGE);
+  const count = prepare(
+    database,
+    'SELECT count(*) AS orders FROM (SELECT 1 FROM orders WHERE id BETWEEN ? AND ? LIMIT ?)',
+  );
+  return {
+    readPage(first, to, length) {
+      const { last, json } = select.get(first, to, length) ?? {};
+      return typeof json === 'string' && typeof last === 'bigint' ? { last, json } : undefined;
+    },
+
+    pageText: (first, last) => String(select.get(first, last, ALL)?.['json']),
+
+    /** A page may grow to twice its length before it becomes two. New orders mostly come last, where it is not let grow. */
+    pageLength(first, last) {
+      const orders = Number(count.get(first, last, 2n * PAGE + 1n)?.['orders']);
+      return orders > 2n * PAGE ? PAGE : 2n * PAGE;
+    },
+  };
 }
 
-/** Likewise, but reads only those of the former `pages` in which an order has changed; `changed` are the ids, ascending. */
-export function* readChangedPages(
-  database: SqliteDatabase,
+/** Reads the pages of a range. */
+export async function* readPages(
+  reader: RemotePageReader,
+  from: OrderId = INT64_MIN,
+  to: OrderId = INT64_MAX,
+  length = PAGE,
+): AsyncGenerator<PrintedPage> {
+  let first = from;
+  for (;;) {
+    const page = await reader.readPage(first, to, length);
+    if (page === undefined) return;
+    const { last, json } = page;
+    yield { version: Object.freeze({ first }), text: () => json };
+    if (last === to) return;
+    first = last + 1n;
+  }
+}
+
+/** Reads of the former `pages` only those in which an order has changed; `changed` are the ids, ascending. */
+export async function* readChangedPages(
+  reader: RemotePageReader,
   pages: readonly Page[],
   changed: readonly OrderId[],
-): Generator<PrintedPage> {
-  const reader = createPageReader(database);
+): AsyncGenerator<PrintedPage> {
   let at = 0;
   for (const [index, version] of pages.entries()) {
     const next = pages[index + 1];
@@ -48,39 +103,11 @@ export function* readChangedPages(
     const last = next === undefined ? INT64_MAX : next.first - 1n;
     const before = at;
     while (isUpTo(changed[at], last)) at++;
-    if (at === before) yield { version, text: () => reader.text(first, last), isRead: false };
-    else yield* reader.read(first, last, next === undefined ? PAGE : reader.pageLength(first, last));
+    if (at === before) yield { version, text: () => reader.pageText(first, last) };
+    else yield* readPages(reader, first, last, next === undefined ? PAGE : await reader.pageLength(first, last));
   }
 }
 
 function isUpTo(id: OrderId | undefined, last: OrderId): boolean {
   return id !== undefined && id <= last;
-}
-
-function createPageReader(database: SqliteDatabase) {
-  const select = prepare(database, PRINTED_PAGE);
-  const count = prepare(
-    database,
-    'SELECT count(*) AS orders FROM (SELECT 1 FROM orders WHERE id BETWEEN ? AND ? LIMIT ?)',
-  );
-  return {
-    text: (first: OrderId, last: OrderId) => String(select.get(first, last, ALL)?.['json']),
-
-    *read(from: OrderId, to: OrderId, length: bigint): Generator<PrintedPage> {
-      let first = from;
-      for (;;) {
-        const { last, json } = select.get(first, to, length) ?? {};
-        if (typeof json !== 'string' || typeof last !== 'bigint') return;
-        yield { version: Object.freeze({ first }), text: () => json, isRead: true };
-        if (last === to) return;
-        first = last + 1n;
-      }
-    },
-
-    /** A page may grow to twice its length before it becomes two. New orders mostly come last, where it is not let grow. */
-    pageLength(first: OrderId, last: OrderId): bigint {
-      const orders = Number(count.get(first, last, 2n * PAGE + 1n)?.['orders']);
-      return orders > 2n * PAGE ? PAGE : 2n * PAGE;
-    },
-  };
 }

@@ -1,25 +1,15 @@
-import {
-  makeDurable,
-  migrate,
-  opening,
-  prepare,
-  type Schemas,
-  type SqliteDatabase,
-} from '../../databases/sqlite/database.js';
-import type { WriteQueue } from '../../databases/sqlite/write-queue.js';
+import type { Write } from '../../databases/sqlite/write-queue.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecord } from '../record.js';
 import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
-import { createSnapshots } from './list.js';
-import { ORDERS_SCHEMA, recordOf } from './table.js';
 import type { OrderWrites } from './writes.js';
 
-/** {@link OwnedOrderStore} in a SQLite file: what was answered is on disk. */
+/** {@link OwnedOrderStore} over a SQLite handle: what was answered is on disk. */
 export interface SqliteOrderStore extends OwnedOrderStore {
   /**
-   * Frozen: an array, or batches when there are more than 500 and the store can open its file again. It shows what this
-   * store has put at once, and what another process has put a tenth of a second later at most.
+   * A frozen array. It shows what this store has put at once, and what another process has put a tenth of a second later
+   * at most.
    */
   list(): ListedOrders;
   cancel(id: OrderId): Promise<CancelOutcome>;
@@ -29,40 +19,38 @@ export interface SqliteOrderStore extends OwnedOrderStore {
   close(): Promise<void>;
 }
 
-/** Makes a file that was just opened one of this store's, with other parts' tables beside it, and durable. */
-export function prepareFile(database: SqliteDatabase, otherSchemas: Schemas = {}): void {
-  opening(database, () => {
-    migrate(database, { ...ORDERS_SCHEMA, ...otherSchemas });
-    makeDurable(database);
-  });
+/** {@link OwnedOrderStore} in a SQLite file, read and written on threads of its own: what was answered is on disk. */
+export interface SqliteFileOrderStore extends OwnedOrderStore {
+  /**
+   * Frozen: an array, or batches when there are more than 500. It shows what this store has put at once, and what another
+   * process has put a tenth of a second later at most. While the disk hangs it is what was listed last.
+   */
+  list(): ListedOrders | Promise<ListedOrders>;
+  cancel(id: OrderId): Promise<CancelOutcome>;
+  put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
+  get(id: OrderId): Promise<OrderRecord | undefined>;
+  ship(id: OrderId): Promise<ShipOutcome>;
+  /** Resolves while the file can be read and written; rejects with why it cannot, such as a full disk. */
+  probe(): Promise<void>;
+  /** Rejects if the file cannot be closed because its disk does not answer. */
+  close(): Promise<void>;
 }
 
-/** The store that reads from `database`, writes through `queue`, and where it can `open` the file again streams a long list. */
-export function storeOver(
-  database: SqliteDatabase,
-  queue: WriteQueue<OrderWrites>,
-  open?: () => SqliteDatabase,
-): SqliteOrderStore {
-  const { list, changed } = createSnapshots(database, open);
-  const selectOne = prepare(database, 'SELECT * FROM orders WHERE id = ?');
+/** What both stores write, each write a part of the next commit. */
+export function writesThrough(
+  write: Write<OrderWrites>,
+  changed: () => void,
+): Pick<SqliteOrderStore, 'cancel' | 'ship' | 'put'> {
   return {
-    list,
-    cancel: (id) => queue.write('cancel', id),
-    ship: (id) => queue.write('ship', id),
+    cancel: (id) => write('cancel', id),
+    ship: (id) => write('ship', id),
 
     async put(orders, { replace = false } = {}) {
       try {
-        return await queue.write('put', Array.from(orders, toOrderRecord), replace);
+        return await write('put', Array.from(orders, toOrderRecord), replace);
       } finally {
         changed();
       }
     },
-
-    get(id) {
-      const row = selectOne.get(id);
-      return row && recordOf(row);
-    },
-
-    close: () => queue.idle(),
   };
 }

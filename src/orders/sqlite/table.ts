@@ -1,4 +1,5 @@
-import type { Schemas, SqliteRow } from '../../databases/sqlite/database.js';
+import type { SqliteRow } from '../../databases/sqlite/database.js';
+import type { Schemas } from '../../databases/sqlite/migration.js';
 import type { Order } from '../order.js';
 import type { OrderRecord } from '../record.js';
 

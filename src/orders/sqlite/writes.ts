@@ -1,5 +1,5 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import { type CancelOutcome, cancel, type OrderStatus, type ShipOutcome, ship } from '../cancellation.js';
+import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import type { OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import type { PutOutcome } from '../store.js';
@@ -12,9 +12,6 @@ export type OrderWrites = {
   ship(id: OrderId): ShipOutcome;
   put(records: readonly OrderRecord[], replace: boolean): PutOutcome;
 };
-
-/** This module, for the thread that writes. */
-export const ORDER_WRITES = import.meta.url;
 
 /** On a database that has the tables. */
 export function prepareWrites(database: SqliteDatabase): OrderWrites {
@@ -30,13 +27,13 @@ export function prepareWrites(database: SqliteDatabase): OrderWrites {
 
   return {
     cancel(id) {
-      const outcome = cancel(statusOf(id));
+      const outcome = cancelOutcome(statusOf(id));
       if (outcome === 'cancelled') updateStatus.run('cancelled', id);
       return outcome;
     },
 
     ship(id) {
-      const outcome = ship(statusOf(id));
+      const outcome = shipOutcome(statusOf(id));
       if (outcome === 'shipped') updateStatus.run('shipped', id);
       return outcome;
     },

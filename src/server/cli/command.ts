@@ -1,27 +1,30 @@
 import { parseArgs } from 'node:util';
-import { CONFIG_VARIABLE, readSettings, type SettingSources } from '../config/read-settings.js';
-import { SETTING_TEXTS, type SettingName } from '../config/settings.js';
+import { getDefault } from 'valibot';
+import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
+import { type SettingName, settingsSchema, settingText } from '../config/settings.js';
 import { messageOf } from '../log/message-of.js';
-import { openData } from '../storage/open.js';
-import { IN_MEMORY } from '../storage/sqlite.js';
-import type { ProgramData } from '../storage/storage.js';
+import type { Outcome } from '../outcome.js';
 
 /** One command of the program: what it takes, and what it does. */
 export interface Command {
   /** As it is typed: `orders import`. */
   readonly name: string;
+  /** The first sentence stands in the list of commands. */
   readonly summary: string;
-  /** In a row, all of them needed. */
+  /** In their order, all of them required. */
   readonly operands: readonly string[];
-  /** Besides `--help` and `--json`, which every command has. By name without dashes. */
+  /** By name without dashes. Every command also has `--help` and `--json`. */
   readonly options: Readonly<Record<string, CommandOption>>;
+  /** What follows the program's name, for the help text. */
+  readonly examples?: readonly string[];
   run(invocation: Invocation): Outcome | Promise<Outcome>;
 }
 
 export interface CommandOption {
-  /** What stands for its value in the help text; an option without it takes none. */
+  /** What stands for its value in the help text. An option without it takes none. */
   readonly value?: string;
   readonly about: string;
+  readonly isRequired?: true;
 }
 
 /** One call of a command, its form already checked. */
@@ -29,30 +32,14 @@ export interface Invocation extends SettingSources {
   readonly operands: readonly string[];
 }
 
-/** What a command came to: exit code 0, 1 or 2. */
-export type Outcome =
-  /** `text` for a person, `json` one JSON value; neither when the command has written its answer itself. */
-  | { readonly outcome: 'done'; readonly text?: string; readonly json?: string }
-  | { readonly outcome: 'failed' | 'misused'; readonly message: string };
-
-export function done(text: string, value: unknown): Outcome {
-  return { outcome: 'done', text, json: JSON.stringify(value) };
-}
-
-export function failed(message: string): Outcome {
-  return { outcome: 'failed', message };
-}
-
-export function misused(message: string): Outcome {
-  return { outcome: 'misused', message };
-}
-
 export type ParsedCommand =
   | { readonly ok: true; readonly invocation: Invocation }
   | { readonly ok: false; readonly message: string };
 
+export const PROGRAM = 'store-orders';
+
 const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  json: { about: 'answer with one JSON value' },
+  json: { about: 'write one JSON value, for scripts' },
   help: { about: 'show this text' },
 };
 
@@ -60,90 +47,125 @@ export function optionsOf(command: Command): ReadonlyMap<string, CommandOption> 
   return new Map(Object.entries({ ...command.options, ...COMMON_OPTIONS }));
 }
 
-/** Checks the arguments of a command against what it takes; `--help` passes whatever else is there. */
+/** Checks the arguments of a command against what it takes. */
 export function parseCommand(
   command: Command,
   args: readonly string[],
   environment: SettingSources['environment'],
 ): ParsedCommand {
   const options = optionsOf(command);
-  const { tokens } = parseArgs({
+  const config = {
     args: [...args],
-    strict: false,
-    tokens: true,
     options: Object.fromEntries(
-      Array.from(options, ([name, { value }]) => [
-        name,
-        { type: value === undefined ? 'boolean' : 'string', ...(name === 'help' && { short: 'h' }) },
-      ]),
+      Array.from(options, ([name, { value }]) => [name, { type: value === undefined ? 'boolean' : 'string' }] as const),
     ),
-  });
-  const flags = new Map<string, string | true>();
-  const operands: string[] = [];
-  const mistakes: string[] = [];
-  for (const token of tokens) {
-    if (token.kind === 'positional') operands.push(token.value);
-    if (token.kind !== 'option') continue;
-    const { name, rawName, value, inlineValue } = token;
-    const option = options.get(name);
-    if (option === undefined) {
-      mistakes.push(`${rawName}: there is no such option${/^-\d/.test(rawName) ? '; put -- before a number' : ''}`);
-    } else if (option.value === undefined) {
-      if (inlineValue) mistakes.push(`${rawName}: takes no value`);
-      flags.set(name, true);
-    } else if (value === undefined || (!inlineValue && value.startsWith('--'))) {
-      mistakes.push(`${rawName}: expected a value (${option.value})`);
-    } else {
-      flags.set(name, value);
-    }
-  }
-  if (operands.length > command.operands.length) {
-    mistakes.push(
-      `expected ${command.operands.length === 0 ? 'no operand' : command.operands.join(' ')} and nothing more`,
+    allowPositionals: true,
+  };
+  const help = `run "${PROGRAM} ${command.name} --help"`;
+  try {
+    const { values, positionals: operands } = parseArgs(config);
+    const flags = new Map(
+      Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? value : (true as const)]),
     );
+    const mistake = missingOrTooMany(command, operands, flags);
+    if (mistake !== undefined) return { ok: false, message: `${mistake}; ${help}` };
+    return { ok: true, invocation: { flags, operands, environment } };
+  } catch (error) {
+    // Node names the option in the text of its error alone.
+    const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
+    for (const token of tokens) {
+      const mistake = token.kind === 'option' ? mistakeIn(token, options, help) : undefined;
+      if (mistake !== undefined) return { ok: false, message: mistake };
+    }
+    return { ok: false, message: messageOf(error) };
   }
-  const missing = command.operands[operands.length];
-  if (missing !== undefined) mistakes.push(`expected ${missing}`);
-  const [message] = mistakes;
-  return message === undefined || flags.has('help')
-    ? { ok: true, invocation: { flags, operands, environment } }
-    : { ok: false, message };
+}
+
+function missingOrTooMany(
+  { operands: expected, options }: Command,
+  operands: readonly string[],
+  flags: Invocation['flags'],
+): string | undefined {
+  const missing = expected[operands.length];
+  if (missing !== undefined) return `missing ${missing}`;
+  const [unexpected] = operands.slice(expected.length);
+  if (unexpected !== undefined) return `unexpected argument${quoted(unexpected)}`;
+  const required = Object.entries(options).find(([name, { isRequired }]) => isRequired && !flags.has(name));
+  return required && `missing required option --${required[0]} ${required[1].value}`;
+}
+
+interface OptionToken {
+  readonly name: string;
+  readonly rawName: string;
+  readonly value: string | undefined;
+  readonly inlineValue: boolean | undefined;
+}
+
+function mistakeIn(token: OptionToken, options: ReadonlyMap<string, CommandOption>, help: string): string | undefined {
+  const { name, rawName, value, inlineValue } = token;
+  const option = options.get(name);
+  if (option === undefined) {
+    if (/^-[0-9]/.test(rawName)) return `unknown option ${rawName}; write -- before a negative number`;
+    const meant = nearest(name, options.keys());
+    return `unknown option ${rawName}; ${meant === undefined ? help : `did you mean --${meant}?`}`;
+  }
+  if (option.value === undefined) return value === undefined ? undefined : `${rawName} takes no value; ${help}`;
+  if (value === undefined || (!inlineValue && value.startsWith('--'))) {
+    return `missing value: ${rawName} ${option.value}; ${help}`;
+  }
+  if (inlineValue || !value.startsWith('-')) return undefined;
+  return `${rawName}: write ${rawName}=${value} for a value that begins with "-"`;
+}
+
+/** What a user wrote, for a message. Not repeated: a URL, which may have a password in it, and an API key. */
+export function quoted(text: string): string {
+  return text.includes('://') || text.startsWith('so_') ? '' : ` ${JSON.stringify(text)}`;
+}
+
+/** The one of `words` that was probably meant, `undefined` if none is near. */
+export function nearest(word: string, words: Iterable<string>): string | undefined {
+  const most = Math.min(2, Math.floor(word.length / 2));
+  const [near] = Array.from(words, (candidate) => ({ candidate, distance: distance(word, candidate) }))
+    .filter(({ distance }) => distance <= most)
+    .sort((a, b) => a.distance - b.distance);
+  return near?.candidate;
+}
+
+/** How many characters have to be added, removed or replaced (Levenshtein). */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [above, character] of [...from].entries()) {
+    const next = [above + 1];
+    for (let i = 0; i < to.length; i++) {
+      const [left = 0, up = 0, diagonal = 0] = [next[i], row[i + 1], row[i]];
+      next.push(Math.min(left + 1, up + 1, diagonal + (to[i] === character ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
 }
 
 /** These settings as options of a command, and `--config`. */
 export function settingOptions(names: readonly SettingName[]): Readonly<Record<string, CommandOption>> {
   const options: Record<string, CommandOption> = {};
   for (const name of names) {
-    const { flag, value, variable, about } = SETTING_TEXTS[name];
-    options[flag] = { ...(value !== undefined && { value }), about: `${about}; ${variable}` };
+    const { flag, value, help, env } = settingText(name);
+    const otherwise = value === undefined ? undefined : getDefault(settingsSchema.entries[name]);
+    const about = `${help}${otherwise === undefined ? '' : ` [default: ${otherwise}]`} [env: ${env}]`;
+    options[flag] = { ...(value !== undefined && { value }), about };
   }
-  return { ...options, config: { value: 'FILE', about: `JSON file with settings; ${CONFIG_VARIABLE}` } };
+  return { ...options, config: { value: 'FILE', about: `JSON file with settings [env: ${CONFIG_VARIABLE}]` } };
 }
 
-/** Runs `work` on the data that the invocation names, and closes it. What fails is an outcome. */
-export async function withData(
-  invocation: Invocation,
-  work: (data: ProgramData) => Outcome | Promise<Outcome>,
-  { create = false } = {},
-): Promise<Outcome> {
-  const read = readSettings(invocation, ['db', 'databaseUrl']);
-  if (!read.ok) return misused(read.mistake);
-  const { settings } = read;
-  if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(NOTHING_LEFT);
-  const open = await openData(settings, create);
-  if (!open.ok) return failed(open.message);
-  const { data } = open;
-  try {
-    return await work(data);
-  } catch (error) {
-    return failed(`${data.name}: ${messageOf(error)}`);
-  } finally {
-    await data.close();
-  }
+/**
+ * How to call another command on the same storage: advice that can be copied. A URL is left out,
+ * because it may have a password in it.
+ */
+export function callOf({ flags }: Invocation, words: string): string {
+  const options = ['config', 'db', 'database-url', 'redis-url'].map((name) => {
+    const value = flags.get(name);
+    if (typeof value !== 'string') return '';
+    return ` --${name} ${value.includes('://') ? 'URL' : /^[\w./-]+$/.test(value) ? value : JSON.stringify(value)}`;
+  });
+  return `"${PROGRAM} ${words}${options.join('')}"`;
 }
-
-/** A command that ends has no use for a database in memory. */
-export const NOTHING_LEFT = 'a database in memory is gone with its process; name a file with --db';
-
-/** For commands on data: where it is. */
-export const DATA_OPTIONS = settingOptions(['db', 'databaseUrl']);

@@ -1,21 +1,15 @@
 import { existsSync, statSync } from 'node:fs';
-import { prepare, syncEveryCommit } from '../../databases/sqlite/database.js';
-import type { SqliteDatabase } from '../../orders/sqlite/index.js';
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { syncEveryCommit } from '../../databases/sqlite/durability.js';
 import { readSettings } from '../config/read-settings.js';
+import { done, failed, misused, type Outcome } from '../outcome.js';
 import { backUp } from '../storage/backup.js';
 import { refusalOf } from '../storage/file-check.js';
-import { damage, problemsOf, troubleOf } from '../storage/integrity.js';
-import { IN_MEMORY, noSuchDatabase, openAsItIs, SCHEMAS } from '../storage/sqlite.js';
-import {
-  type Command,
-  done,
-  failed,
-  type Invocation,
-  misused,
-  NOTHING_LEFT,
-  type Outcome,
-  settingOptions,
-} from './command.js';
+import { damage, problemsOf } from '../storage/integrity.js';
+import { restore } from '../storage/restore.js';
+import { IN_MEMORY, noSuchDatabase, openAsItIs, reasonOf, SCHEMAS, troubleOf } from '../storage/sqlite.js';
+import { type Command, type Invocation, settingOptions } from './command.js';
+import { NOTHING_LEFT } from './with-storage.js';
 
 const FILE_OPTIONS = settingOptions(['db']);
 
@@ -25,19 +19,26 @@ export const dbCommands: readonly Command[] = [
     summary: 'Reads every page, says whether the database is sound and what is in it, and changes nothing.',
     operands: [],
     options: FILE_OPTIONS,
-    run: (invocation) => withFile(invocation, check),
+    run: (invocation) => withExisting(invocation, check),
   },
   {
     name: 'db backup',
     summary: 'Copies the database to a new file, itself a database, while a server goes on writing.',
     operands: ['FILE'],
     options: FILE_OPTIONS,
-    run: (invocation) => withFile(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
+    run: (invocation) => withExisting(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
+  },
+  {
+    name: 'db restore',
+    summary: 'Puts a backup in the place of the database, all of it or nothing, while no server runs.',
+    operands: ['BACKUP'],
+    options: FILE_OPTIONS,
+    run: (invocation) => withFile(invocation, (file) => restore(invocation.operands[0] ?? '', file)),
   },
 ];
 
 const NO_FILE =
-  'the settings name a PostgreSQL database, and db check and db backup are for SQLite files; name one with --db, or copy the other with pg_dump';
+  'the settings name a PostgreSQL database, and the db commands are for SQLite files; name one with --db, or use pg_dump and pg_restore for the other';
 
 async function withFile(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
   const read = readSettings(invocation, ['db', 'databaseUrl']);
@@ -45,14 +46,20 @@ async function withFile(invocation: Invocation, work: (file: string) => Outcome 
   const { db: file, databaseUrl } = read.settings;
   if (databaseUrl !== undefined) return misused(NO_FILE);
   if (file === IN_MEMORY) return misused(NOTHING_LEFT);
-  if (!existsSync(file)) return failed(noSuchDatabase(file));
   try {
-    const refusal = refusalOf(file);
-    if (refusal !== undefined) throw new Error(refusal);
     return await work(file);
   } catch (error) {
-    return failed(`${file}: ${troubleOf(error)}`);
+    return failed(troubleOf(error, file, 'read') ?? `${file}: ${reasonOf(error)}`);
   }
+}
+
+/** The same for a database that is there. */
+function withExisting(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
+  return withFile(invocation, (file) => {
+    if (!existsSync(file)) return failed(noSuchDatabase(file));
+    const refusal = refusalOf(file);
+    return refusal === undefined ? work(file) : failed(`${file}: ${reasonOf(refusal)}`);
+  });
 }
 
 /** All from one read transaction, so that the counts belong together while a server writes. */
@@ -62,14 +69,14 @@ function check(file: string): Outcome {
     const synchronous = Number(syncEveryCommit(database));
     database.exec('BEGIN');
     const problems = problemsOf(database);
-    if (problems.length > 0) return failed(`${file}: ${damage(problems)}`);
+    if (problems.length > 0) return failed(damage(file, problems));
     if ([...versions.values()].every((version) => version === 0)) {
       return failed(
         `${file}: it is empty, without any table; start the server, which fills it, or put a backup in its place`,
       );
     }
     const revisions = Number(prepare(database, 'SELECT count(*) AS count FROM orders_revision').get()?.['count']);
-    if (revisions !== 1) return failed(`${file}: ${damage([`orders_revision has ${revisions} rows instead of 1`])}`);
+    if (revisions !== 1) return failed(damage(file, [`orders_revision has ${revisions} rows instead of 1`]));
     const report = { ...reportOn(file, database, versions), synchronous };
     return done(describe(report), report);
   } finally {

@@ -1,49 +1,55 @@
 import { describePlan, type KeyPlan, type ParsedPlan, parseKeyPlan } from '../keys/key-plan.js';
-import type { KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.js';
-import {
-  type Command,
-  DATA_OPTIONS,
-  done,
-  failed,
-  type Invocation,
-  misused,
-  type Outcome,
-  withData,
-} from './command.js';
+import type { IssuedKey, KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.js';
+import { writeText } from '../log/write-text.js';
+import { done, failed, misused, type Outcome } from '../outcome.js';
+import { type Command, callOf, type Invocation } from './command.js';
+import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 const PLAN_OPTIONS = {
-  plan: { value: 'PLAN', about: 'free, pro, business, or enterprise with numbers of its own' },
+  plan: { value: 'PLAN', about: 'free, pro, business, or enterprise with quotas of its own', isRequired: true },
   'per-minute': { value: 'N', about: 'requests per minute, for enterprise' },
   'per-day': { value: 'N', about: 'requests per day, for enterprise' },
-};
+} as const;
 
 export const keyCommands: readonly Command[] = [
   {
     name: 'keys create',
-    summary: 'Issues an API key and shows it once. Only its digest is stored.',
+    summary: 'Creates an API key and shows it once. Only its digest is stored.',
     operands: [],
-    options: { ...PLAN_OPTIONS, name: { value: 'NAME', about: 'whose key it is, for keys list' }, ...DATA_OPTIONS },
+    options: { ...PLAN_OPTIONS, name: { value: 'NAME', about: 'whose key it is' }, ...STORAGE_OPTIONS },
+    examples: ['keys create --plan pro --name shop', 'keys create --plan enterprise --per-minute 5000'],
     run: createKey,
   },
   {
     name: 'keys list',
-    summary: 'Lists the keys, revoked ones too.',
+    summary: 'Lists all keys, with their plans. Revoked keys are listed too.',
     operands: [],
-    options: DATA_OPTIONS,
-    run: (invocation) => withData(invocation, ({ keys }) => listKeys(keys)),
+    options: STORAGE_OPTIONS,
+    run: listKeys,
   },
   {
     name: 'keys set-plan',
-    summary: 'Changes the plan of a key, as of its next request.',
+    summary: 'Changes the plan of a key. A running server applies it within a second.',
     operands: ['KEY_ID'],
-    options: { ...PLAN_OPTIONS, ...DATA_OPTIONS },
+    options: { ...PLAN_OPTIONS, ...STORAGE_OPTIONS },
+    examples: ['keys set-plan key_0123456789 --plan business'],
     run: setPlan,
   },
   {
-    name: 'keys revoke',
-    summary: 'Ends a key for good. A running server refuses it within a second.',
+    name: 'keys rotate',
+    summary:
+      'Gives a key a new text and shows it once. Id, plan and used quotas stay. A running server refuses the old text within a second.',
     operands: ['KEY_ID'],
-    options: DATA_OPTIONS,
+    options: STORAGE_OPTIONS,
+    examples: ['keys rotate key_0123456789'],
+    run: rotateKey,
+  },
+  {
+    name: 'keys revoke',
+    summary: 'Revokes a key for good. A running server refuses it within a second.',
+    operands: ['KEY_ID'],
+    options: STORAGE_OPTIONS,
+    examples: ['keys revoke key_0123456789'],
     run: revokeKey,
   },
 ];
@@ -52,82 +58,106 @@ function createKey(invocation: Invocation): Outcome | Promise<Outcome> {
   const parsed = readPlan(invocation);
   if (!parsed.ok) return misused(parsed.message);
   const name = invocation.flags.get('name');
-  return withData(
+  return withStorage(
     invocation,
     async ({ keys }) => {
       const issued = await keys.create(parsed.plan, typeof name === 'string' ? name : undefined);
-      const { key, id, plan } = issued;
-      const text = [
-        `key   ${key}`,
-        `id    ${id}`,
-        `plan  ${describePlan(plan)}`,
-        '',
-        'Keep the key now: it is not stored and will not be shown again.',
-      ];
-      return done(text.join('\n'), { key, ...listed(issued) });
+      if (await isHandedOver(invocation, issued)) return { outcome: 'done' };
+      await keys.revoke(issued.id);
+      return failed(`cannot write the new key to stdout; ${issued.id} is revoked`);
     },
     { create: true },
   );
 }
 
-async function listKeys(ring: KeyRing): Promise<Outcome> {
-  const keys = await ring.list();
-  const rows = keys.map(({ id, plan, createdAt, revokedAt, name }) =>
-    [
-      id,
-      createdAt,
-      describePlan(plan),
-      name === undefined ? '' : JSON.stringify(name),
-      revokedAt && `revoked ${revokedAt}`,
-    ]
-      .filter(Boolean)
-      .join('  '),
-  );
-  return done(rows.length === 0 ? 'no keys; keys create issues one' : rows.join('\n'), keys.map(listed));
+function rotateKey(invocation: Invocation): Promise<Outcome> {
+  const [id = ''] = invocation.operands;
+  return withStorage(invocation, async ({ keys }) => {
+    const rotated = await keys.rotate(id);
+    if (typeof rotated === 'string') return unchanged(invocation, rotated);
+    if (await isHandedOver(invocation, rotated)) return { outcome: 'done' };
+    return failed(`cannot write the new key to stdout, and the old one is no longer valid; rotate ${id} again`);
+  });
+}
+
+/** Writes a new key, which is shown only now. Nobody would have it if that failed. */
+async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<boolean> {
+  const { key, id, plan } = issued;
+  const rows = [`key   ${key}`, `id    ${id}`, `plan  ${describePlan(plan)}`];
+  const advice = 'Keep the key now: it is not stored, and will not be shown again.';
+  const text = flags.has('json') ? JSON.stringify({ key, ...listed(issued) }) : [...rows, '', advice].join('\n');
+  try {
+    return await writeText(process.stdout, `${text}\n`);
+  } catch {
+    return false;
+  }
+}
+
+function listKeys(invocation: Invocation): Promise<Outcome> {
+  return withStorage(invocation, async ({ keys: ring }) => {
+    const keys = await ring.list();
+    const rows = keys.map(({ id, plan, createdAt, revokedAt, name }) =>
+      [
+        id,
+        createdAt,
+        describePlan(plan),
+        name === undefined ? '' : JSON.stringify(name),
+        revokedAt && `revoked ${revokedAt}`,
+      ]
+        .filter(Boolean)
+        .join('  '),
+    );
+    const none = `no keys; create one: ${callOf(invocation, 'keys create --plan free')}`;
+    return done(rows.length === 0 ? none : rows.join('\n'), keys.map(listed));
+  });
 }
 
 function setPlan(invocation: Invocation): Outcome | Promise<Outcome> {
   const parsed = readPlan(invocation);
   if (!parsed.ok) return misused(parsed.message);
   const { plan } = parsed;
-  return changeKey(invocation, (keys, id) => keys.setPlan(id, plan), `has the plan ${describePlan(plan)}`);
+  return changeKey(invocation, (keys, id) => keys.setPlan(id, plan), `now has the plan ${describePlan(plan)}`);
 }
 
 function revokeKey(invocation: Invocation): Promise<Outcome> {
   return changeKey(invocation, (keys, id) => keys.revoke(id), 'is revoked');
 }
 
-/** Changes the key that the operand names, and answers with what it is then. */
+/** Changes the key that the operand names, and shows what it is then. */
 function changeKey(
   invocation: Invocation,
   change: (keys: KeyRing, id: string) => KeyChange | Promise<KeyChange>,
   result: string,
 ): Promise<Outcome> {
   const [id = ''] = invocation.operands;
-  return withData(invocation, async ({ keys }) => {
+  return withStorage(invocation, async ({ keys }) => {
     const outcome = await change(keys, id);
-    if (outcome === 'not_found') return failed(noSuchKey(id));
-    if (outcome === 'already_revoked') return failed(`${id} is revoked already`);
+    if (outcome !== 'changed') return unchanged(invocation, outcome);
     const record = await keys.get(id);
     return done(`${id} ${result}`, record === undefined ? null : listed(record));
   });
 }
 
-/** An operand that is no key id may be an API key, which is not repeated anywhere. */
-export function noSuchKey(id: string): string {
+function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'>): Outcome {
+  return failed(outcome === 'not_found' ? unknownKey(invocation) : `${invocation.operands[0]} is already revoked`);
+}
+
+/** The operand may be an API key, taken for its id: it is not repeated anywhere. */
+export function unknownKey(invocation: Invocation): string {
+  const [id = ''] = invocation.operands;
+  const advice = `run ${callOf(invocation, 'keys list')}`;
   return /^key_[0-9A-Za-z]{1,20}$/.test(id)
-    ? `there is no key ${id}; keys list shows all`
-    : 'KEY_ID: expected the id of a key, such as key_0123456789; keys list shows all';
+    ? `there is no key ${id}; ${advice}`
+    : `KEY_ID: expected the id of a key, such as key_0123456789; ${advice}`;
 }
 
 function readPlan({ flags }: Invocation): ParsedPlan {
   const name = flags.get('plan');
   const perMinute = readNumber(flags.get('per-minute'));
   const perDay = readNumber(flags.get('per-day'));
-  if (typeof name !== 'string') return { ok: false, message: '--plan: expected free, pro, business or enterprise' };
   if (Number.isNaN(perMinute)) return { ok: false, message: `--per-minute: ${EXPECTED_NUMBER}` };
   if (Number.isNaN(perDay)) return { ok: false, message: `--per-day: ${EXPECTED_NUMBER}` };
-  const parsed = parseKeyPlan({ name, perMinute, perDay });
+  const parsed = parseKeyPlan({ name: String(name), perMinute, perDay });
   return parsed.ok ? parsed : { ok: false, message: `--plan: ${parsed.message}` };
 }
 

@@ -1,10 +1,12 @@
 import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
 import { readSettings } from '../config/read-settings.js';
-import { type Command, misused, settingOptions } from './command.js';
+import { misused } from '../outcome.js';
+import { type Command, settingOptions } from './command.js';
 
 export const openApiCommand: Command = {
   name: 'openapi',
-  summary: 'Prints the OpenAPI 3.1 document, as the server has it at /openapi.json.',
+  summary: 'Prints the OpenAPI 3.1 document that the server has at /openapi.json.',
+  examples: ['openapi > openapi.json', 'openapi --base-path /v2'],
   operands: [],
   options: settingOptions(['basePath']),
   run(invocation) {

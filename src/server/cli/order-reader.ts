@@ -1,7 +1,8 @@
 import { constants } from 'node:buffer';
 import type { OrderId } from '../../orders/index.js';
-import { parseJson, parseJsonArray } from '../../orders/json.js';
-import { type OrderRecord, parseOrderRecord } from '../../orders/record.js';
+import { JsonSyntaxError, parseJson, parseJsonArray } from '../../orders/json.js';
+import { type OrderRecord, type ParsedRecord, parseOrderRecord } from '../../orders/record.js';
+import { createCsvReader } from './order-csv.js';
 
 export type ReadOrders =
   | {
@@ -19,29 +20,42 @@ type Element =
 const PROGRESS_LINES = 1_000;
 const LINE_FEED = 0x0a;
 const BRACKET = 0x5b;
+/** Only what JSON takes for white space: any other is a mistake, which is to be seen. */
+const BLANK = /^[ \t\r]*$/;
 const WHITE_SPACE: readonly (number | undefined)[] = [0x20, 0x09, LINE_FEED, 0x0d];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * Reads orders from a JSON array, if `[` is the first character, or else from one JSON object a line (NDJSON, empty
- * lines skipped). Strict: the first byte that is no UTF-8, text that is no JSON, record that is no order, or id that
- * comes twice is a mistake, named by its line. `onProgress` is told the part that is done, 0 to 1.
+ * Reads orders from CSV whose first line names the columns, from a JSON array, if `[` is the first
+ * character, or else from one JSON object a line (NDJSON). Blank lines are skipped. The first mistake ends it, and is named by its line: a byte that
+ * is not UTF-8, invalid JSON, a record that is not an order, an id that comes twice. `statuses` are
+ * the host's own. `onProgress` is called with the part that is done, 0 to 1.
  */
-export function readOrders(bytes: Buffer, onProgress: (part: number) => void = () => {}): ReadOrders {
+export function readOrders(
+  bytes: Buffer,
+  format: 'json' | 'csv',
+  statuses: readonly string[],
+  onProgress: (part: number) => void = () => {},
+): ReadOrders {
   const records: OrderRecord[] = [];
   const lines = new Map<OrderId, number>();
-  for (const element of elementsOf(bytes, onProgress)) {
+  for (const element of elementsOf(bytes, format, onProgress)) {
     const { line } = element;
     if (!element.ok) return element;
-    const parsed = parseOrderRecord(element.value);
-    if (!parsed.ok) return { ok: false, line, message: `${fieldName(parsed.field)} ${parsed.message}` };
+    const parsed = parseOrderRecord(element.value, { statuses });
+    if (!parsed.ok) return { ok: false, line, message: mistakeIn(parsed) };
     const { id } = parsed.record;
     const earlier = lines.get(id);
-    if (earlier !== undefined) return { ok: false, line, message: `id ${id} comes twice, at first on line ${earlier}` };
+    if (earlier !== undefined)
+      return { ok: false, line, message: `the id ${id} is there twice, first on line ${earlier}` };
     lines.set(id, line);
     records.push(parsed.record);
   }
   return { ok: true, records, lines };
+}
+
+function mistakeIn({ field, message }: Extract<ParsedRecord, { ok: false }>): string {
+  return `${fieldName(field)} ${message}${field === 'status' ? '; name statuses of your own with --statuses' : ''}`;
 }
 
 /** An unknown field's name may be anything, a terminal's control sequence too. */
@@ -49,14 +63,33 @@ function fieldName(field = 'the record'): string {
   return /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
 }
 
-function elementsOf(bytes: Buffer, onProgress: (part: number) => void): Iterable<Element> {
+function elementsOf(bytes: Buffer, format: 'json' | 'csv', onProgress: (part: number) => void): Iterable<Element> {
   // A mark that some editors write; RFC 8259 §8.1 lets a reader skip it.
   const start = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   let at = start;
   while (WHITE_SPACE.includes(bytes[at])) at++;
-  if (at === bytes.length) return [{ ok: false, line: 1, message: 'there is no order; an empty list is written []' }];
+  if (at === bytes.length) return [{ ok: false, line: 1, message: format === 'csv' ? NO_HEAD : NO_ORDERS }];
   const text = bytes.subarray(start);
+  if (format === 'csv') return csvElements(text, onProgress);
   return bytes[at] === BRACKET ? arrayElements(text) : lineElements(text, onProgress);
+}
+
+const NO_ORDERS = 'the file has no orders; an empty list is written []';
+const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity,shipDate,complete,status';
+
+function* csvElements(bytes: Buffer, onProgress: (part: number) => void): Generator<Element> {
+  let read: Exclude<ReturnType<typeof createCsvReader>, { message: string }> | undefined;
+  for (const { line, bytes: lineBytes, end } of linesOf(bytes)) {
+    if (line % PROGRESS_LINES === 0) onProgress(end / bytes.length);
+    const text = decode(lineBytes)?.replace(/\r$/, '');
+    if (text === undefined) yield { ok: false, line, message: NO_UTF8 };
+    else if (read !== undefined && !BLANK.test(text)) yield { ...read(text), line };
+    else if (read === undefined) {
+      const created = createCsvReader(text);
+      if (typeof created === 'function') read = created;
+      else yield { ok: false, line, message: created.message };
+    }
+  }
 }
 
 function* lineElements(bytes: Buffer, onProgress: (part: number) => void): Generator<Element> {
@@ -64,7 +97,7 @@ function* lineElements(bytes: Buffer, onProgress: (part: number) => void): Gener
     if (line % PROGRESS_LINES === 0) onProgress(end / bytes.length);
     const text = decode(lineBytes);
     if (text === undefined) yield { ok: false, line, message: NO_UTF8 };
-    else if (text.trim() !== '') yield parseLine(text, line);
+    else if (!BLANK.test(text)) yield parseLine(text, line);
   }
 }
 
@@ -72,8 +105,8 @@ function parseLine(text: string, line: number): Element {
   try {
     return { ok: true, line, value: parseJson(text) };
   } catch (error) {
-    const { message, column } = jsonMistake(error);
-    return { ok: false, line, message: `no JSON, ${message}, column ${column}` };
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    return invalidJson(error, line);
   }
 }
 
@@ -94,9 +127,13 @@ function* parseArray(text: string): Generator<Element> {
   try {
     for (const { line, value } of parseJsonArray(text)) yield { ok: true, line, value };
   } catch (error) {
-    const { message, line, column } = jsonMistake(error);
-    yield { ok: false, line, message: `no JSON, ${message}, column ${column}` };
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    yield invalidJson(error, error.line);
   }
+}
+
+function invalidJson({ reason, column }: JsonSyntaxError, line: number): Element {
+  return { ok: false, line, message: `invalid JSON: ${reason}, column ${column}` };
 }
 
 /** A line feed is part of no other character, so bytes can be cut at it before they are decoded. */
@@ -119,11 +156,4 @@ function decode(bytes: Buffer): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** What the JSON reader says: `what, line 3 column 7`. Anything else that it throws is no mistake in the file. */
-function jsonMistake(error: unknown) {
-  const match = error instanceof SyntaxError && /^(.*), line (\d+) column (\d+)$/s.exec(error.message);
-  if (!match) throw error;
-  return { message: match[1] ?? '', line: Number(match[2]), column: Number(match[3]) };
 }

@@ -1,144 +1,143 @@
-import { readFile } from 'node:fs/promises';
-import { buffer } from 'node:stream/consumers';
-import { type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
-import { printOrder } from '../../orders/json.js';
+import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
 import type { OrderRecord } from '../../orders/record.js';
 import { writeText } from '../log/write-text.js';
-import type { ProgramData } from '../storage/storage.js';
-import {
-  type Command,
-  DATA_OPTIONS,
-  done,
-  failed,
-  type Invocation,
-  misused,
-  type Outcome,
-  withData,
-} from './command.js';
-import { type ReadOrders, readOrders } from './order-reader.js';
-import { createProgressBar } from './progress.js';
+import { failed, misused, type Outcome } from '../outcome.js';
+import type { Storage } from '../storage/storage.js';
+import type { Command, Invocation } from './command.js';
+import { exportJson, exportOrders, importOrders, printRecord, type Records } from './order-files.js';
+import { createTable, type Style } from './terminal.js';
+import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 export const orderCommands: readonly Command[] = [
   {
     name: 'orders import',
-    summary: 'Stores orders from one JSON object a line, or from a JSON array: all of them, or none if one is bad.',
+    summary:
+      'Stores orders from a file: one JSON object per line, one JSON array, or CSV. All of them, or none if one is wrong.',
     operands: ['FILE|-'],
-    options: { ...DATA_OPTIONS, replace: { about: 'overwrite orders that exist, status included' } },
+    options: {
+      ...STORAGE_OPTIONS,
+      format: { value: 'FORMAT', about: 'json or csv [default: csv if the file is named so]' },
+      replace: { about: 'overwrite orders that exist, status included' },
+      statuses: { value: 'LIST', about: 'statuses of your own, such as returned,on_hold; any other is refused' },
+    },
+    examples: ['orders import orders.ndjson', 'orders import - --replace < orders.json'],
     run: importOrders,
   },
   {
-    name: 'orders export',
-    summary: 'Writes all orders with their status, one JSON object a line; with --json one array.',
+    name: 'orders list',
+    summary: 'Shows all orders as a table, with their status.',
     operands: [],
-    options: DATA_OPTIONS,
-    run: (invocation) => withData(invocation, (data) => exportOrders(data, invocation.flags.has('json'))),
+    options: { status: { value: 'STATUS', about: 'only orders with this status' }, ...STORAGE_OPTIONS },
+    examples: ['orders list', 'orders list --status pending'],
+    run: (invocation) => withStorage(invocation, (storage) => listOrders(storage, invocation)),
+  },
+  {
+    name: 'orders export',
+    summary: 'Writes all orders with their status, one JSON object per line or CSV. With --json it is one array.',
+    operands: [],
+    options: { format: { value: 'FORMAT', about: 'json or csv [default: json]' }, ...STORAGE_OPTIONS },
+    examples: ['orders export > orders.ndjson', 'orders export --format csv > orders.csv'],
+    run: exportOrders,
   },
   {
     name: 'orders show',
     summary: 'Shows one order with its status.',
     operands: ['ORDER_ID'],
-    options: DATA_OPTIONS,
+    options: STORAGE_OPTIONS,
+    examples: ['orders show 9007199254740993', 'orders show -- -5'],
     run: (invocation) => withOrderId(invocation, showOrder),
+  },
+  {
+    name: 'orders cancel',
+    summary: 'Cancels a pending order, as a client would.',
+    operands: ['ORDER_ID'],
+    options: STORAGE_OPTIONS,
+    examples: ['orders cancel 7'],
+    run: (invocation) => withOrderId(invocation, cancelOrder),
   },
   {
     name: 'orders ship',
     summary: 'Marks a pending order as shipped.',
     operands: ['ORDER_ID'],
-    options: DATA_OPTIONS,
+    options: STORAGE_OPTIONS,
+    examples: ['orders ship 7'],
     run: (invocation) => withOrderId(invocation, shipOrder),
   },
 ];
 
-async function importOrders(invocation: Invocation): Promise<Outcome> {
-  const [file = '-'] = invocation.operands;
-  const name = file === '-' ? 'stdin' : file;
-  let bytes: Buffer;
-  try {
-    bytes = file === '-' ? await buffer(process.stdin) : await readFile(file);
-  } catch {
-    return failed(`${name} cannot be read; check that the file exists`);
+const STATUS_STYLES = new Map<string, Style>([
+  ['pending', 'yellow'],
+  ['shipped', 'green'],
+  ['cancelled', 'dim'],
+]);
+
+async function listOrders({ records }: Storage, { flags }: Invocation): Promise<Outcome> {
+  const status = flags.get('status');
+  const chosen = typeof status === 'string' ? withStatus(records(), status) : records();
+  if (flags.has('json')) return exportJson(chosen, true);
+  const table = createTable(process.stdout, [
+    { title: 'ID', isNumber: true },
+    { title: 'PET', isNumber: true },
+    { title: 'QUANTITY', isNumber: true },
+    { title: 'SHIP DATE' },
+    { title: 'COMPLETE' },
+    { title: 'STATUS', style: (cell) => STATUS_STYLES.get(cell) },
+  ]);
+  let isEmpty = true;
+  for await (const batch of chosen) {
+    isEmpty = false;
+    const rows = batch.map(({ id, petId = '', quantity = '', shipDate = '', complete = '', status }) =>
+      [id, petId, quantity, shipDate, complete, status].map(String),
+    );
+    if (!(await writeText(process.stdout, `${table(rows).join('\n')}\n`))) break;
   }
-  const bar = createProgressBar(process.stderr, 'importing');
-  const read = readOrders(bytes, bar.show);
-  try {
-    if (!read.ok) return failed(`${name}:${read.line}: ${read.message}; nothing was imported`);
-    return await withData(invocation, (data) => store(data, read, name, invocation.flags.has('replace')), {
-      create: true,
-    });
-  } finally {
-    bar.clear();
-  }
+  const which = typeof status === 'string' ? ` with the status ${JSON.stringify(status)}` : '';
+  return isEmpty ? { outcome: 'done', text: `no orders${which}` } : { outcome: 'done' };
 }
 
-async function store(
-  { orders }: ProgramData,
-  { records, lines }: Extract<ReadOrders, { ok: true }>,
-  name: string,
-  replace: boolean,
-): Promise<Outcome> {
-  const stored = await orders.put(records, { replace });
-  if (stored.outcome === 'exists') {
-    const where = `${name}:${lines.get(stored.id)}`;
-    return failed(`${where}: id ${stored.id} is stored already, --replace overwrites it; nothing was imported`);
+async function* withStatus(records: Records, status: string): AsyncGenerator<readonly OrderRecord[]> {
+  for await (const batch of records) {
+    const chosen = batch.filter((record) => record.status === status);
+    if (chosen.length > 0) yield chosen;
   }
-  const byStatus = countByStatus(records);
-  const counts = Object.entries(byStatus).map(([status, count]) => `${count} ${status}`);
-  return done(
-    `${records.length} ${records.length === 1 ? 'order' : 'orders'} imported${counts.length === 0 ? '' : ': '}${counts.join(', ')}`,
-    { imported: records.length, byStatus },
-  );
-}
-
-function countByStatus(records: readonly OrderRecord[]): Record<string, number> {
-  const counts = new Map<string, number>();
-  for (const { status } of records) counts.set(status, (counts.get(status) ?? 0) + 1);
-  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-async function exportOrders({ records }: ProgramData, asArray: boolean): Promise<Outcome> {
-  let mark = asArray ? '[' : '';
-  const between = asArray ? ',\n' : '\n';
-  for await (const batch of records()) {
-    if (!(await writeText(process.stdout, mark + batch.map(printRecord).join(between)))) return { outcome: 'done' };
-    mark = between;
-  }
-  if (asArray) await writeText(process.stdout, mark === '[' ? '[]\n' : ']\n');
-  else if (mark !== '') await writeText(process.stdout, '\n');
-  return { outcome: 'done' };
-}
-
-/** The order as it is exported: the wire fields, then the status, which is a lower-case word. */
-function printRecord(record: OrderRecord): string {
-  return `${printOrder(record).slice(0, -1)},"status":"${record.status}"}`;
 }
 
 function withOrderId(
   invocation: Invocation,
-  work: (data: ProgramData, id: OrderId) => Outcome | Promise<Outcome>,
+  work: (data: Storage, id: OrderId) => Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
   const [text = ''] = invocation.operands;
   const id = parseOrderId(text);
-  if (id === undefined)
-    return misused(`ORDER_ID: expected an int64 in plain decimal form, not ${JSON.stringify(text)}`);
-  return withData(invocation, (data) => work(data, id));
+  if (id === undefined) return misused(`ORDER_ID: expected a decimal int64, such as 7, not ${JSON.stringify(text)}`);
+  return withStorage(invocation, (data) => work(data, id));
 }
 
-async function showOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
+async function showOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
   const record = await orders.get(id);
-  if (record === undefined) return failed(`there is no order ${id}`);
+  if (record === undefined) return failed(`the order ${id} does not exist`);
   const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${value}`);
   return { outcome: 'done', text: rows.join('\n'), json: printRecord(record) };
 }
 
-const SHIP_FAILURES: Readonly<Record<Exclude<ShipOutcome, 'shipped'>, string>> = {
-  already_shipped: 'has shipped already',
-  already_cancelled: 'is cancelled, it cannot be shipped',
-  not_pending: 'is not pending, only a pending order can be shipped',
+const REFUSALS = {
+  already_shipped: 'has already shipped',
+  already_cancelled: 'is already cancelled',
+  not_pending: 'is not pending',
   not_found: 'does not exist',
-};
+} as const satisfies Readonly<Record<Exclude<CancelOutcome, 'cancelled'> & Exclude<ShipOutcome, 'shipped'>, string>>;
 
-async function shipOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
-  const outcome = await orders.ship(id);
-  if (outcome !== 'shipped') return failed(`order ${id} ${SHIP_FAILURES[outcome]}`);
-  return { outcome: 'done', text: `order ${id} is shipped`, json: `{"id":${id},"status":"shipped"}` };
+async function cancelOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
+  return changed(id, 'cancelled', await orders.cancel(id));
+}
+
+async function shipOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
+  return changed(id, 'shipped', await orders.ship(id));
+}
+
+function changed(id: OrderId, status: 'cancelled' | 'shipped', outcome: CancelOutcome | ShipOutcome): Outcome {
+  if (outcome !== 'cancelled' && outcome !== 'shipped') {
+    const rule = outcome === 'not_found' ? '' : `; only a pending order can be ${status}`;
+    return failed(`the order ${id} ${REFUSALS[outcome]}${rule}`);
+  }
+  return { outcome: 'done', text: `the order ${id} is ${status}`, json: `{"id":${id},"status":"${status}"}` };
 }

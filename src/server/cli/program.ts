@@ -1,13 +1,26 @@
 import { createRequire } from 'node:module';
+import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
-import { type Command, done, misused, type Outcome, parseCommand } from './command.js';
+import { done, misused, type Outcome } from '../outcome.js';
+import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
+import { configCommand } from './config.js';
 import { dbCommands } from './db.js';
-import { commandHelp, listHelp } from './help.js';
+import { bashCompletion, commandHelp, listHelp } from './help.js';
 import { keyCommands } from './keys.js';
 import { openApiCommand } from './openapi.js';
 import { orderCommands } from './orders.js';
 import { quotaCommands } from './quotas.js';
 import { serveCommand } from './serve.js';
+import { paint } from './terminal.js';
+
+const completionCommand: Command = {
+  name: 'completion',
+  summary: 'Prints a script for bash that completes commands and options.',
+  operands: [],
+  options: {},
+  examples: ['completion >> ~/.bashrc'],
+  run: () => explained(bashCompletion(COMMANDS, DEFAULT)),
+};
 
 const COMMANDS: readonly Command[] = [
   serveCommand,
@@ -15,9 +28,12 @@ const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...quotaCommands,
   ...dbCommands,
+  configCommand,
   openApiCommand,
+  completionCommand,
 ];
-const GROUPS = new Set(COMMANDS.filter(({ name }) => name.includes(' ')).map(({ name }) => name.split(' ')[0]));
+const DEFAULT = serveCommand.name;
+const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
 const EXIT_CODES = { done: 0, failed: 1, misused: 2 } as const;
 
 /** Runs the program with these arguments, and answers with its exit code. */
@@ -28,39 +44,70 @@ export async function runProgram(
   const outcome = await runCommand(args, environment);
   const wantsJson = args.includes('--json');
   if (outcome.outcome !== 'done') {
-    await writeText(process.stderr, `store-orders: ${outcome.message}\n`);
-    if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`);
-  } else {
-    const answer = wantsJson ? (outcome.json ?? outcome.text) : outcome.text;
-    if (answer !== undefined) await writeText(process.stdout, `${answer}\n`);
+    await complain(outcome.message);
+    // Where even this cannot be written, stderr has said it.
+    if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`).catch(() => {});
+    return EXIT_CODES[outcome.outcome];
   }
-  return EXIT_CODES[outcome.outcome];
+  const answer = wantsJson ? (outcome.json ?? outcome.text) : outcome.text;
+  try {
+    if (answer !== undefined) await writeText(process.stdout, `${answer}\n`);
+    return EXIT_CODES.done;
+  } catch (error) {
+    await complain(`cannot write to stdout: ${messageOf(error)}`);
+    return EXIT_CODES.failed;
+  }
+}
+
+async function complain(message: string): Promise<void> {
+  await writeText(process.stderr, `${paint(process.stderr, 'red', PROGRAM)}: ${message}\n`);
 }
 
 async function runCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<Outcome> {
-  const [first = 'serve', second] = args;
-  if (first === '--help' || first === '-h') return { outcome: 'done', text: listHelp(COMMANDS) };
-  if (first === '--version') return version();
-  if (GROUPS.has(first) && (second === undefined || second === '--help' || second === '-h')) {
-    const commands = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
-    if (second !== undefined) return { outcome: 'done', text: listHelp(commands, first) };
-    return misused(`${first}: expected one of ${commands.map(({ name }) => name.split(' ')[1]).join(', ')}`);
-  }
-  const words = first.startsWith('-') ? [] : GROUPS.has(first) ? args.slice(0, 2) : args.slice(0, 1);
-  const name = words.length === 0 ? 'serve' : words.join(' ');
-  const command = COMMANDS.find((candidate) => candidate.name === name);
-  // A URL may have a password in it.
-  if (command === undefined) {
-    return misused(`${name.includes('://') ? '' : `${name}: `}there is no such command; --help lists them`);
-  }
+  if (args[0] === '--version') return version();
+  const isHelp = args[0] === 'help';
+  const given = isHelp ? args.slice(1) : args;
+  const wantsHelp = isHelp || beforeOperands(given).some((text) => HELP.has(text));
+  const [first = '', second = ''] = given.map((text) => (text.startsWith('-') ? '' : text));
+  if (wantsHelp && HELP.has(given[0] ?? '--help')) return explained(listHelp(COMMANDS, DEFAULT));
 
-  const parsed = parseCommand(command, args.slice(words.length), environment);
-  if (!parsed.ok) return misused(`${parsed.message}; see store-orders ${name} --help`);
-  if (parsed.invocation.flags.has('help')) return { outcome: 'done', text: commandHelp(command) };
-  return command.run(parsed.invocation);
+  const group = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
+  if (group.length > 0 && second === '') {
+    if (wantsHelp) return explained(listHelp(group, DEFAULT, first));
+    const expected = group.map(({ name }) => name.split(' ')[1]).join(', ');
+    return misused(`missing command after "${first}"; expected one of ${expected}`);
+  }
+  const words = group.length > 0 ? [first, second] : [first].filter(Boolean);
+  const name = words.join(' ') || DEFAULT;
+  const command = COMMANDS.find((candidate) => candidate.name === name);
+  if (command === undefined) return misused(unknownCommand(name));
+  if (wantsHelp) return explained(commandHelp(command));
+  const parsed = parseCommand(command, given.slice(words.length), environment);
+  return parsed.ok ? command.run(parsed.invocation) : misused(parsed.message);
+}
+
+/** The arguments that may be options: those up to `--`. */
+function beforeOperands(args: readonly string[]): readonly string[] {
+  const end = args.indexOf('--');
+  return end === -1 ? args : args.slice(0, end);
+}
+
+function explained(text: string): Outcome {
+  return { outcome: 'done', text };
+}
+
+function unknownCommand(name: string): string {
+  // Also by its last word alone: "import" is "orders import".
+  const names = COMMANDS.map((command) => command.name);
+  const meant =
+    names.find((candidate) => candidate.endsWith(` ${name}`)) ??
+    nearest(name, [...names, ...names.map((candidate) => candidate.split(' ')[0] ?? '')]) ??
+    names.find((candidate) => nearest(name, [candidate.split(' ')[1] ?? '']) !== undefined);
+  const advice = meant === undefined ? `run "${PROGRAM} --help"` : `did you mean "${PROGRAM} ${meant}"?`;
+  return `unknown command${quoted(name)}; ${advice}`;
 }
 
 function version(): Outcome {

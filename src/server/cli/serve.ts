@@ -1,10 +1,11 @@
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES } from '../config/settings.js';
 import { createLog } from '../log/log.js';
+import { misused, type Outcome } from '../outcome.js';
 import { processLifecycle, workerLifecycle } from '../process/lifecycle.js';
 import { runPrimary } from '../process/primary.js';
 import { runServer } from '../process/run-server.js';
-import { type Command, type Invocation, misused, type Outcome, settingOptions } from './command.js';
+import { type Command, type Invocation, settingOptions } from './command.js';
 
 export const serveCommand: Command = {
   name: 'serve',

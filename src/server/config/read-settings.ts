@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
-import { parseJson } from '../../orders/json.js';
-import { SETTING_NAMES, SETTING_TEXTS, type SettingName, type Settings, settingsSchema } from './settings.js';
+import { JsonSyntaxError, parseJson } from '../../orders/json.js';
+import {
+  isSettingName,
+  SETTING_NAMES,
+  type SettingName,
+  type Settings,
+  settingsSchema,
+  settingText,
+} from './settings.js';
 
 export interface SettingSources {
   /** By name without dashes; `true` for a flag without a value. */
@@ -10,7 +17,12 @@ export interface SettingSources {
 }
 
 export type ReadSettings =
-  | { readonly ok: true; readonly settings: Settings }
+  | {
+      readonly ok: true;
+      readonly settings: Settings;
+      /** Where each comes from, as the user calls it. One that has its default is absent. */
+      readonly origins: ReadonlyMap<string, string>;
+    }
   /** One sentence that names the setting as it was written. */
   | { readonly ok: false; readonly mistake: string };
 
@@ -59,7 +71,8 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
       `${found.get('workers')?.label}: one server at a time runs on a file; for more than one worker name a PostgreSQL database with --database-url, and a Redis or Valkey server with --redis-url`,
     );
   }
-  return { ok: true, settings: result.output };
+  const origins = new Map(Array.from(found, ([name, { label }]) => [name, label] as const));
+  return { ok: true, settings: result.output, origins };
 }
 
 /** A URL may have a password in it, whatever setting it was meant for. */
@@ -74,34 +87,28 @@ function mistake(sentence: string): { readonly ok: false; readonly mistake: stri
 }
 
 function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefined {
-  const { flag } = SETTING_TEXTS[name];
+  const { flag, parse = asText } = settingText(name);
   const value = flags.get(flag);
   if (value === undefined) return undefined;
   // A flag without a value is a `no-` flag.
-  return { value: value === true ? false : fromText(name, value), rank: 0, label: `--${flag}` };
+  return { value: value === true ? false : parse(value), rank: 0, label: `--${flag}` };
 }
 
 /** An empty variable is an unset one: that is how scripts unset. */
 function fromVariable(name: SettingName, { environment }: SettingSources): Found | undefined {
-  const { variable } = SETTING_TEXTS[name];
-  const value = environment[variable];
-  return value === undefined || value === '' ? undefined : { value: fromText(name, value), rank: 1, label: variable };
+  const { env, parse = asText } = settingText(name);
+  const value = environment[env];
+  if (value === undefined || value === '' || isCondaHost(name, value, environment)) return undefined;
+  return { value: parse(value), rank: 1, label: env };
 }
 
-/** Text as the type of its setting, as far as it is one; what is none is left for the schema to refuse. */
-function fromText(name: SettingName, value: string): unknown {
-  switch (name) {
-    case 'port':
-    case 'workers':
-    case 'trustProxy':
-    case 'maxConnectionsPerAddress':
-    case 'addressPerMinute':
-      return /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
-    case 'sample':
-      return value === 'true' || value === 'false' ? value === 'true' : value;
-    default:
-      return value;
-  }
+function asText(value: string): string {
+  return value;
+}
+
+/** The compilers of conda set HOST to the platform that they build for, such as x86_64-conda-linux-gnu. */
+function isCondaHost(name: SettingName, value: string, environment: SettingSources['environment']): boolean {
+  return name === 'host' && (/-conda[_-]/.test(value) || value === environment['CONDA_TOOLCHAIN_HOST']);
 }
 
 type ReadFile =
@@ -128,9 +135,10 @@ function readFile({ flags, environment }: SettingSources): ReadFile {
   const parsed = v.safeParse(v.record(v.string(), v.unknown()), content);
   if (!parsed.success || Array.isArray(content)) return mistake(`${label}: expected a JSON object in ${path}`);
   const values = new Map(Object.entries(parsed.output));
-  const unknown = [...values.keys()].find((key) => !SETTING_NAMES.some((name) => name === key));
+  const unknown = [...values.keys()].find((key) => !isSettingName(key));
   if (unknown !== undefined) {
-    return mistake(`${path}: ${JSON.stringify(unknown)} is no setting; expected one of ${SETTING_NAMES.join(', ')}`);
+    const expected = `expected one of ${SETTING_NAMES.join(', ')}`;
+    return mistake(`${path}: unknown setting ${JSON.stringify(unknown)}; ${expected}`);
   }
   return {
     ok: true,
@@ -143,7 +151,7 @@ function jsonMistake(json: string): string {
   try {
     parseJson(json);
   } catch (error) {
-    if (error instanceof SyntaxError) return error.message;
+    if (error instanceof JsonSyntaxError) return error.message;
   }
-  return 'it is none';
+  return 'it is not';
 }

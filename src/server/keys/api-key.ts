@@ -24,7 +24,7 @@ export function isApiKey(text: string): boolean {
 }
 
 /** What is stored instead of a key: its SHA-256 in hex. A key is random enough to need no salt and no slow hash. */
-export function digestOf(apiKey: string): string {
+export function keyDigest(apiKey: string): string {
   return hash('sha256', apiKey, 'hex');
 }
 

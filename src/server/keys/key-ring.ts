@@ -7,6 +7,11 @@ import { parseKeyPlan } from './key-plan.js';
 export interface KeyRing {
   /** Whose key it is, `undefined` for one that is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
+  /**
+   * Whether the key was valid lately, where `authenticate` asks another process for any other. See
+   * `AdmissionOptions`.
+   */
+  isKnownKey?(apiKey: string): boolean;
   /** Issues a key. The answer is the only place where its text ever is. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
   /** Whether no key was ever issued. */
@@ -16,7 +21,11 @@ export interface KeyRing {
   get(id: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   setPlan(id: string, plan: KeyPlan): KeyChange | Promise<KeyChange>;
   revoke(id: string): KeyChange | Promise<KeyChange>;
+  /** Gives a key a new text. Its id, its plan and what it has used of its quotas stay; the old text is refused. */
+  rotate(id: string): KeyRotation | Promise<KeyRotation>;
 }
+
+export type KeyRotation = IssuedKey | Exclude<KeyChange, 'changed'>;
 
 export type KeyChange = 'changed' | 'already_revoked' | 'not_found';
 
@@ -45,7 +54,7 @@ export function newKey(plan: KeyPlan, name?: string): IssuedKey {
 }
 
 /** A key as a table has it. Throws if it is stored with a wrong plan. */
-export function recordOf(row: Readonly<Record<string, unknown>>): KeyRecord {
+export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
   const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
   const parsed = parseKeyPlan({
     name: String(row['plan']),

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { type PostgresClient, type PostgresRow, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import { type PostgresClient, type PostgresRow, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import type { Principal } from '../../http/index.js';
 import { type Clock, createSystemClock } from '../../limits/index.js';
-import { digestOf, isApiKey, randomBase62 } from './api-key.js';
+import { createApiKey, isApiKey, keyDigest, randomBase62 } from './api-key.js';
 import { toPlan } from './key-plan.js';
-import { type KeyChange, type KeyRing, newKey, REMEMBERED_KEYS, recordOf } from './key-ring.js';
+import { type KeyChange, type KeyRecord, type KeyRing, newKey, REMEMBERED_KEYS, readKeyRecord } from './key-ring.js';
 import { createRevisionWatch, TRUSTED_MS } from './revision-watch.js';
 
 export const KEYS_SCHEMA: Schemas = {
@@ -32,11 +32,13 @@ const INSERT = `WITH issued AS (
 
 const SET_PLAN = changeOf(`(plan, per_minute, per_day) = (${GIVEN_PLAN})`);
 const REVOKE = changeOf('revoked_at = $3::text');
+const ROTATE = changeOf('digest = $3::text');
 
 /**
- * Changes a key that is not revoked, and the revision with it, in one statement. The key is locked before it is looked
- * at, as an order is (`orders/postgres-transition.ts`). The revision is random, so that it never comes again: not even
- * after a copy of the database has taken the place of one that was ahead of it.
+ * Changes a key that is not revoked, and the revision with it, in one statement. The key is locked
+ * before it is looked at, as an order is (`orders/postgres/transition.ts`). The revision is random,
+ * so that it never comes again: not even after a copy of the database has taken the place of one
+ * that was ahead of it.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
@@ -49,33 +51,80 @@ function changeOf(assignment: string): string {
     SELECT (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found`;
 }
 
+/** Connections of a key ring, which stay the caller's. None of them may wait for another. */
+export interface KeyRingClients {
+  /** For changes, and for keys that were valid lately. */
+  readonly keys: PostgresClient;
+  /** For the revision of all keys: while it cannot be read, no key is answered. */
+  readonly revision: PostgresClient;
+  /** For keys that were never seen, which strangers make up. */
+  readonly strangers: PostgresClient;
+}
+
 /**
- * The key ring in the program's tables, over connections that stay the caller's; any number of processes may share it. A
- * key in use is answered from memory, and a change by another process seen within a second. That the database fails is
- * a rejection, and never an unknown key.
+ * Keys that were never seen are looked up in about 0.1 ms each: so many wait for some tenths of a
+ * second.
+ */
+const STRANGERS_AT_ONCE = 1_000;
+
+/** A key that was valid when it was read. */
+interface KnownKey {
+  readonly principal: Principal;
+  /** How many changes of the revision came before: after another one it is looked up again. */
+  readonly changes: number;
+}
+
+/**
+ * The key ring in the program's tables; any number of processes may share it. A key in use is
+ * answered from memory, and a change by another process seen within a second. That the database
+ * fails is a rejection, and never an unknown key; so is a look-up of a key that was never seen
+ * while a thousand others are under way.
  */
 export function createPostgresKeyRing(
-  client: PostgresClient,
+  clients: KeyRingClients,
   { nowMs }: Pick<Clock, 'nowMs'> = createSystemClock(),
-): KeyRing {
+): KeyRing & Required<Pick<KeyRing, 'isKnownKey'>> {
+  const { keys: client } = clients;
   // By the key's text, and issued keys only: what strangers send must not push them out.
-  const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
+  const known = new LRUCache<string, KnownKey>({ max: REMEMBERED_KEYS });
+  let changes = 0;
   const revision = createRevisionWatch(
     nowMs,
-    async () => revisionOf((await client.query('SELECT revision FROM store_orders_keys_revision')).rows[0]),
-    () => remembered.clear(),
+    async () =>
+      revisionOf((await queryOften(clients.revision, 'SELECT revision FROM store_orders_keys_revision')).rows[0]),
+    () => void changes++,
   );
+  let strangers = 0;
   const lookups = new Map<string, { readonly askedMs: number; readonly found: Promise<Principal | undefined> }>();
 
-  async function find(apiKey: string, askedMs: number): Promise<Principal | undefined> {
+  /** What may be answered from memory, if the revision is fresh. */
+  function rememberedOf(apiKey: string): Principal | undefined {
+    const key = known.get(apiKey);
+    return key?.changes === changes ? key.principal : undefined;
+  }
+
+  async function find(from: PostgresClient, apiKey: string, askedMs: number): Promise<Principal | undefined> {
     const statement = `${SELECT} WHERE digest = $1::text AND revoked_at IS NULL`;
-    const [row] = (await client.query(statement, [digestOf(apiKey)])).rows;
-    if (row === undefined) return undefined;
-    const { id, plan } = recordOf(row);
+    const [row] = (await queryOften(from, statement, [keyDigest(apiKey)])).rows;
+    if (row === undefined) {
+      known.delete(apiKey);
+      return undefined;
+    }
+    const { id, plan } = readKeyRecord(row);
     const principal = { id, plan: toPlan(plan) };
     // The revision of the same moment: an answer that comes late is not remembered as if it were new.
-    if (revision.learn(revisionOf(row), askedMs)) remembered.set(apiKey, principal);
+    if (revision.learn(revisionOf(row), askedMs)) known.set(apiKey, { principal, changes });
     return principal;
+  }
+
+  async function findStranger(apiKey: string, askedMs: number): Promise<Principal | undefined> {
+    if (strangers === STRANGERS_AT_ONCE) throw new Error('too many unknown API keys are being looked up');
+    strangers++;
+    try {
+      return await find(clients.strangers, apiKey, askedMs);
+    } finally {
+      strangers--;
+    }
   }
 
   /** One query for all who ask for a key at the same time. */
@@ -83,7 +132,8 @@ export function createPostgresKeyRing(
     const askedMs = nowMs();
     const other = lookups.get(apiKey);
     if (other !== undefined && askedMs - other.askedMs < TRUSTED_MS) return other.found;
-    const lookup = { askedMs, found: find(apiKey, askedMs).finally(ended) };
+    const found = known.has(apiKey) ? find(client, apiKey, askedMs) : findStranger(apiKey, askedMs);
+    const lookup = { askedMs, found: found.finally(ended) };
     function ended(): void {
       if (lookups.get(apiKey) === lookup) lookups.delete(apiKey);
     }
@@ -93,7 +143,7 @@ export function createPostgresKeyRing(
 
   async function lookUpAfresh(apiKey: string): Promise<Principal | undefined> {
     await revision.refresh();
-    return remembered.get(apiKey) ?? lookUp(apiKey);
+    return rememberedOf(apiKey) ?? lookUp(apiKey);
   }
 
   async function change(statement: string, id: string, value: string): Promise<KeyChange> {
@@ -108,30 +158,42 @@ export function createPostgresKeyRing(
     }
   }
 
+  async function get(id: string): Promise<KeyRecord | undefined> {
+    const [row] = (await client.query(`${SELECT} WHERE id = $1::text`, [id])).rows;
+    return row && readKeyRecord(row);
+  }
+
   return {
     authenticate(apiKey) {
-      const principal = remembered.get(apiKey);
+      const principal = rememberedOf(apiKey);
       if (principal === undefined) return isApiKey(apiKey) ? lookUp(apiKey) : undefined;
       return revision.isFresh() ? principal : lookUpAfresh(apiKey);
     },
 
+    isKnownKey: (apiKey) => known.has(apiKey),
+
     async create(plan, name) {
       const issued = newKey(plan, name);
       const { key, plan: given, ...rest } = issued;
-      await client.query(INSERT, [digestOf(key), JSON.stringify(rest), JSON.stringify(given)]);
+      await client.query(INSERT, [keyDigest(key), JSON.stringify(rest), JSON.stringify(given)]);
       return issued;
     },
 
     isEmpty: async () => (await client.query('SELECT 1 FROM store_orders_keys LIMIT 1')).rows.length === 0,
-    list: async () => (await client.query(`${SELECT} ORDER BY seq`)).rows.map(recordOf),
+    list: async () => (await client.query(`${SELECT} ORDER BY seq`)).rows.map(readKeyRecord),
 
-    async get(id) {
-      const [row] = (await client.query(`${SELECT} WHERE id = $1::text`, [id])).rows;
-      return row && recordOf(row);
-    },
+    get,
 
     setPlan: (id, plan) => change(SET_PLAN, id, JSON.stringify(plan)),
     revoke: (id) => change(REVOKE, id, new Date().toISOString()),
+
+    async rotate(id) {
+      const key = createApiKey();
+      const outcome = await change(ROTATE, id, keyDigest(key));
+      if (outcome !== 'changed') return outcome;
+      const record = await get(id);
+      return record === undefined ? 'not_found' : { ...record, key };
+    },
   };
 }
 

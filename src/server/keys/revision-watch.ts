@@ -19,8 +19,14 @@ const LOOK_AFTER_MS = 250;
 export const TRUSTED_MS = 750;
 
 /**
- * `changed` is called when the revision is another one, before anything of the new one is remembered. At most one look
- * is under way, and none begins within a quarter of a second of the one before, even if that failed.
+ * Watches one revision instead of refreshing each key, as an LRU cache with a time to live would. A
+ * look-up of a key costs 130 µs of our core and 85 µs of PostgreSQL's: for 1,000 keys in use, every
+ * 750 ms, 17 % and 11 % of a core. Four looks at the revision a second are 0.05 % of each, for any
+ * number of keys.
+ *
+ * `changed` is called when the revision is another one, before anything of the new one is
+ * remembered. At most one look is under way, and none begins within a quarter of a second of the
+ * one before, even if that failed.
  */
 export function createRevisionWatch(
   nowMs: () => number,

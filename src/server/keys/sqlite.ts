@@ -1,53 +1,75 @@
 import { LRUCache } from 'lru-cache';
-import { prepare, transaction } from '../../databases/sqlite/database.js';
+import { prepare, type SqliteDatabase, type SqliteRow, transaction } from '../../databases/sqlite/database.js';
+import { SqliteFileError } from '../../databases/sqlite/failure.js';
+import type { Read } from '../../databases/sqlite/file.js';
 import type { Principal } from '../../http/index.js';
-import type { SqliteDatabase } from '../../orders/sqlite/index.js';
-import { digestOf, isApiKey } from './api-key.js';
-import { createDataVersion } from './data-version.js';
+import { createApiKey, isApiKey, keyDigest } from './api-key.js';
 import { type KeyPlan, toPlan } from './key-plan.js';
-import {
-  type IssuedKey,
-  type KeyChange,
-  type KeyRecord,
-  type KeyRing,
-  newKey,
-  REMEMBERED_KEYS,
-  recordOf,
-} from './key-ring.js';
-
-/** {@link KeyRing} that answers at once. */
-export interface SqliteKeyRing extends KeyRing {
-  authenticate(apiKey: string): Principal | undefined;
-  create(plan: KeyPlan, name?: string): IssuedKey;
-  list(): readonly KeyRecord[];
-  isEmpty(): boolean;
-  get(id: string): KeyRecord | undefined;
-  setPlan(id: string, plan: KeyPlan): KeyChange;
-  revoke(id: string): KeyChange;
-}
+import { type KeyChange, type KeyRecord, type KeyRing, newKey, REMEMBERED_KEYS, readKeyRecord } from './key-ring.js';
+import { type KeyReads, prepareReads } from './sqlite-reads.js';
 
 /** A change by another process is seen after this at the latest. */
 const CHANGES_SEEN_AFTER_MS = 250;
 
-/** The key ring in the program's tables of an open database, which stays the caller's to close. */
-export function createKeyRing(database: SqliteDatabase): SqliteKeyRing {
-  const selectByDigest = prepare(database, 'SELECT * FROM keys WHERE digest = ? AND revoked_at IS NULL');
+/**
+ * The key ring in the program's tables of an open database, which stays the caller's to close. Keys of requests are
+ * looked up by `read` where there is one, else at once: on another thread, so that no disk holds up this one. While the
+ * disk hangs, keys that are remembered stay valid: nobody can revoke one.
+ */
+export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): KeyRing {
+  const reads = prepareReads(database);
   const selectById = prepare(database, 'SELECT * FROM keys WHERE id = ?');
   const selectAll = prepare(database, 'SELECT * FROM keys ORDER BY created_at, rowid');
   const selectAny = prepare(database, 'SELECT 1 FROM keys LIMIT 1');
   const insert = prepare(database, 'INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, NULL)');
   const updatePlan = prepare(database, 'UPDATE keys SET plan = ?, per_minute = ?, per_day = ? WHERE id = ?');
+  const updateDigest = prepare(database, 'UPDATE keys SET digest = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
 
   // By the key's text: checksum and digest would cost each request 0.7 µs instead of 0.05. Issued keys only: what
   // strangers send must not push them out.
   const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
-  const dataVersion = createDataVersion(database, CHANGES_SEEN_AFTER_MS);
-  let rememberedVersion = dataVersion();
+  let version: bigint | undefined;
+  let lookedMs = Number.NEGATIVE_INFINITY;
+  let looking: Promise<void> | undefined;
+
+  function see(found: bigint): void {
+    if (found !== version) remembered.clear();
+    version = found;
+    lookedMs = performance.now();
+  }
+
+  /** Resolves when what is remembered is as it was a moment ago. */
+  function look(ask: Read<KeyReads>): Promise<void> {
+    looking ??= ask('dataVersion')
+      .then(see, (error: unknown) => {
+        if (!(error instanceof SqliteFileError && error.kind === 'late')) throw error;
+      })
+      .finally(() => {
+        looking = undefined;
+      });
+    return looking;
+  }
+
+  function remember(apiKey: string, row: SqliteRow | undefined): Principal | undefined {
+    if (row === undefined) return undefined;
+    const { id, plan } = readKeyRecord(row);
+    const principal = { id, plan: toPlan(plan) };
+    remembered.set(apiKey, principal);
+    return principal;
+  }
+
+  function principalOf(apiKey: string): Principal | undefined | Promise<Principal | undefined> {
+    const known = remembered.get(apiKey);
+    if (known !== undefined || !isApiKey(apiKey)) return known;
+    const digest = keyDigest(apiKey);
+    if (read === undefined) return remember(apiKey, reads.keyByDigest(digest));
+    return read('keyByDigest', digest).then((row) => remember(apiKey, row));
+  }
 
   function find(id: string): KeyRecord | undefined {
     const row = selectById.get(id);
-    return row && recordOf(row);
+    return row && readKeyRecord(row);
   }
 
   function change(id: string, write: () => void): KeyChange {
@@ -63,34 +85,32 @@ export function createKeyRing(database: SqliteDatabase): SqliteKeyRing {
 
   return {
     authenticate(apiKey) {
-      const version = dataVersion();
-      if (version !== rememberedVersion) {
-        remembered.clear();
-        rememberedVersion = version;
-      }
-      const known = remembered.get(apiKey);
-      if (known !== undefined) return known;
-      if (!isApiKey(apiKey)) return undefined;
-      const row = selectByDigest.get(digestOf(apiKey));
-      if (row === undefined) return undefined;
-      const { id, plan } = recordOf(row);
-      const principal = { id, plan: toPlan(plan) };
-      remembered.set(apiKey, principal);
-      return principal;
+      const isDue = performance.now() - lookedMs >= CHANGES_SEEN_AFTER_MS;
+      if (isDue && read !== undefined) return look(read).then(() => principalOf(apiKey));
+      if (isDue) see(reads.dataVersion());
+      return principalOf(apiKey);
     },
 
     create(plan, name) {
       const issued = newKey(plan, name);
       const { id, key, createdAt } = issued;
-      insert.run(id, digestOf(key), name ?? null, ...valuesOf(plan), createdAt);
+      transaction(database, () => insert.run(id, keyDigest(key), name ?? null, ...valuesOf(plan), createdAt));
       return issued;
     },
 
     isEmpty: () => selectAny.get() === undefined,
-    list: () => selectAll.all().map(recordOf),
+    list: () => selectAll.all().map(readKeyRecord),
     get: find,
     setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)),
     revoke: (id) => change(id, () => updateRevoked.run(new Date().toISOString(), id)),
+
+    rotate(id) {
+      const key = createApiKey();
+      const outcome = change(id, () => updateDigest.run(keyDigest(key), id));
+      if (outcome !== 'changed') return outcome;
+      const record = find(id);
+      return record === undefined ? 'not_found' : { ...record, key };
+    },
   };
 }
 

@@ -1,8 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failed, type Outcome } from '../cli/command.js';
 import type { Log, LogFields } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
+import { failed, type Outcome } from '../outcome.js';
 import { WORKER_VARIABLE, type WorkerMessage } from './lifecycle.js';
 import { firstSignal } from './signals.js';
 

@@ -1,29 +1,39 @@
 import type { AddressInfo } from 'node:net';
-import { createPlan, perMinute } from '../../limits/index.js';
-import { failed, type Outcome } from '../cli/command.js';
+import { addressPerMinute } from '../../http/admission.js';
 import type { Settings } from '../config/settings.js';
 import { baseAddress, isLoopback } from '../listener/base-url.js';
 import { createOrderServer, type OrderServer } from '../listener/server.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
 import { logReplies } from '../log/request-log.js';
+import { failed, type Outcome } from '../outcome.js';
 import { openCounting } from '../quotas/backend.js';
-import { openServerData } from '../storage/open.js';
+import { openServerStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Lifecycle } from './lifecycle.js';
 import { adviseIfKeyless, introduce } from './seed.js';
 
 /** Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. */
 export async function runServer(settings: Settings, log: Log, lifecycle: Lifecycle): Promise<Outcome> {
-  const open = await openServerData(settings);
+  const open = await openServerStorage(settings);
   if (!open.ok) return failed(open.message);
   const { data } = open;
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [
     logReplies(log, settings.log === 'events'),
     // Even a new database is not removed once it has served.
-    () => (hasServed ? data.close() : data.discard()),
+    () => (hasServed ? closeStorage() : data.discard()),
   ];
+
+  async function closeStorage(): Promise<void> {
+    try {
+      await data.close();
+    } catch (error) {
+      log.error('database not closed', { error: messageOf(error) });
+      // A thread that waits for a disk would keep Node.js from ending.
+      process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
+    }
+  }
 
   async function serve(): Promise<Outcome> {
     const opened = await openCounting(settings, data, log);
@@ -35,8 +45,9 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
       store: data.orders,
       limiter: counting.limiter,
       authenticate: data.keys.authenticate,
+      isKnownKey: data.keys.isKnownKey,
       basePath: settings.basePath,
-      addressPlan: addressPlan(settings.addressPerMinute),
+      addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
       maxConnectionsPerAddress: settings.maxConnectionsPerAddress,
       backends: { database: data.state, quotas: counting.state },
@@ -80,10 +91,6 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
   }
   if (outcome.outcome === 'done') lifecycle.report('stopped');
   return outcome;
-}
-
-function addressPlan(quota: number) {
-  return createPlan({ name: 'address', partition: 'address', policies: [perMinute(quota)] });
 }
 
 /** Resolves with the reason why the server cannot listen, or with `undefined` once it listens. */

@@ -1,14 +1,14 @@
 import { FIXED_PLANS } from '../keys/key-plan.js';
 import { localAddress } from '../listener/base-url.js';
 import { writeText } from '../log/write-text.js';
-import type { ProgramData } from '../storage/storage.js';
+import type { Storage } from '../storage/storage.js';
 import { SAMPLE_ORDERS } from './sample-orders.js';
 
 /**
  * Fills a new database with sample orders. With `showsKeys` it also issues a demo key per fixed plan and prints the keys
  * to stderr: they are for a person, and stdout may be a log, which never has a key in it.
  */
-export async function introduce({ orders, keys, name }: ProgramData, url: string, showsKeys: boolean): Promise<void> {
+export async function introduce({ orders, keys, name }: Storage, url: string, showsKeys: boolean): Promise<void> {
   await orders.put(SAMPLE_ORDERS);
   const isNew = `The database ${name} is new: it has ${SAMPLE_ORDERS.length} sample orders and`;
   if (!showsKeys) {
@@ -32,7 +32,7 @@ export async function introduce({ orders, keys, name }: ProgramData, url: string
 const ISSUE_ONE = 'issue one: store-orders keys create --plan free';
 
 /** Advises how to get a key. A shared or older database is not filled: its owner knows who needs keys. */
-export async function adviseIfKeyless({ keys, name }: ProgramData): Promise<void> {
+export async function adviseIfKeyless({ keys, name }: Storage): Promise<void> {
   if (!(await keys.isEmpty())) return;
   await writeText(process.stderr, `${name} has no API keys yet; ${ISSUE_ONE}\n`);
 }

@@ -1,4 +1,4 @@
-import { createMemoryLimiter, createSystemClock, type Decision, type Plan } from '../../limits/index.js';
+import { createMemoryLimiter, createSystemClock, type Decision, type KeyState, type Plan } from '../../limits/index.js';
 import { createRedisLimiter } from '../../limits/redis/limiter.js';
 import type { RedisConnection } from './redis-client.js';
 import { shifted } from './saved-limiter.js';
@@ -13,22 +13,34 @@ export interface QuotaDesk {
   /** Gives full quotas back and lifts the ban. */
   reset(keyId: string): void | Promise<void>;
   liftBan(keyId: string): void | Promise<void>;
+  /** Refuses the key for so long; its quotas stay as they are. */
+  ban(keyId: string, ms: number): void | Promise<void>;
 }
 
 /** Over what a server saves, which does within a second what is asked here. */
 export function savedQuotaDesk(table: QuotaTable, place: string): QuotaDesk {
   return {
     place,
-    peek(keyId, plan) {
-      const clock = createSystemClock();
-      const limiter = createMemoryLimiter({ clock });
-      const saved = shifted(table.get(keyId), -clock.utcOffsetMs());
-      if (saved !== undefined) limiter.restore(keyId, saved);
-      return limiter.take(keyId, plan, 0);
-    },
+    peek: (keyId, plan) => restored(keyId, table.get(keyId)).limiter.take(keyId, plan, 0),
     reset: (keyId) => table.request(keyId, 'reset'),
     liftBan: (keyId) => table.request(keyId, 'lift_ban'),
+    ban: (keyId, ms) =>
+      table.requestBan(keyId, Date.now() + ms, (saved) => {
+        const { limiter, utcOffsetMs } = restored(keyId, saved);
+        limiter.ban(keyId, ms);
+        return shifted(limiter.inspect(keyId), utcOffsetMs);
+      }),
   };
+}
+
+/** A limiter that knows one key as it was saved. */
+function restored(keyId: string, saved: KeyState | undefined) {
+  const clock = createSystemClock();
+  const limiter = createMemoryLimiter({ clock });
+  const utcOffsetMs = clock.utcOffsetMs();
+  const state = shifted(saved, -utcOffsetMs);
+  if (state !== undefined) limiter.restore(keyId, state);
+  return { limiter, utcOffsetMs };
 }
 
 /** A person waits longer than a request may. */
@@ -42,5 +54,6 @@ export function redisQuotaDesk({ send }: RedisConnection, place: string): QuotaD
     peek: (keyId, plan) => limiter.peek(keyId, plan, 0),
     reset: (keyId) => limiter.reset(keyId),
     liftBan: (keyId) => limiter.unban(keyId),
+    ban: (keyId, ms) => limiter.ban(keyId, ms),
   };
 }

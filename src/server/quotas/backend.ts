@@ -6,12 +6,19 @@ import type { Settings } from '../config/settings.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
-import type { ProgramData } from '../storage/storage.js';
 import { connectRedis } from './redis-client.js';
 import { withSavedQuotas } from './saved-limiter.js';
+import type { QuotaTable } from './table.js';
+
+/** Where quotas are saved, if they are counted in this process. */
+export interface QuotaStorage {
+  /** As messages call it; no password is in it. */
+  readonly name: string;
+  readonly quotas?: QuotaTable;
+}
 
 /** Where a server counts. */
-export interface Counting {
+interface Counting {
   readonly limiter: RateLimiter;
   /** What logs call it, where it is outside of this process. */
   readonly name?: string;
@@ -27,28 +34,39 @@ export type OpenedCounting =
 /** Counts where the settings say. */
 export async function openCounting(
   { redisUrl }: Pick<Settings, 'redisUrl'>,
-  data: ProgramData,
+  storage: QuotaStorage,
   log: Log,
 ): Promise<OpenedCounting> {
   const address = redisUrl === undefined ? undefined : parseRedisUrl(redisUrl);
   try {
-    return { ok: true, counting: address === undefined ? countInMemory(data, log) : await countInRedis(address, log) };
+    return {
+      ok: true,
+      counting: address === undefined ? countInMemory(storage, log) : await countInRedis(address, log),
+    };
   } catch (error) {
-    return { ok: false, message: `${address?.name ?? data.name}: ${messageOf(error)}` };
+    return { ok: false, message: `${address?.name ?? storage.name}: ${messageOf(error)}` };
   }
 }
 
 const SAVE_EVERY_MS = 500;
 
 /** In this process, saved with its data: a restart gives nobody a fresh day. Throws if what was saved cannot be read. */
-function countInMemory({ quotas: table }: ProgramData, log: Log): Counting {
-  if (table === undefined) throw new TypeError('the data has no place for quotas');
+function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
+  if (table === undefined) throw new TypeError('the storage has no table of quotas');
   const clock = createSystemClock();
   const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
 
+  /** Why they could not be saved last time: said once, however long it lasts. */
+  let failure: string | undefined;
+
   async function save(): Promise<void> {
     const saved = await limiter.save();
-    if (!saved.ok) log.error('quotas not saved, to be tried again', { error: messageOf(saved.error) });
+    const error = saved.ok ? undefined : messageOf(saved.error);
+    if (error !== failure) {
+      if (error !== undefined) log.error('quotas not saved, to be tried again', { error });
+      else log.event('quotas saved again');
+    }
+    failure = error;
   }
 
   const saving = setInterval(save, SAVE_EVERY_MS).unref();

@@ -39,7 +39,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
       try {
         return await client.call(...command);
       } catch (error) {
-        throw /^MOVED /.test(messageOf(error)) ? new Error(ONE_OF_A_CLUSTER) : error;
+        throw replyCode(error) === 'MOVED' ? new Error(ONE_OF_A_CLUSTER) : error;
       }
     },
     async arrived() {
@@ -49,6 +49,11 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     isThere,
     close: () => client.disconnect(),
   };
+}
+
+/** The first word of an error reply is its code (RESP, simple errors). */
+function replyCode(error: unknown): string | undefined {
+  return messageOf(error).split(' ', 1)[0];
 }
 
 const ONE_OF_A_CLUSTER = 'it is a node of a cluster; name other nodes of it too, with commas between';
@@ -75,7 +80,7 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     // The master has become a replica: its name may stand for another one by now.
-    reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
+    reconnectOnError: (error: Error) => replyCode(error) === 'READONLY',
   };
   const [node] = nodes;
   if (nodes.length === 1) return new Redis({ ...options, ...node, db, retryStrategy: retry });

@@ -1,4 +1,6 @@
-import type { Clock, Conduct, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
+import { checkOptions } from '../../http/options.js';
+import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
+import type { PendingRequest } from './reads.js';
 import type { QuotaTable } from './table.js';
 
 /** A limiter whose quotas survive a restart. Addresses are not saved: they are bounded, and chosen by strangers. */
@@ -19,32 +21,43 @@ export interface SavedLimiterOptions {
   readonly table: QuotaTable;
 }
 
+const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limiter: true, clock: true, table: true };
+
 /**
  * Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose
  * have changed. Throws if what was saved cannot be read.
  */
-export function withSavedQuotas({ limiter, clock, table }: SavedLimiterOptions): SavedLimiter {
+export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
+  checkOptions(options, Object.keys(OPTION_NAMES));
+  const { limiter, clock, table } = options;
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 
   /** A request is done once, even if its removal has to be tried again. Returns the last that is done. */
-  function applyRequests(): bigint {
+  function apply(requests: readonly PendingRequest[]): bigint {
     let lastSeq = 0n;
-    for (const { seq, keyId, request } of table.pending()) {
+    for (const { seq, keyId, request } of requests) {
       lastSeq = seq;
       if (seq <= appliedSeq) continue;
       if (request === 'reset') limiter.reset(keyId);
-      else limiter.unban(keyId);
+      else if (request === 'lift_ban') limiter.unban(keyId);
+      else ban(keyId, Number(request.slice('ban '.length)));
       appliedSeq = seq;
       unsaved.add(keyId);
     }
     return lastSeq;
   }
 
+  function ban(keyId: string, untilMs: number): void {
+    const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
+    // Below a millisecond it is over.
+    if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
+  }
+
   async function save(): ReturnType<SavedLimiter['save']> {
     let saving: string[] = [];
     try {
-      const lastSeq = applyRequests();
+      const lastSeq = apply(await table.pending());
       if (unsaved.size === 0 && lastSeq === 0n) return { ok: true };
       saving = [...unsaved];
       unsaved.clear();
@@ -58,12 +71,13 @@ export function withSavedQuotas({ limiter, clock, table }: SavedLimiterOptions):
     }
   }
 
-  for (const [keyId, state] of table.all()) {
+  const { states, requests } = table.load();
+  for (const [keyId, state] of states) {
     const restored = shifted(state, -clock.utcOffsetMs());
     if (restored !== undefined) limiter.restore(keyId, restored);
   }
   // What was requested while nobody had the quotas in memory is done before anything is taken.
-  applyRequests();
+  apply(requests);
 
   return {
     take(key, plan, cost) {
@@ -80,20 +94,20 @@ export function withSavedQuotas({ limiter, clock, table }: SavedLimiterOptions):
  */
 export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;
-  const { buckets, conduct } = state;
+  const { buckets, ban } = state;
   return {
     buckets: buckets.map((bucket) => ({ ...bucket, atMs: bucket.atMs + ms })),
-    ...(conduct !== undefined && { conduct: shiftedConduct(conduct, ms) }),
+    ...(ban !== undefined && { ban: shiftedBan(ban, ms) }),
   };
 }
 
-function shiftedConduct(conduct: Conduct, ms: number): Conduct {
+function shiftedBan(ban: BanState, ms: number): BanState {
   const shift = (instantMs: number) => (instantMs === 0 ? 0 : instantMs + ms);
   return {
-    ...conduct,
-    refusedAtMs: shift(conduct.refusedAtMs),
-    strikesEndMs: shift(conduct.strikesEndMs),
-    banEndMs: shift(conduct.banEndMs),
-    forgetAtMs: shift(conduct.forgetAtMs),
+    ...ban,
+    refusedAtMs: shift(ban.refusedAtMs),
+    strikesAtMs: ban.strikesAtMs.map(shift),
+    banEndMs: shift(ban.banEndMs),
+    forgetAtMs: shift(ban.forgetAtMs),
   };
 }

@@ -1,27 +1,24 @@
 import * as v from 'valibot';
-import { prepare, transaction } from '../../databases/sqlite/database.js';
-import type { WriteQueue } from '../../databases/sqlite/write-queue.js';
+import { prepare, type SqliteDatabase, transaction } from '../../databases/sqlite/database.js';
+import type { Read } from '../../databases/sqlite/file.js';
+import type { Write } from '../../databases/sqlite/write-queue.js';
 import type { KeyState } from '../../limits/index.js';
-import type { SqliteDatabase } from '../../orders/sqlite/index.js';
+import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest } from './reads.js';
 import { prepareWrites, type QuotaWrites } from './writes.js';
-
-/** What one process asks of the one that has the quotas in memory. */
-type QuotaRequest = 'reset' | 'lift_ban';
-
-interface PendingRequest {
-  /** Ascending, and never used again. */
-  readonly seq: bigint;
-  readonly keyId: string;
-  readonly request: QuotaRequest;
-}
 
 /** The saved quotas by key id, instants in Unix time; and requests to whoever has loaded them. */
 export interface QuotaTable {
-  all(): readonly (readonly [keyId: string, state: KeyState])[];
+  /** All of it, at once: before anything is served. */
+  load(): {
+    readonly states: readonly (readonly [keyId: string, state: KeyState])[];
+    readonly requests: readonly PendingRequest[];
+  };
   get(keyId: string): KeyState | undefined;
   /** Changes what is saved, and leaves a request for a running server: whichever it is, it's done. */
-  request(keyId: string, request: QuotaRequest): void;
-  pending(): readonly PendingRequest[];
+  request(keyId: string, request: 'reset' | 'lift_ban'): void;
+  /** The same for a ban until a Unix time. `banned` adds it to the state. */
+  requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
+  pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
   /** Saves states, and removes the requests that are done up to `upToSeq`, in one transaction. */
   save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
 }
@@ -37,11 +34,11 @@ const stateSchema = v.object({
       atMs: instant,
     }),
   ),
-  conduct: v.optional(
+  ban: v.optional(
     v.object({
       refusedAtMs: instant,
-      strikes: instant,
-      strikesEndMs: instant,
+      forgiven: instant,
+      strikesAtMs: v.array(instant),
       banEndMs: instant,
       banMs: instant,
       level: instant,
@@ -50,39 +47,50 @@ const stateSchema = v.object({
   ),
 });
 
-export function createQuotaTable(database: SqliteDatabase, queue: WriteQueue<QuotaWrites>): QuotaTable {
+/** The table in an open database. Requests are read by `read` where there is one: on another thread. */
+export function createQuotaTable(
+  database: SqliteDatabase,
+  write: Write<QuotaWrites>,
+  read?: Read<QuotaReads>,
+): QuotaTable {
   const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
   const selectOne = prepare(database, 'SELECT state FROM quotas WHERE key_id = ?');
   const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
-  const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
+  const { pendingRequests } = prepareReads(database);
   const { saveQuotas } = prepareWrites(database);
 
+  function change(
+    keyId: string,
+    request: QuotaRequest,
+    changed: (state: KeyState | undefined) => KeyState | undefined,
+  ): void {
+    transaction(database, () => {
+      saveQuotas([[keyId, stateJson(changed(table.get(keyId)))]], 0n);
+      insertRequest.run(keyId, request);
+    });
+  }
+
   const table: QuotaTable = {
-    all: () => selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
+    load: () => ({
+      states: selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
+      requests: pendingRequests(),
+    }),
 
     get(keyId) {
       const state = selectOne.get(keyId)?.['state'];
       return state === undefined ? undefined : parseState(String(state));
     },
 
-    request(keyId, request) {
-      transaction(database, () => {
-        const state = table.get(keyId);
-        const kept = request === 'reset' || state === undefined ? undefined : { buckets: state.buckets };
-        saveQuotas([[keyId, stateJson(kept)]], 0n);
-        insertRequest.run(keyId, request);
-      });
-    },
+    request: (keyId, request) =>
+      change(keyId, request, (state) =>
+        request === 'reset' || state === undefined ? undefined : { buckets: state.buckets },
+      ),
+    requestBan: (keyId, untilMs, banned) => change(keyId, `ban ${untilMs}`, banned),
 
-    pending: () =>
-      selectRequests.all().map((row) => ({
-        seq: BigInt(row['seq'] ?? 0),
-        keyId: String(row['key_id']),
-        request: row['request'] === 'reset' ? 'reset' : 'lift_ban',
-      })),
+    pending: () => (read === undefined ? pendingRequests() : read('pendingRequests')),
 
     save: (states, upToSeq) =>
-      queue.write(
+      write(
         'saveQuotas',
         states.map(([keyId, state]) => [keyId, stateJson(state)] as const),
         upToSeq,
@@ -97,6 +105,6 @@ function stateJson(state: KeyState | undefined): string | null {
 }
 
 function parseState(text: string): KeyState {
-  const { buckets, conduct } = v.parse(stateSchema, JSON.parse(text));
-  return { buckets, ...(conduct !== undefined && { conduct }) };
+  const { buckets, ban } = v.parse(stateSchema, JSON.parse(text));
+  return { buckets, ...(ban !== undefined && { ban }) };
 }

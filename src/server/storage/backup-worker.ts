@@ -1,8 +1,9 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
+import { SqliteFileError } from '../../databases/sqlite/failure.js';
 import type { BackupData } from './backup.js';
-import { damage, problemsOf, troubleOf } from './integrity.js';
-import { openAsItIs } from './sqlite.js';
+import { damage, problemsOf } from './integrity.js';
+import { openAsItIs, reasonOf, troubleOf } from './sqlite.js';
 
 // The copying itself, on a thread because it is one long call: backup.ts can hear a signal meanwhile.
 
@@ -12,7 +13,7 @@ try {
   check();
 } catch (error) {
   // An error of a class that a driver brought would arrive without its message.
-  throw new Error(troubleOf(error));
+  throw new Error(troubleOf(error, file, 'read') ?? `${file}: ${reasonOf(error)}`);
 }
 
 /** From one read transaction, which holds up no writer. */
@@ -34,5 +35,5 @@ function check(): void {
   const { database } = openAsItIs(copy);
   const problems = problemsOf(database);
   database.close();
-  if (problems.length > 0) throw new Error(damage(problems));
+  if (problems.length > 0) throw new SqliteFileError(damage(file, problems), 'damaged');
 }

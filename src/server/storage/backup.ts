@@ -1,9 +1,11 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { QUIETLY } from '../../databases/sqlite/write-thread.js';
-import { done, failed, type Outcome } from '../cli/command.js';
+import { createPrivately } from '../../databases/sqlite/driver.js';
+import { SqliteFileError } from '../../databases/sqlite/failure.js';
+import { QUIETLY } from '../../databases/sqlite/file-thread.js';
 import { randomBase62 } from '../keys/api-key.js';
+import { done, failed, type Outcome } from '../outcome.js';
 
 /** What the thread is told. */
 export interface BackupData {
@@ -18,25 +20,40 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export async function backUp(file: string, target: string): Promise<Outcome> {
   const taken = failed(`${target} exists already; name a file that does not, a backup overwrites nothing`);
   if (existsSync(target)) return taken;
+  return withCopy(file, target, (copy) => {
+    // Renaming would overwrite what another process has made meanwhile; an empty file made here is ours to overwrite.
+    if (!createPrivately(target)) return taken;
+    const bytes = putInPlace(copy, target);
+    return done(`${file} is backed up to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
+  });
+}
+
+/** Has `work` do with a sound copy what is to be done with it. The copy is beside the target, and gone afterwards. */
+export async function withCopy(
+  file: string,
+  target: string,
+  work: (copy: string) => Outcome | Promise<Outcome>,
+): Promise<Outcome> {
   const copy = resolve(`${target}.${randomBase62(8)}.partial`);
-  // Whoever may not read the database may not read the copy.
-  if (!makeFile(copy, statSync(file).mode)) {
-    return failed(`cannot make ${target}; check that its directory exists and is writable`);
+  if (!createPrivately(copy)) {
+    return failed(`cannot create ${target}; check that its directory exists and is writable`);
   }
   const ignoreSignals = onSignal(() => remove(copy));
   try {
     const workerData: BackupData = { file, copy };
     await runToEnd(new Worker(new URL('./backup-worker.js', import.meta.url), { workerData, execArgv: QUIETLY }));
-    // Renaming would overwrite what another process has made meanwhile; an empty file made here is ours to overwrite.
-    if (!makeFile(target)) return taken;
-    renameSync(copy, target);
-    syncDirectoryOf(target);
-    const { size: bytes } = statSync(target);
-    return done(`${file} is backed up to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
+    return await work(copy);
   } finally {
     ignoreSignals();
     remove(copy);
   }
+}
+
+/** Gives the copy the name of the target, in one step that survives a power cut. Returns its size. */
+export function putInPlace(copy: string, target: string): number {
+  renameSync(copy, target);
+  syncDirectoryOf(target);
+  return statSync(target).size;
 }
 
 /** SQLite keeps a journal beside what it writes. */
@@ -44,18 +61,9 @@ function remove(copy: string): void {
   for (const suffix of ['', '-journal']) rmSync(copy + suffix, { force: true });
 }
 
-function makeFile(file: string, mode?: number): boolean {
-  try {
-    closeSync(openSync(file, 'wx', mode));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function runToEnd(worker: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
-    worker.on('error', reject);
+    worker.on('error', ({ message }) => reject(new SqliteFileError(message, 'other')));
     worker.on('exit', () => resolve());
   });
 }

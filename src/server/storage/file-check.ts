@@ -1,51 +1,44 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { FOREIGN, NO_DATABASE, SCHEMA_TABLE } from '../../databases/sqlite/database.js';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { APPLICATION_ID, NOT_A_DATABASE, NOT_OUR_DATABASE } from '../../databases/sqlite/migration.js';
+import { canBelongTogether, HEADER_SIZE, NO_LOG, readLog, withFile } from './log-check.js';
 
+/** SQLite file format, 1.3 (header) and 1.6 (what is on page 1). */
 const MAGIC = Buffer.from('SQLite format 3\0');
-const HEADER_SIZE = 105;
-/** The kind of page 1, where its tables are listed, and how many entries are on it (SQLite file format, 1.6). */
+const APPLICATION_ID_AT = 68;
 const PAGE_KIND_AT = 100;
 const ENTRIES_AT = 103;
 const LEAF = 13;
 
-const NAME = Buffer.from(SCHEMA_TABLE);
-const CHUNK_SIZE = 2 ** 20;
-
 /**
- * Why the file is no order database, as far as its bytes tell; `undefined` when it may be one, or is not there. Found
+ * Why the file is not an order database that may be opened, `undefined` when it may be one, or is not there. Found
  * without SQLite, which changes even a file that it only looks into: it writes the log of a program that crashed into
- * its database. Not for a process that has opened the file: closing any descriptor of a file drops all its locks.
+ * its database. Without its log: whether it may be replaced. Not for a process that has opened the file: closing any
+ * descriptor of a file drops all its locks.
  */
-export function refusalOf(file: string): string | undefined {
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined;
-  const hasLog = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
-  const header = Buffer.alloc(HEADER_SIZE);
-  const size = withDescriptor(file, (descriptor) => readSync(descriptor, header, 0, HEADER_SIZE, 0));
-  if (size === 0 && !hasLog) return undefined;
-  if (!header.subarray(0, MAGIC.length).equals(MAGIC)) {
-    return `${NO_DATABASE}; name another, or if it was one put its newest backup in its place`;
+export function refusalOf(file: string, { withLog = true } = {}): string | undefined {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  if (found.isDirectory()) return `it is a directory; name a file in it, such as ${join(file, 'store-orders.db')}`;
+  if (!found.isFile()) return 'it is not a file that keeps what is written to it; name another';
+  if (found.nlink > 1) {
+    return `the file has ${found.nlink} names (hard links), and SQLite keeps a log beside each; remove all names but one`;
   }
-  const isEmpty = header[PAGE_KIND_AT] === LEAF && header.readUInt16BE(ENTRIES_AT) === 0 && !hasLog;
-  return isEmpty || mentions(file) || (hasLog && mentions(`${file}-wal`)) ? undefined : FOREIGN;
+  const log = withLog ? readLog(`${file}-wal`) : NO_LOG;
+  const header = withFile(file, (read) => read(HEADER_SIZE, 0));
+  if (header.length === 0 && !log.hasFrames) return undefined;
+  if (!header.subarray(0, MAGIC.length).equals(MAGIC) || header.length < HEADER_SIZE) {
+    return `${NOT_A_DATABASE}; name another, or if it was one move it away and put a backup in its place with db restore`;
+  }
+  const isEmpty = header[PAGE_KIND_AT] === LEAF && header.readUInt16BE(ENTRIES_AT) === 0 && !log.hasFrames;
+  if (!isEmpty && !isOurs(header) && !isOurs(log.firstHeader)) return NOT_OUR_DATABASE;
+  if (canBelongTogether(header, log)) return undefined;
+  return (
+    `the log ${file}-wal belongs to another file, which this one has replaced; ` +
+    'move this one to another name and put it in its place with db restore, which removes the log'
+  );
 }
 
-/** Whether the name of the table with the versions is anywhere in the file: in an order database, on its first page. */
-function mentions(file: string): boolean {
-  const chunk = Buffer.alloc(CHUNK_SIZE);
-  return withDescriptor(file, (descriptor) => {
-    for (let at = 0; ; at += CHUNK_SIZE - NAME.length) {
-      const size = readSync(descriptor, chunk, 0, CHUNK_SIZE, at);
-      if (chunk.subarray(0, size).includes(NAME)) return true;
-      if (size < CHUNK_SIZE) return false;
-    }
-  });
-}
-
-function withDescriptor<T>(file: string, read: (descriptor: number) => T): T {
-  const descriptor = openSync(file, 'r');
-  try {
-    return read(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+function isOurs(header: Buffer | undefined): boolean {
+  return header?.readInt32BE(APPLICATION_ID_AT) === APPLICATION_ID;
 }

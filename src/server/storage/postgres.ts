@@ -1,13 +1,15 @@
 import type { Client, ClientConfig, Pool } from 'pg';
-import { migrate } from '../../databases/postgres/migration.js';
-import { createPostgresOrderStore } from '../../orders/postgres/index.js';
+import { causeOf, failureOf } from '../../databases/postgres/failure.js';
+import { migrateTables } from '../../databases/postgres/migration.js';
+import { withNamedStatements } from '../../databases/postgres/named-statements.js';
+import { createPostgresOrderStore, type PostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
+import type { KeyRing } from '../keys/key-ring.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
-import { messageOf } from '../log/message-of.js';
-import type { OpenOutcome, ProgramData } from './storage.js';
+import type { OpenOutcome, Storage } from './storage.js';
 
-export interface PostgresOptions {
+export interface PostgresStorageOptions {
   /** Make missing tables; otherwise that is a mistake, so that the wrong database does not look like an empty store. */
   readonly create?: boolean;
   /** Give up on statements that take long: for a process whose clients wait. */
@@ -15,9 +17,16 @@ export interface PostgresOptions {
 }
 
 const CONNECTIONS = 8;
-/** Whoever makes up a key has it looked for: that must not take what cancels need either. */
 const KEY_CONNECTIONS = 2;
-/** Each is held until a client has read its list: slow ones must not take what cancels and keys need. */
+/**
+ * Strangers have the keys that they make up looked for, which must not take what keys that are
+ * known need.
+ */
+const STRANGER_CONNECTIONS = 2;
+/**
+ * As many as long lists hold at most, until their clients have read them: none that cancels and
+ * keys need.
+ */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
@@ -29,7 +38,7 @@ const PROBE_MS = 2_000;
  * Opens a PostgreSQL database of this program, its tables brought to their newest version; any number of processes may
  * do so at once. The caller closes it. The URL is checked already; nothing of it is shown but host, port and database.
  */
-export async function openPostgresDatabase(url: string, options: PostgresOptions = {}): Promise<OpenOutcome> {
+export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   const driver = await loadDriver();
   if (driver === undefined) {
     return { ok: false, message: 'PostgreSQL needs a driver that is not installed: npm install pg' };
@@ -45,9 +54,9 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     name = nameOf(new driver.Client(config));
     const refusal = await prepareTables(driver, config, options);
     if (refusal !== undefined) return { ok: false, message: `${name}: ${refusal}` };
-    return { ok: true, data: dataOf(driver, config, name, options) };
+    return { ok: true, data: storageOf(driver, config, name, options) };
   } catch (error) {
-    return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
+    return { ok: false, message: `cannot open the database ${name}: ${causeOf(error)}` };
   }
 }
 
@@ -73,7 +82,7 @@ function nameOf({ host, port, database }: Client): string {
 async function prepareTables(
   driver: Driver,
   config: ClientConfig,
-  { create }: PostgresOptions,
+  { create }: PostgresStorageOptions,
 ): Promise<string | undefined> {
   const client = new driver.Client(config);
   client.on('error', () => {});
@@ -83,20 +92,22 @@ async function prepareTables(
     if (create !== true && row?.['name'] === null) {
       return 'there are no tables of store-orders; name the right database, or start the server, which makes them';
     }
-    await migrate(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA });
+    await migrateTables(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA });
     return undefined;
   } finally {
     await client.end().catch(() => {});
   }
 }
 
-function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient }: PostgresOptions): ProgramData {
+function storageOf(driver: Driver, config: ClientConfig, name: string, { impatient }: PostgresStorageOptions): Storage {
   const limits = impatient === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
   const statements = openPool(driver, { ...config, ...limits }, CONNECTIONS);
   const keys = openPool(driver, { ...config, ...limits }, KEY_CONNECTIONS);
+  const revision = openPool(driver, { ...config, ...limits }, 1);
+  const strangers = openPool(driver, { ...config, ...limits }, STRANGER_CONNECTIONS);
   const lists = openPool(driver, { ...config, ...limits }, LIST_CONNECTIONS);
   const connect = () => lists.connect();
-  const orders = createPostgresOrderStore({ query: (text, values) => statements.query(text, values), connect });
+  const orders = createPostgresOrderStore({ ...withNamedStatements(statements), connect });
 
   let probe: Promise<unknown> | undefined;
 
@@ -110,16 +121,21 @@ function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient 
 
   async function close(): Promise<void> {
     await orders.close();
-    await Promise.all([statements.end(), keys.end(), lists.end()]);
+    await Promise.all([statements, keys, revision, strangers, lists].map((pool) => pool.end()));
   }
 
+  const ring = createPostgresKeyRing({
+    keys: withNamedStatements(keys),
+    revision: withNamedStatements(revision),
+    strangers: withNamedStatements(strangers),
+  });
   return {
     name,
-    orders,
-    keys: createPostgresKeyRing(keys),
+    orders: explainedOrders(orders),
+    keys: explainedKeys(ring),
     // Others have it too: nobody's to fill or to remove.
     isNew: false,
-    records: () => readRecords(connect),
+    records: () => explainedStream('read the orders', readRecords(connect)),
 
     async state() {
       const timeout = AbortSignal.timeout(PROBE_MS);
@@ -141,4 +157,52 @@ function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
   // An idle connection that has ended. The next query says the same, if it is still so.
   pool.on('error', () => {});
   return pool;
+}
+
+/** Has every failure say what could not be done, and why. */
+function explainedOrders(orders: PostgresOrderStore): PostgresOrderStore {
+  const list = 'list the orders';
+  return {
+    ...orders,
+    async list() {
+      const listed = await explained(list, orders.list());
+      return Symbol.asyncIterator in listed ? explainedStream(list, listed) : listed;
+    },
+    cancel: (id) => explained(`cancel order ${id}`, orders.cancel(id)),
+    put: (records, options) => explained('store orders', orders.put(records, options)),
+    get: (id) => explained(`read order ${id}`, orders.get(id)),
+    ship: (id) => explained(`ship order ${id}`, orders.ship(id)),
+  };
+}
+
+function explainedKeys(keys: KeyRing): KeyRing {
+  return {
+    ...keys,
+    authenticate(apiKey) {
+      const principal = keys.authenticate(apiKey);
+      return principal instanceof Promise ? explained('look an API key up', principal) : principal;
+    },
+    create: (plan, name) => explained('issue an API key', keys.create(plan, name)),
+    isEmpty: () => explained('read the API keys', keys.isEmpty()),
+    list: () => explained('read the API keys', keys.list()),
+    get: (id) => explained(`read API key ${id}`, keys.get(id)),
+    setPlan: (id, plan) => explained(`change API key ${id}`, keys.setPlan(id, plan)),
+    revoke: (id) => explained(`revoke API key ${id}`, keys.revoke(id)),
+  };
+}
+
+async function explained<T>(operation: string, work: T | Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw failureOf(operation, error);
+  }
+}
+
+async function* explainedStream<T>(operation: string, stream: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw failureOf(operation, error);
+  }
 }

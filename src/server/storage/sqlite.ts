@@ -1,24 +1,24 @@
-import { closeSync, existsSync, openSync, rmSync } from 'node:fs';
-import { opening, type Schemas, schemaVersions } from '../../databases/sqlite/database.js';
-import { commitTogether } from '../../databases/sqlite/write-batch.js';
-import { createWriteQueue } from '../../databases/sqlite/write-queue.js';
-import { createWriteThread, type WriteThread } from '../../databases/sqlite/write-thread.js';
-import { openSqliteDatabase, type SqliteDatabase, type SqliteOrderStore } from '../../orders/sqlite/index.js';
-import { readRecords } from '../../orders/sqlite/list.js';
-import { prepareFile, storeOver } from '../../orders/sqlite/store.js';
+import { existsSync, rmSync, statSync } from 'node:fs';
+import { prepare, resultOf, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
+import { opening } from '../../databases/sqlite/durability.js';
+import { failureOf, type Operation, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
+import { type Schemas, schemaVersions } from '../../databases/sqlite/migration.js';
+import { createSqliteOrderStore, openSqliteOrderStore } from '../../orders/sqlite/index.js';
+import { readRecords } from '../../orders/sqlite/records.js';
 import { ORDERS_SCHEMA } from '../../orders/sqlite/table.js';
-import { ORDER_WRITES, type OrderWrites, prepareWrites as prepareOrderWrites } from '../../orders/sqlite/writes.js';
-import { createKeyRing, type SqliteKeyRing } from '../keys/sqlite.js';
+import { createKeyRing } from '../keys/sqlite.js';
+import { KEY_READS, type KeyReads } from '../keys/sqlite-reads.js';
+import { QUOTA_READS, type QuotaReads } from '../quotas/reads.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
 import { prepareWrites as prepareQuotaWrites, QUOTA_WRITES, type QuotaWrites } from '../quotas/writes.js';
 import { refusalOf } from './file-check.js';
+import { damage, problemsOf } from './integrity.js';
 import { PLACE_SUFFIX } from './server-lock.js';
-import type { OpenOutcome, ProgramData } from './storage.js';
+import type { OpenOutcome, Storage } from './storage.js';
 
-/** {@link ProgramData} in one SQLite file. */
-export interface SqliteData extends ProgramData {
-  readonly orders: SqliteOrderStore;
-  readonly keys: SqliteKeyRing;
+/** {@link Storage} in one SQLite file. */
+export interface SqliteStorage extends Storage {
   readonly quotas: QuotaTable;
 }
 
@@ -40,54 +40,56 @@ export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 const LOCK_WAIT_MS = 5_000;
 
 export interface OpenOptions {
-  /** Make a missing file; otherwise it is a mistake, so that a mistyped name does not look like an empty store. */
+  /** Create a missing file; otherwise it is a mistake, so that a mistyped name does not look like an empty store. */
   readonly create?: boolean;
-  /** Commit on a thread of its own: for a process that must answer meanwhile. */
+  /** Read and commit on threads: for a process that must answer meanwhile. */
   readonly threaded?: boolean;
 }
 
+/** Up to this size a database is read as a whole before it is served: a million orders, 42 MB, take 0.2 s. */
+const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
+
 /** Opens a database of this program. The caller closes it. */
-export function openDatabase(
+export function openSqliteStorage(
   file: string,
   { create = false, threaded = false }: OpenOptions = {},
-): OpenOutcome<SqliteData> {
-  const isNew = file === IN_MEMORY || (create && makeFile(file));
+): OpenOutcome<SqliteStorage> {
+  const isNew = file === IN_MEMORY || (create && createPrivately(file));
   if (!isNew && !existsSync(file)) {
     return {
       ok: false,
       message: create
-        ? `cannot make the database ${file}; check that its directory exists and is writable`
+        ? `cannot create the database ${file}; check that its directory exists and is writable`
         : noSuchDatabase(file),
     };
   }
-  let database: SqliteDatabase | undefined;
   try {
-    database = openSqliteDatabase(file);
-    return { ok: true, data: setUp(file, database, isNew, threaded) };
+    const open = threaded && file !== IN_MEMORY ? openThreaded : openHere;
+    return { ok: true, data: open(file, isNew) };
   } catch (error) {
-    database?.close();
     if (isNew) removeFiles(file);
     return { ok: false, message: cannotOpen(file, error) };
   }
 }
 
 /**
- * Opens the database of a command, after a look whether it is one at all. For a process that has not opened it yet:
- * see {@link refusalOf}.
+ * Opens the database of a command, after a look whether it is one at all, and where it is to be served whether it is
+ * sound. For a process that has not opened it yet: see {@link refusalOf}.
  */
-export function openNamedDatabase(file: string, options?: OpenOptions): OpenOutcome<SqliteData> {
+export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
   try {
-    const refusal = refusalOf(file);
+    const refusal = file === IN_MEMORY ? undefined : refusalOf(file);
     if (refusal !== undefined) throw new Error(refusal);
+    if (options?.threaded === true) checkSoundness(file);
   } catch (error) {
     return { ok: false, message: cannotOpen(file, error) };
   }
-  return openDatabase(file, options);
+  return openSqliteStorage(file, options);
 }
 
 /**
  * Opens a file that must be there without bringing its tables to another version, for who only reads it. Throws as
- * {@link openDatabase} fails. The caller closes it.
+ * {@link openSqliteStorage} fails. The caller closes it.
  */
 export function openAsItIs(file: string): { database: SqliteDatabase; versions: ReadonlyMap<string, number> } {
   const database = openSqliteDatabase(file);
@@ -104,33 +106,76 @@ export function openAsItIs(file: string): { database: SqliteDatabase; versions: 
   }
 }
 
-function setUp(file: string, database: SqliteDatabase, isNew: boolean, threaded: boolean): SqliteData {
-  prepareFile(database, PROGRAM_SCHEMA);
-  waitForLocks(database, LOCK_WAIT_MS);
-  // What is in memory, no other thread can open.
-  const isShared = file !== IN_MEMORY;
-  const { commit, close: closeWriter } = isShared && threaded ? threadWriter(file) : ownWriter(database);
-  const queue = createWriteQueue<OrderWrites & QuotaWrites>(commit);
-  const orders = isShared ? storeOver(database, queue, () => openSqliteDatabase(file)) : storeOver(database, queue);
-
-  async function close(): Promise<void> {
-    await orders.close();
-    await closeWriter();
+/** Throws if the file is damaged: a damaged page may be served as a list that is not what was stored. */
+function checkSoundness(file: string): void {
+  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes === 0 || bytes > LARGEST_CHECKED_BYTES) return;
+  const { database } = openAsItIs(file);
+  try {
+    const problems = problemsOf(database);
+    if (problems.length > 0) throw new SqliteFileError(damage(file, problems), 'damaged');
+  } finally {
     database.close();
+  }
+}
+
+/** All on this thread: for a command, which has nothing else to do, and for what is in memory, which no other can open. */
+function openHere(file: string, isNew: boolean): SqliteStorage {
+  const database = openSqliteDatabase(file);
+  try {
+    const orders = createSqliteOrderStore<QuotaWrites>(database, {
+      schemas: PROGRAM_SCHEMA,
+      prepareWrites: prepareQuotaWrites,
+    });
+    waitForLocks(database, LOCK_WAIT_MS);
+    const something = prepare(database, 'SELECT count(*) FROM sqlite_schema');
+    return {
+      ...partsOf(file, isNew, database, () => orders.close().then(() => void database.close())),
+      orders,
+      keys: createKeyRing(database),
+      quotas: createQuotaTable(database, orders.write),
+      state() {
+        something.get();
+        return 'ok';
+      },
+      neverBlock: () => waitForLocks(database, 0),
+    };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** On threads, once it serves: until then the keys and quotas of the start are read and written here. */
+function openThreaded(file: string, isNew: boolean): SqliteStorage {
+  const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites>(file, {
+    schemas: PROGRAM_SCHEMA,
+    modules: [KEY_READS, QUOTA_READS, QUOTA_WRITES],
+  });
+  const database = openSqliteDatabase(file);
+  waitForLocks(database, LOCK_WAIT_MS);
+  let isOpen = true;
+
+  function closeHere(): void {
+    if (isOpen) database.close();
+    isOpen = false;
   }
 
   return {
-    name: file,
+    ...partsOf(file, isNew, database, () => orders.close().finally(closeHere)),
     orders,
-    keys: createKeyRing(database),
-    quotas: createQuotaTable(database, queue),
+    keys: createKeyRing(database, orders.read),
+    quotas: createQuotaTable(database, orders.write, orders.read),
+    state: () => orders.probe().then(() => 'ok'),
+    neverBlock: closeHere,
+  };
+}
+
+function partsOf(file: string, isNew: boolean, database: SqliteDatabase, close: () => Promise<void>) {
+  return {
+    name: file,
     isNew,
     records: () => readRecords(database),
-    state() {
-      database.prepare('SELECT count(*) FROM sqlite_schema').get();
-      return 'ok';
-    },
-    neverBlock: () => waitForLocks(database, 0),
     close,
     async discard() {
       await close();
@@ -139,34 +184,10 @@ function setUp(file: string, database: SqliteDatabase, isNew: boolean, threaded:
   };
 }
 
-interface Writer {
-  readonly commit: Parameters<typeof createWriteQueue>[0];
-  close(): Promise<void>;
-}
-
-function threadWriter(file: string): WriteThread {
-  return createWriteThread({ file, modules: [ORDER_WRITES, QUOTA_WRITES] });
-}
-
-function ownWriter(database: SqliteDatabase): Writer {
-  const writes = { ...prepareOrderWrites(database), ...prepareQuotaWrites(database) };
-  return { commit: (calls) => commitTogether(database, writes, calls), close: async () => {} };
-}
-
 /** Sets how long a statement blocks the process until another one's lock is gone. 0: it fails at once as busy. */
 function waitForLocks(database: SqliteDatabase, ms: number): void {
   // The pragma answers with a row, which some drivers do not take from `exec`.
   database.prepare(`PRAGMA busy_timeout = ${ms}`).get();
-}
-
-/** Whether the file was not there and now is, empty: which of two processes made it is certain. */
-function makeFile(file: string): boolean {
-  try {
-    closeSync(openSync(file, 'wx'));
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function removeFiles(file: string): void {
@@ -175,14 +196,20 @@ function removeFiles(file: string): void {
 }
 
 export function noSuchDatabase(file: string): string {
-  return `there is no database ${file}; name the right file with --db, or start the server, which makes one`;
+  return `there is no database ${file}; name the right file with --db, or start the server, which creates one`;
 }
 
 function cannotOpen(file: string, error: unknown): string {
-  return `cannot open the database ${file}: ${reasonOf(error)}`;
+  return troubleOf(error, file, 'open') ?? `cannot open the database ${file}: ${reasonOf(error)}`;
+}
+
+/** The sentence for a failure of the file; `undefined` if it is about something else. */
+export function troubleOf(error: unknown, file: string, operation: Operation): string | undefined {
+  const isOfFile = error instanceof SqliteFileError || resultOf(error) !== undefined;
+  return isOfFile ? failureOf(error, file, operation).message : undefined;
 }
 
 /** The orders room's messages begin with what they are about, which is said here already. */
 export function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replace(/^database: /, '');
+  return textOf(error).replace(/^database: /, '');
 }

@@ -186,8 +186,12 @@ export const limitClauses: readonly Clause[] = [
       const banned = await subject.ask('DELETE', order(1), key);
       assertError(banned, 429);
       assert.equal(retryAfterOf(banned), 60);
+      const announced = trioOf(banned);
+      assert.deepEqual([announced.limit, announced.remaining], [1, 0]);
       await subject.advance(59_000);
-      assert.equal(retryAfterOf(await subject.ask('DELETE', order(1), key)), 1);
+      const last = await subject.ask('DELETE', order(1), key);
+      assert.equal(retryAfterOf(last), 1);
+      assert.deepEqual(trioOf(last), announced, 'one window and one end throughout');
       const other = bearer(await subject.issueKey(PLANS.free));
       assert.equal((await subject.ask('GET', ORDERS, other)).status, 200, 'another key is not banned');
       await subject.advance(1_000);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createMemoryLimiter, createPlan, type Decision, type Plan } from '../../limits/index.js';
-import type { LimiterUnderTest } from './rate-limiter.js';
+import type { LimiterUnderTest } from './limiter-under-test.js';
 
 const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
 
@@ -55,8 +55,10 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
 }
 
 function said({ cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce }: Decision) {
-  const announced = windows.map(({ policy, remaining, resetAtMs }) => ({ name: policy.name, remaining, resetAtMs }));
-  return { cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, inForce: inForce.policy.name, windows: announced };
+  const [announced, ...all] = [inForce, ...windows].map(({ policy, remaining, resetAtMs, refillAtMs }) => {
+    return { name: policy.name, remaining, resetAtMs, refillAtMs };
+  });
+  return { cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, inForce: announced, windows: all };
 }
 
 /** Mulberry32: numbers from 0 up to 1, the same in every run. */

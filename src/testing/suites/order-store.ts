@@ -7,6 +7,7 @@ import {
   type OrderInput,
   type OrderStore,
   parseJson,
+  type StreamedText,
 } from '../../orders/index.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { type OrderRecord, parseOrderRecord, toOrder, toOrderRecord } from '../../orders/record.js';
@@ -173,8 +174,8 @@ async function listed(store: OrderStore): Promise<Order[]> {
 /** The listed orders, whether they came at once or in batches, as objects or as JSON. */
 async function read(list: ListedOrders): Promise<Order[]> {
   const orders: Order[] = [];
-  if (Symbol.asyncIterator in list) for await (const batch of list) orders.push(...ordersOf(batch));
-  else for (const item of list) orders.push(...(isOrder(item) ? [present(item)] : ordersOf(item)));
+  if (Symbol.asyncIterator in list) for await (const batch of list) orders.push(...(await ordersOf(batch)));
+  else for (const item of list) orders.push(...(isOrder(item) ? [present(item)] : await ordersOf(item)));
   return orders;
 }
 
@@ -182,9 +183,9 @@ function isOrder(item: Order | OrderBatch): item is Order {
   return typeof item === 'object' && 'id' in item;
 }
 
-function ordersOf(batch: OrderBatch): Order[] {
+async function ordersOf(batch: OrderBatch | StreamedText): Promise<Order[]> {
   if (typeof batch === 'string') return parseBatch(batch);
-  return 'version' in batch ? parseBatch(batch.text()) : batch.map(present);
+  return 'version' in batch ? parseBatch(await batch.text()) : batch.map(present);
 }
 
 function parseBatch(text: string): Order[] {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
-import { createPlan, type Decision, type Plan, perDay, perMinute, type RateLimiter } from '../../limits/index.js';
+import { createPlan, perDay, perMinute, type RateLimiter } from '../../limits/index.js';
 import { decidesAsMemory } from './limiter-comparison.js';
+import type { LimiterUnderTest } from './limiter-under-test.js';
 import type { TestCase } from './test-case.js';
 
 /** A limiter to be tested, which knows none of the keys of the suite, and what the suite needs besides. */
@@ -13,14 +14,6 @@ export interface OpenedRateLimiter {
 }
 
 export type OpenRateLimiter = () => OpenedRateLimiter | Promise<OpenedRateLimiter>;
-
-/** What a case works with. */
-export interface LimiterUnderTest {
-  take(key: string, plan: Plan, cost?: number): Promise<Decision>;
-  advance(ms: number): Promise<unknown>;
-  /** Whether time stands still between two calls of `advance`. */
-  readonly isStill: boolean;
-}
 
 const BOTH = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)], ban: false });
 const MOMENT = createPlan({ name: 'moment', policies: [{ name: 'moment', quota: 3, windowMs: 1_200 }], ban: false });
@@ -216,6 +209,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     async ({ take, advance }) => {
       const first = await take('key', TRICKLE, 4);
       assert.equal(first.inForce.resetAtMs, first.nowMs + 2_000);
+      assert.equal(first.inForce.refillAtMs, first.nowMs + 500);
       const refused = await take('key', TRICKLE);
       if (refused.nowMs < first.nowMs + 500) {
         assert.deepEqual([refused.verdict, refused.retryAfterMs], ['over_quota', first.nowMs + 500 - refused.nowMs]);
@@ -235,11 +229,15 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       let banned = await take('key', plan);
       for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
       assert.deepEqual([banned.verdict, banned.allowed, banned.inForce.remaining], ['banned', false, 0]);
+      const again = await take('key', plan);
+      if (again.verdict === 'banned') assert.deepEqual(again.inForce, banned.inForce, 'announces one end of the ban');
       assert.equal((await take('neighbour', plan)).verdict, 'within_quota');
       const roomy = createPlan({ name: 'roomy', policies: [perMinute(9)] });
       const other = await take('key', roomy);
       if (other.nowMs < banned.nowMs + 900) {
         assert.deepEqual([other.verdict, other.retryAfterMs], ['banned', banned.nowMs + 900 - other.nowMs]);
+        assert.deepEqual([other.inForce.remaining, other.inForce.resetAtMs], [0, banned.nowMs + 900]);
+        assert.equal(other.windows[0]?.remaining, 9, 'a ban changes no window');
       }
       await advance(other.retryAfterMs);
       assert.equal((await take('key', roomy)).verdict, 'within_quota');

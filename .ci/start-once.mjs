@@ -1,0 +1,34 @@
+// Starts the program as the README says, asks it once with the key that it has printed, and ends it.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+// npm does not hand a signal on to the program, so the whole group gets it.
+const npm = spawn('npm', ['start'], {
+  detached: true,
+  env: { ...process.env, PORT: '0' },
+  stdio: ['ignore', 'pipe', 'pipe'],
+});
+// npm ends before the program does, which still holds its output then.
+const ended = once(npm, 'close');
+const late = setTimeout(() => process.kill(-npm.pid, 'SIGKILL'), 120_000);
+const [url, apiKey] = await new Promise((resolve, reject) => {
+  let printed = '';
+  for (const stream of [npm.stdout, npm.stderr]) {
+    stream.pipe(process.stdout);
+    stream.on('data', (piece) => {
+      printed += piece;
+      const found = [/"url":"([^"]+)"/, /\b(so_\w+)/].map((pattern) => pattern.exec(printed)?.[1]);
+      if (!found.includes(undefined)) resolve(found);
+    });
+  }
+  npm.once('exit', (code) => reject(new Error(`npm start ended with ${code}`)));
+});
+const response = await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
+assert.equal(response.status, 200);
+assert.ok((await response.json()).length > 0);
+process.kill(-npm.pid, 'SIGTERM');
+await ended;
+clearTimeout(late);
+await assert.rejects(fetch(url), 'the program has ended');
+console.log(`npm start answered at ${url}, and ended at SIGTERM`);

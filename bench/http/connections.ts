@@ -1,0 +1,52 @@
+import { LIST, load } from '../load/load.js';
+import { startServer } from '../processes/child.js';
+import { isQuick, rounds } from '../processes/pace.js';
+import { median, ratio, whole } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+
+const SUBJECTS = [
+  { name: 'bare node:http', server: 'bare', role: 'floor' },
+  { name: 'store-orders, nodeHandler', server: 'handler', role: 'ours' },
+  { name: 'Fastify 5', server: 'rivals/fastify', role: undefined },
+] as const;
+const COUNTS = [1, 8, 64, 256];
+const ROUNDS = 3;
+
+/** Requests per second as the connections grow. */
+export async function connections(): Promise<Table> {
+  const children = await Promise.all(SUBJECTS.map(({ server }) => startServer(server)));
+  try {
+    const rates = COUNTS.map(() => SUBJECTS.map((): number[] => []));
+    // The first round warms up and does not count.
+    for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
+      for (const [at, connections] of COUNTS.entries()) {
+        for (const [index, server] of children.entries()) {
+          const { perSecond } = await load({ server, request: LIST, connections, seconds: 1 });
+          if (round > 0) rates[at]?.[index]?.push(perSecond);
+        }
+      }
+    }
+    return {
+      title: `${LIST.name}: requests a second by the number of connections, and to bare (least–most)`,
+      head: ['connections', ...SUBJECTS.map(({ name }) => name)],
+      rows: rates.map((row, at) => [
+        `${COUNTS[at]}`,
+        ...row.map((values, index) =>
+          index === 0 ? whole(median(values)) : `${whole(median(values))}, ${ratio(values, row[0] ?? [])}`,
+        ),
+      ]),
+      chart: {
+        name: 'connections',
+        title: 'Requests a second by the number of connections',
+        kind: 'lines',
+        x: 'connections',
+        y: 'requests a second',
+        points: SUBJECTS.flatMap(({ name, role }, index) =>
+          COUNTS.map((x, at) => ({ series: name, role, x, values: rates[at]?.[index] ?? [] })),
+        ),
+      },
+    };
+  } finally {
+    for (const { stop } of children) stop();
+  }
+}

@@ -1,0 +1,282 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createMemoryLimiter, createOrderService, type OwnedOrderStore } from 'store-orders';
+import { openSqliteOrderStore } from 'store-orders/sqlite';
+import { type Child, startServer } from '../processes/child.js';
+import { isQuick, rounds } from '../processes/pace.js';
+import { median, printSpread, ratio, whole } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+import { API_KEY, manyOrders } from '../servers/orders.js';
+import { PLENTY } from '../servers/plenty.js';
+
+const READERS = 8;
+const SLOW_READERS = 50;
+const SMALL_MS = isQuick ? 20 : 1_000;
+const ROUNDS = 4;
+const [LONG, LONGEST] = isQuick ? [1_000, 2_000] : [100_000, 1_000_000];
+const CHANGES = isQuick ? 1 : 15;
+const MIB = 2 ** 20;
+
+const WAYS = [
+  { name: 'raw socket, the same bytes', server: 'raw', coding: 'identity' },
+  { name: '`node:http`, one cached Buffer', server: 'cached', coding: 'identity' },
+  { name: '`nodeHandler`', server: 'service', coding: 'identity' },
+  { name: '`nodeHandler`, gzip', server: 'service', coding: 'gzip' },
+  { name: '`nodeHandler`, br', server: 'service', coding: 'br' },
+  { name: '`node:http`, JSON.stringify each time', server: 'stringify', coding: 'identity' },
+] as const;
+
+/** Lists a second over loopback, each way between two rounds of the others. */
+export function longLists(): Promise<Table> {
+  return listsASecond(LONG, 500);
+}
+
+export function longestLists(): Promise<Table> {
+  return listsASecond(LONGEST, 1_500);
+}
+
+async function listsASecond(orders: number, roundMs: number): Promise<Table> {
+  const rates = WAYS.map((): number[] => []);
+  const bytes = WAYS.map(() => 0);
+  const servers = new Map<string, Child>();
+  try {
+    for (const { server } of WAYS) {
+      if (!servers.has(server)) servers.set(server, await startServer('lists', server, String(orders)));
+    }
+    // The first round prints, compresses and warms up.
+    for (let round = 0; round <= rounds(ROUNDS); round++) {
+      for (const [index, { server, coding }] of WAYS.entries()) {
+        // Seconds each: enough to see that it is far away from the others.
+        if (server === 'stringify' && orders > LONG && round > 1) continue;
+        const readers = await Promise.all(
+          Array.from({ length: READERS }, () => openReader(servers.get(server)?.url ?? '', coding)),
+        );
+        const startMs = performance.now();
+        const counts = await Promise.all(readers.map((reader) => readFor(reader, isQuick ? 1 : roundMs)));
+        const seconds = (performance.now() - startMs) / 1_000;
+        bytes[index] = readers[0]?.length() ?? 0;
+        for (const { socket } of readers) socket.destroy();
+        if (round > 0) rates[index]?.push(counts.reduce((sum, count) => sum + count, 0) / seconds);
+      }
+    }
+  } finally {
+    for (const { stop } of servers.values()) stop();
+  }
+  const [raw = []] = rates;
+  return {
+    title: `A list of ${whole(orders)} orders, ${READERS} readers`,
+    head: ['way', 'MB', 'lists a second', 'to the raw socket (least–most)'],
+    rows: WAYS.map(({ name }, index) => [
+      name,
+      ((bytes[index] ?? 0) / 1e6).toFixed(1),
+      median(rates[index] ?? []).toFixed(1),
+      ratio(rates[index] ?? [], raw),
+    ]),
+  };
+}
+
+/**
+ * A small request, while a million orders are downloaded again and again and others who want them, but do not read, begin
+ * together.
+ */
+export async function besideLists(): Promise<Table> {
+  const server = await startServer('lists', 'service', `${LONGEST}`);
+  const rows: string[][] = [];
+  try {
+    const reader = await openReader(server.url, 'identity');
+    await readFor(reader, 1);
+    const base = await figuresOf(server);
+    for (const [name, slowReaders, downloads] of [
+      ['nobody', 0, false],
+      ['one who downloads', 0, true],
+      [`one who downloads, ${SLOW_READERS} who do not read`, SLOW_READERS, true],
+    ] as const) {
+      const measured: number[][] = [];
+      for (let round = 0; round < rounds(ROUNDS); round++) {
+        const slow = await Promise.all(Array.from({ length: slowReaders }, () => openReader(server.url, 'identity')));
+        await figuresOf(server);
+        const asked = Promise.all([askSmall(server.url, SMALL_MS), downloads ? readFor(reader, SMALL_MS) : 0]);
+        for (const { socket, ask } of slow) {
+          socket.pause();
+          ask();
+        }
+        const [durationsMs, lists] = await asked;
+        const { rssBytes, stalledMs, busyMs } = await figuresOf(server);
+        for (const { socket } of slow) socket.destroy();
+        const p99Ms = durationsMs[Math.floor(durationsMs.length * 0.99)] ?? Number.NaN;
+        const slowestMs = durationsMs.at(-1) ?? Number.NaN;
+        measured.push([
+          lists,
+          median(durationsMs),
+          p99Ms,
+          slowestMs,
+          stalledMs,
+          busyMs,
+          (rssBytes - base.rssBytes) / MIB,
+        ]);
+      }
+      const [lists = [], ...others] = (measured[0] ?? []).map((_, index) =>
+        measured.map((row) => row[index] ?? Number.NaN),
+      );
+      rows.push([name, whole(median(lists)), ...others.map(printSpread)]);
+    }
+    reader.socket.destroy();
+  } finally {
+    server.stop();
+  }
+  return {
+    title: `A small request beside a list of ${whole(LONGEST)} orders that is printed already: medians of rounds (least–most)`,
+    head: [
+      'beside',
+      'lists',
+      'median, ms',
+      'p99, ms',
+      'slowest, ms',
+      'event loop stalled, ms',
+      'of a core, ms',
+      'more memory, MiB',
+    ],
+    rows,
+  };
+}
+
+/** What a list takes until its last byte is there, first and after one order has changed; in-process. */
+export async function afterAChange(): Promise<Table> {
+  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
+  const rows: string[][] = [];
+  for (const count of isQuick ? [LONG] : [1_000, 10_000, LONG, LONGEST]) {
+    const memory = manyOrders(count);
+    rows.push(await changesOf('memory', memory, count));
+    const sqlite = openSqliteOrderStore(join(directory, `${count}.db`));
+    for (const batch of memory.list()) await sqlite.put(Array.isArray(batch) ? batch : [batch]);
+    rows.push(await changesOf('SQLite', sqlite, count));
+    await sqlite.close();
+  }
+  rmSync(directory, { recursive: true, force: true });
+  return {
+    title: 'A list to its last byte in-process: the first, and the next after a change of one order',
+    head: ['store', 'orders', 'first, ms', 'memory for it, MiB', 'after a change, ms (median)', 'again, ms (median)'],
+    rows,
+  };
+}
+
+async function changesOf(name: string, store: OwnedOrderStore, count: number): Promise<string[]> {
+  const service = createOrderService({
+    store,
+    limiter: createMemoryLimiter(),
+    authenticate: () => ({ id: 'bench', plan: PLENTY }),
+  });
+  const list = async () => {
+    const startMs = performance.now();
+    const request = { method: 'GET', url: '/v1/store/orders', rawHeaders: ['Authorization', `Bearer ${API_KEY}`] };
+    const { body } = await service.respond(request);
+    if (typeof body === 'object' && Symbol.asyncIterator in body) for await (const _ of body);
+    return performance.now() - startMs;
+  };
+  const beforeBytes = process.memoryUsage().external;
+  const firstMs = await list();
+  const listBytes = process.memoryUsage().external - beforeBytes;
+  const afterMs: number[] = [];
+  const againMs: number[] = [];
+  for (let round = 0; round < CHANGES; round++) {
+    await store.put([{ id: 1_024_801 + ((round * 7_919) % count), quantity: round }], { replace: true });
+    afterMs.push(await list());
+    againMs.push(await list());
+  }
+  return [
+    name,
+    whole(count),
+    firstMs.toFixed(1),
+    (listBytes / MIB).toFixed(1),
+    median(afterMs).toFixed(2),
+    median(againMs).toFixed(2),
+  ];
+}
+
+interface Reader {
+  readonly socket: Socket;
+  /** Sends one request. */
+  ask(): void;
+  /** Sends one request, and resolves when its answer is there. */
+  read(): Promise<void>;
+  /** The content of the newest answer, in bytes. */
+  length(): number;
+}
+
+/** Reads no more of an answer than its length: a client that reads HTTP as it should would be what is measured. */
+async function openReader(url: string, coding: string, target = 'GET /v1/store/orders'): Promise<Reader> {
+  const { hostname, port } = new URL(url);
+  const buffer = Buffer.allocUnsafe(256 * 1_024);
+  let left = 0;
+  let length = 0;
+  let done = () => {};
+  const onData = (bytes: number) => {
+    if (left === 0) {
+      const head = buffer.toString('latin1', 0, Math.min(bytes, 2_048));
+      const end = head.indexOf('\r\n\r\n') + 4;
+      // Only the first answer, to who reads while it is compressed or printed, has no length.
+      length = Number(/Content-Length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
+      left = end + length;
+    }
+    left -= bytes;
+    if (left === 0 || (Number.isNaN(left) && buffer.toString('latin1', bytes - 5, bytes) === '0\r\n\r\n')) {
+      left = 0;
+      done();
+    }
+    return true;
+  };
+  const socket = connect({ host: hostname, port: Number(port), onread: { buffer, callback: onData } });
+  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  const ask = () =>
+    void socket.write(
+      `${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${API_KEY}\r\nAccept-Encoding: ${coding}\r\n\r\n`,
+    );
+  const read = () =>
+    new Promise<void>((resolve) => {
+      done = resolve;
+      ask();
+    });
+  return { socket, ask, read, length: () => length };
+}
+
+async function readFor({ read }: Reader, ms: number): Promise<number> {
+  const endMs = performance.now() + ms;
+  let count = 0;
+  do {
+    await read();
+    count++;
+  } while (performance.now() < endMs);
+  return count;
+}
+
+/** How long cancels of an order that does not exist took, one every other millisecond, ascending. */
+async function askSmall(url: string, ms: number): Promise<number[]> {
+  const reader = await openReader(url, 'identity', 'DELETE /v1/store/orders/1');
+  const endMs = performance.now() + ms;
+  const durationsMs: number[] = [];
+  while (performance.now() < endMs) {
+    const startMs = performance.now();
+    await reader.read();
+    durationsMs.push(performance.now() - startMs);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  reader.socket.destroy();
+  return durationsMs.sort((a, b) => a - b);
+}
+
+/**
+ * The server's memory, and since the last time it was asked: how long its event loop stood still at most, and the most of a
+ * core that a turn of it took, which other work on the machine hardly touches.
+ */
+async function figuresOf(server: Child): Promise<Figures> {
+  const figures: Figures = Object(await server.ask());
+  return figures;
+}
+
+interface Figures {
+  readonly rssBytes: number;
+  readonly stalledMs: number;
+  readonly busyMs: number;
+}

@@ -1,0 +1,150 @@
+import { ask, CANCEL, LIST, type LoadRequest, load, MISS } from '../load/load.js';
+import { type Child, startServer } from '../processes/child.js';
+import { isQuick, rounds } from '../processes/pace.js';
+import type { Point } from '../report/chart.js';
+import { median, printSpread, whole } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+import { FIRST_PENDING_ID, PENDING_IDS } from '../servers/orders.js';
+
+interface Subject {
+  readonly name: string;
+  readonly server: readonly [name: string, ...parameters: string[]];
+  readonly role?: Point['role'];
+}
+
+const BARE: Subject = { name: 'bare node:http', server: ['bare'], role: 'floor' };
+const SUBJECTS: readonly Subject[] = [
+  { name: 'raw socket', server: ['raw'], role: 'floor' },
+  { name: 'store-orders, nodeHandler', server: ['handler'], role: 'ours' },
+  { name: 'store-orders serve --log events', server: ['bundled', 'events'], role: 'ours' },
+  { name: 'store-orders serve', server: ['bundled', 'requests'], role: 'ours' },
+  { name: 'node:http, rate-limiter-flexible', server: ['rivals/flexible'] },
+  { name: 'Fastify 5', server: ['rivals/fastify'] },
+  { name: 'Hono on node-server', server: ['rivals/hono'] },
+  { name: 'h3', server: ['rivals/h3'] },
+  { name: 'Koa', server: ['rivals/koa'] },
+  { name: 'Express 5', server: ['rivals/express'] },
+];
+const CONNECTIONS = 32;
+const WARM_UP_SECONDS = 3;
+/** Where a slice's first second cancels, which does not count; the other begins with the first pending order. */
+const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
+/** How many servers take their turn between two of the bare one. */
+const GROUP = 5;
+
+interface Measured extends Subject {
+  readonly child: Child;
+  readonly rates: number[];
+  /** Of a core, for each answer. */
+  readonly cpuUs: number[];
+  /** To the bare server just before and just after: of what it answers a second, and of what it uses for an answer. */
+  readonly ratios: number[];
+  readonly cpuRatios: number[];
+}
+
+/** Requests per second over loopback, the whole job of each server beside a bare one that answers the same bytes. */
+export async function loopback(): Promise<readonly Table[]> {
+  const children = await Promise.all([BARE, ...SUBJECTS].map(({ server }) => startServer(...server)));
+  try {
+    await checkBytes(children);
+    const tables: Table[] = [];
+    const points: Point[] = [];
+    for (const [request, count] of [
+      [LIST, 3],
+      [MISS, 3],
+      [CANCEL, 3],
+    ] as const) {
+      const measured = await measure(children, request, rounds(count));
+      tables.push(await toTable(measured, request));
+      points.push(
+        ...measured.map(({ name, role, ratios: values }) => ({ series: name, role, x: request.name, values })),
+      );
+    }
+    const chart = {
+      name: 'loopback',
+      title: `Requests a second over loopback, to a bare node:http server`,
+      kind: 'bars',
+      y: 'requests a second, bare node:http = 1',
+      rule: 1,
+      points,
+    } as const;
+    return tables.map((table, index) => (index === 0 ? { ...table, chart } : table));
+  } finally {
+    for (const { stop } of children) stop();
+  }
+}
+
+async function measure(children: readonly Child[], request: LoadRequest, count: number): Promise<readonly Measured[]> {
+  const [bare, ...others] = children.map((child, index): Measured => {
+    const subject = [BARE, ...SUBJECTS][index] ?? BARE;
+    return { ...subject, child, rates: [], cpuUs: [], ratios: [], cpuRatios: [] };
+  });
+  if (bare === undefined) throw new TypeError('expected servers');
+  const ask = (server: Child, seconds: number, firstId = FIRST_PENDING_ID) =>
+    load({ server, request, connections: CONNECTIONS, seconds, firstId });
+  async function slice({ child, rates, cpuUs }: Measured) {
+    // Garbage that is collected while nobody is connected, after a refill or for idleness, takes node's compiled code with it.
+    if (!isQuick) await ask(child, 1, WARM_UP_ID);
+    const fromUs = child.cpuUs();
+    const { answers, perSecond } = await ask(child, 1);
+    const usedUs = (child.cpuUs() - fromUs) / answers;
+    rates.push(perSecond);
+    cpuUs.push(usedUs);
+    return { perSecond, usedUs };
+  }
+
+  await refill(children, request);
+  if (!isQuick) await Promise.all(children.map((server) => ask(server, WARM_UP_SECONDS)));
+  for (let round = 0; round < count; round++) {
+    await refill(children, request);
+    let before = await slice(bare);
+    for (let from = 0; from < others.length; from += GROUP) {
+      const group = others.slice(from, from + GROUP);
+      const slices = [];
+      for (const subject of group) slices.push({ subject, ...(await slice(subject)) });
+      const after = await slice(bare);
+      for (const { subject, perSecond, usedUs } of slices) {
+        subject.ratios.push(perSecond / ((before.perSecond + after.perSecond) / 2));
+        subject.cpuRatios.push((before.usedUs + after.usedUs) / 2 / usedUs);
+      }
+      before = after;
+    }
+    bare.ratios.push(1);
+    bare.cpuRatios.push(1);
+  }
+  return [bare, ...others];
+}
+
+/** The floors send what the service sends, but for the digits of the time, the quota and the tag. */
+async function checkBytes(children: readonly Child[]): Promise<void> {
+  const same = children.slice(0, [BARE, ...SUBJECTS].findIndex(({ role }) => role === 'ours') + 1);
+  for (const request of [LIST, MISS]) {
+    const answers = await Promise.all(same.map(async (child) => (await ask(child, request)).replace(/\d+/g, '0')));
+    const differing = answers.find((answer) => answer !== answers[0]);
+    if (differing !== undefined) throw new Error(`not the same bytes:\n${answers[0]}\n${differing}`);
+  }
+}
+
+/** Makes the orders that are there to be cancelled pending again. */
+async function refill(children: readonly Child[], request: LoadRequest): Promise<void> {
+  if (request === CANCEL) await Promise.all(children.map((child) => child.ask()));
+}
+
+async function toTable(measured: readonly Measured[], request: LoadRequest): Promise<Table> {
+  const rows = measured.map(async ({ name, child, rates, ratios, cpuUs, cpuRatios }) => {
+    const cells = [name, whole(median(rates)), printSpread(ratios), median(cpuUs).toFixed(1), printSpread(cpuRatios)];
+    return request === CANCEL ? cells : [...cells, `${(await ask(child, request)).length}`];
+  });
+  return {
+    title: `${request.name}: requests a second over loopback, ${CONNECTIONS} keep-alive connections`,
+    head: [
+      'server',
+      'a second',
+      'to bare (least–most)',
+      'µs of a core each',
+      'to bare, by that',
+      ...(request === CANCEL ? [] : ['bytes of an answer']),
+    ],
+    rows: await Promise.all(rows),
+  };
+}

@@ -1,0 +1,120 @@
+import { createRequire } from 'node:module';
+import { MemoryStore as ExpressStore, rateLimit } from 'express-rate-limit';
+import { MemoryStore as HonoStore, rateLimiter } from 'hono-rate-limiter';
+import { RateLimiter } from 'limiter';
+import { RateLimiterMemory, RateLimiterUnion } from 'rate-limiter-flexible';
+import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE } from '../servers/plenty.js';
+import { bound, ours, type Take } from './limiter.js';
+
+export type AsyncTake = (key: string) => Promise<boolean>;
+
+export interface Subject {
+  readonly name: string;
+  readonly role?: 'ours' | 'floor';
+  /** Whether a request that one window refuses leaves the other as it is. */
+  readonly isAtomic: boolean;
+  create(keyCount: number): Take | AsyncTake;
+}
+
+/** Each with its own store in memory, without the middleware around it. Two calls where it knows one window only. */
+export const SUBJECTS: readonly Subject[] = [
+  { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: bound },
+  { name: 'store-orders', role: 'ours', isAtomic: true, create: () => ours({ isKept: true }) },
+  { name: 'store-orders, `allowed` read only', role: 'ours', isAtomic: true, create: () => ours() },
+  { name: 'hono-rate-limiter, two stores', isAtomic: false, create: createHono },
+  { name: '@fastify/rate-limit, two stores', isAtomic: false, create: createFastify },
+  { name: 'express-rate-limit, two stores', isAtomic: false, create: createExpress },
+  { name: 'limiter, two a key', isAtomic: false, create: createLimiter },
+  { name: 'rate-limiter-flexible, two', isAtomic: false, create: createFlexible },
+  { name: 'rate-limiter-flexible, union', isAtomic: false, create: createUnion },
+];
+
+function createHono(): Take {
+  const stores = [MINUTE_MS, DAY_MS].map((windowMs) => {
+    const store = new HonoStore();
+    // Which starts the store.
+    rateLimiter({ windowMs, limit: PER_MINUTE, keyGenerator: () => '', store });
+    return store;
+  });
+  const [minute, day] = both(stores);
+  return (key) => minute.increment(key).totalHits <= PER_MINUTE && day.increment(key).totalHits <= PER_DAY;
+}
+
+function createExpress(): AsyncTake {
+  const stores = [MINUTE_MS, DAY_MS].map((windowMs) => {
+    const store = new ExpressStore();
+    rateLimit({ windowMs, limit: PER_MINUTE, store });
+    return store;
+  });
+  const [minute, day] = both(stores);
+  return async (key) =>
+    (await minute.increment(key)).totalHits <= PER_MINUTE && (await day.increment(key)).totalHits <= PER_DAY;
+}
+
+interface FastifyStore {
+  incr(
+    key: string,
+    done: (error: unknown, taken: { readonly current: number }) => void,
+    windowMs: number,
+    max: number,
+  ): void;
+}
+
+/** With room for all keys: by default it forgets whoever came before the last 5,000, and gives them a fresh quota. */
+function createFastify(keyCount: number): Take {
+  const LocalStore: new (continueExceeding: boolean, exponentialBackoff: boolean, cache: number) => FastifyStore =
+    createRequire(import.meta.url)('@fastify/rate-limit/store/LocalStore.js');
+  const minute = new LocalStore(false, false, keyCount);
+  const day = new LocalStore(false, false, keyCount);
+  return (key) => {
+    let isAllowed = true;
+    minute.incr(key, (_, { current }) => (isAllowed &&= current <= PER_MINUTE), MINUTE_MS, PER_MINUTE);
+    day.incr(key, (_, { current }) => (isAllowed &&= current <= PER_DAY), DAY_MS, PER_DAY);
+    return isAllowed;
+  };
+}
+
+/** It limits one thing in all: a Map keeps two of them for each key. */
+function createLimiter(): Take {
+  const limiters = new Map<string, readonly [RateLimiter, RateLimiter]>();
+  return (key) => {
+    let found = limiters.get(key);
+    if (found === undefined) {
+      found = [
+        new RateLimiter({ tokensPerInterval: PER_MINUTE, interval: 'minute' }),
+        new RateLimiter({ tokensPerInterval: PER_DAY, interval: 'day' }),
+      ];
+      limiters.set(key, found);
+    }
+    return found[0].tryRemoveTokens(1) && found[1].tryRemoveTokens(1);
+  };
+}
+
+function flexibles() {
+  return [
+    new RateLimiterMemory({ keyPrefix: 'minute', points: PER_MINUTE, duration: MINUTE_MS / 1_000 }),
+    new RateLimiterMemory({ keyPrefix: 'day', points: PER_DAY, duration: DAY_MS / 1_000 }),
+  ] as const;
+}
+
+function createFlexible(): AsyncTake {
+  const [minute, day] = flexibles();
+  return async (key) => {
+    await minute.consume(key);
+    await day.consume(key);
+    return true;
+  };
+}
+
+function createUnion(): AsyncTake {
+  const union = new RateLimiterUnion(...flexibles());
+  return async (key) => {
+    await union.consume(key);
+    return true;
+  };
+}
+
+function both<T>([first, second]: readonly T[]): readonly [T, T] {
+  if (first === undefined || second === undefined) throw new TypeError('expected two');
+  return [first, second];
+}

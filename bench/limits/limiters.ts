@@ -1,0 +1,89 @@
+import { nextMessage, startProcess } from '../processes/child.js';
+import { isQuick, rounds } from '../processes/pace.js';
+import { median, ratio, whole } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+import { SUBJECTS } from './limiter-rivals.js';
+
+const KEY_COUNTS = isQuick ? [10] : [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+/** Fewer keys say more of where a limiter begins than of what a key costs. */
+const LEAST_WEIGHED = isQuick ? 1 : 1_000;
+const ROUNDS = 4;
+
+/** Takes a second of two windows, beside the least that any such limiter does and beside what others do; and what a key costs. */
+export async function limiters(): Promise<readonly Table[]> {
+  const measured = SUBJECTS.map((subject) => ({
+    ...subject,
+    rates: [] as number[][],
+    bytes: [] as number[],
+    longestMs: Number.NaN,
+  }));
+  for (const count of KEY_COUNTS) await measure(count);
+
+  async function measure(count: number): Promise<void> {
+    const started = await Promise.all(
+      measured.map(async (subject) => {
+        const child = startProcess('limits/limiter-process.ts', 'any', [subject.name, `${count}`], ['--expose-gc']);
+        await nextMessage(child);
+        return { subject, child, rates: [] as number[] };
+      }),
+    );
+    for (const { subject, child, rates } of started) {
+      child.send('grow');
+      const { bytesPerKey, longestMs } = Object(await nextMessage(child));
+      if (count >= LEAST_WEIGHED) subject.bytes.push(Number(bytesPerKey));
+      subject.longestMs = Number(longestMs);
+      subject.rates.push(rates);
+    }
+    // The first round warms up and does not count.
+    for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
+      for (const { child, rates } of started) {
+        child.send('run');
+        const rate = Number(await nextMessage(child));
+        if (round > 0) rates.push(rate);
+      }
+    }
+    for (const { child } of started) child.disconnect();
+  }
+
+  const [floor] = measured;
+  const weighed = KEY_COUNTS.filter((count) => count >= LEAST_WEIGHED);
+  const keys = (count: number) => `${count.toLocaleString('en')} key${count > 1 ? 's' : ''}`;
+  return [
+    {
+      title: 'Limiters: million takes a second, a minute and a day window together, and to the floor (least–most)',
+      head: ['limiter', 'both or none', ...KEY_COUNTS.map(keys)],
+      rows: measured.map(({ name, isAtomic, rates }) => [
+        name,
+        isAtomic ? 'yes' : 'no',
+        ...rates.map((values, index) => `${median(values).toFixed(2)}, ${ratio(values, floor?.rates[index] ?? [])}`),
+      ]),
+      chart: {
+        name: 'limiter-takes',
+        title: 'Million takes a second by the number of keys',
+        kind: 'lines',
+        x: 'keys',
+        y: 'million takes a second',
+        scale: 'log',
+        points: measured.flatMap(({ name, role, rates }) =>
+          rates.map((values, index) => ({ series: name, role, x: KEY_COUNTS[index] ?? 0, values })),
+        ),
+      },
+    },
+    {
+      title:
+        'Limiters: bytes a key, both windows, without the key itself; and the longest take while the last of them grew',
+      head: ['limiter', ...weighed.map(keys), `longest of ${whole(KEY_COUNTS.at(-1) ?? 0)}, ms`],
+      rows: measured.map(({ name, bytes, longestMs }) => [name, ...bytes.map(whole), longestMs.toFixed(1)]),
+      chart: {
+        name: 'limiter-bytes',
+        title: 'Bytes a key by the number of keys',
+        kind: 'lines',
+        x: 'keys',
+        y: 'bytes a key',
+        points: measured.flatMap(({ name, role, bytes }) =>
+          bytes.map((value, index) => ({ series: name, role, x: weighed[index] ?? 0, values: [value] })),
+        ),
+      },
+    },
+  ];
+}

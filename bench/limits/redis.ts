@@ -1,0 +1,77 @@
+import { RateLimiterRedis, type RateLimiterRes, RateLimiterUnion } from 'rate-limiter-flexible';
+import { createPlan, perDay } from 'store-orders/limiter';
+import { createRedisLimiter } from 'store-orders/redis';
+import { isQuick, rounds } from '../processes/pace.js';
+import { startRedis } from '../processes/redis-server.js';
+import { median, ratio, whole } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from '../servers/plenty.js';
+
+const ROUNDS = 21;
+const ROUND_MS = isQuick ? 20 : 150;
+const AT_ONCE = [64, 256] as const;
+const KEYS = 1_000;
+
+/** Decisions a second over one connection each to the same server, two windows together, and what is left read. */
+export async function redis(): Promise<Table[]> {
+  const server = await startRedis();
+  const [ours, theirs] = [server.connect(), server.connect()];
+  try {
+    const limiter = createRedisLimiter({ send: (command) => ours.call(...command), deadlineMs: 10_000 });
+    const used = createPlan({ name: 'used', policies: [perDay(1)], ban: false });
+    const window = (keyPrefix: string, points: number, duration: number) =>
+      new RateLimiterRedis({ storeClient: theirs, keyPrefix, points, duration });
+    const union = new RateLimiterUnion(
+      window('minute', PER_MINUTE, MINUTE_MS / 1_000),
+      window('day', PER_DAY, DAY_MS / 1_000),
+    );
+    const ways = [
+      ['rate-limiter-flexible, RateLimiterUnion', async (key: string) => leastOf(await union.consume(key))],
+      ['`createRedisLimiter`', async (key: string) => (await limiter.take(key, PLENTY)).inForce.remaining],
+      [
+        '`createRedisLimiter`, keys over quota',
+        async (key: string) => (await limiter.take(`used ${key}`, used)).inForce.remaining,
+      ],
+    ] as const;
+    const tables: Table[] = [];
+    for (const atOnce of AT_ONCE) {
+      const rates: number[][] = ways.map(() => []);
+      for (let round = 0; round <= rounds(ROUNDS); round++) {
+        for (const [index, [, take]] of ways.entries()) {
+          const rate = await rateOf(take, atOnce);
+          // The first round warms up and does not count.
+          if (round > 0) rates[index]?.push(rate);
+        }
+      }
+      const [floor = []] = rates;
+      tables.push({
+        title: `Decisions a second over one connection to Redis, a minute and a day together, ${atOnce} at a time`,
+        head: ['limiter', 'a second', 'ratio (least–most)'],
+        rows: ways.map(([name], index) => {
+          const values = rates[index] ?? [];
+          return [name, whole(median(values)), ratio(values, floor)];
+        }),
+      });
+    }
+    return tables;
+  } finally {
+    await server.stop();
+  }
+}
+
+/** What is left in the window that refuses first. */
+function leastOf(results: Readonly<Record<string, RateLimiterRes>>): number {
+  return Math.min(...Object.values(results).map(({ remainingPoints }) => remainingPoints));
+}
+
+async function rateOf(take: (key: string) => Promise<number>, atOnce: number): Promise<number> {
+  let made = 0;
+  const beganMs = performance.now();
+  async function ask(from: number): Promise<void> {
+    for (let n = from; performance.now() - beganMs < ROUND_MS; n++) {
+      if ((await take(`customer-${n % KEYS}`)) >= 0) made++;
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, (_, index) => ask(index * 13)));
+  return (made * 1_000) / (performance.now() - beganMs);
+}

@@ -1,0 +1,110 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { connect } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type Child, nextMessage, startProcess } from '../processes/child.js';
+import { onCore } from '../processes/cores.js';
+import { isQuick } from '../processes/pace.js';
+import { FIRST_PENDING_ID } from '../servers/orders.js';
+
+export const LIST = { name: 'GET, 10 orders', method: 'GET', path: '/v1/store/orders', status: 200 } as const;
+export const MISS = { name: 'DELETE, 404', method: 'DELETE', path: '/v1/store/orders/1', status: 404 } as const;
+/** One order after the other. */
+export const CANCEL = { name: 'DELETE, 204', method: 'DELETE', path: '/v1/store/orders/', status: 204 } as const;
+export type LoadRequest = typeof LIST | typeof MISS | typeof CANCEL;
+
+export interface LoadOptions {
+  readonly server: Child;
+  readonly request: LoadRequest;
+  readonly connections: number;
+  readonly seconds: number;
+  /** Where {@link CANCEL} begins. Default: with the first pending order. */
+  readonly firstId?: number;
+}
+
+const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
+/** autocannon asks more of a core than a bare server does: ratios come out nearer to 1 than they are. */
+export const LOAD_GENERATOR = hasWrk ? 'wrk' : 'autocannon, which is slower than the fastest servers here';
+
+export interface Loaded {
+  readonly answers: number;
+  readonly perSecond: number;
+}
+
+/** Rejects if one answer has another status than `request.status`, or none comes. */
+export function load(options: LoadOptions): Promise<Loaded> {
+  if (isQuick) return askOnce(options);
+  return hasWrk ? loadByWrk(options) : loadByAutocannon(options);
+}
+
+const run = promisify(execFile);
+const SCRIPTS: Readonly<Record<LoadRequest['status'], readonly string[]>> = {
+  200: [],
+  404: ['-s', script('delete')],
+  204: ['-s', script('cancel')],
+};
+
+async function loadByWrk({
+  server,
+  request,
+  connections,
+  seconds,
+  firstId = FIRST_PENDING_ID,
+}: LoadOptions): Promise<Loaded> {
+  const [command, parameters] = onCore('load', 'wrk', [
+    ...['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '10s'],
+    ...['--header', `Authorization: Bearer ${server.apiKey}`, ...SCRIPTS[request.status]],
+    ...[server.url + request.path, '--', `${firstId}`],
+  ]);
+  const { stdout } = await run(command, parameters);
+  const count = (pattern: RegExp) => Number(pattern.exec(stdout)?.[1] ?? 0);
+  const answers = count(/(\d+) requests in/);
+  const failures = count(/Non-2xx or 3xx responses: (\d+)/);
+  if (answers === 0 || failures !== (request.status === 404 ? answers : 0) || stdout.includes('Socket errors')) {
+    throw new Error(`${server.url}: not ${request.status} only\n${stdout}`);
+  }
+  return { answers, perSecond: count(/Requests\/sec: +([\d.]+)/) };
+}
+
+function script(name: string): string {
+  return fileURLToPath(new URL(`${name}.lua`, import.meta.url));
+}
+
+async function loadByAutocannon({
+  server,
+  request,
+  connections,
+  seconds,
+  firstId = FIRST_PENDING_ID,
+}: LoadOptions): Promise<Loaded> {
+  const child = startProcess('load/autocannon-load.ts', 'load');
+  child.send({ ...request, url: server.url, apiKey: server.apiKey, connections, seconds, firstId });
+  const answers = await nextMessage(child);
+  if (typeof answers !== 'number') throw new Error(`${server.url}: ${answers}`);
+  return { answers, perSecond: answers / seconds };
+}
+
+/** With `--quick`: one request, and whether its answer is the right one. */
+async function askOnce({ server, request }: LoadOptions): Promise<Loaded> {
+  const answer = await ask(server, request);
+  if (!answer.startsWith(`HTTP/1.1 ${request.status} `))
+    throw new Error(`${server.url}: not ${request.status}\n${answer}`);
+  return { answers: 1, perSecond: 1 };
+}
+
+/** The answer as it came over the wire, head and all. */
+export function ask({ url, apiKey }: Child, { method, path, status }: LoadRequest): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const target = status === 204 ? `${path}${FIRST_PENDING_ID}` : path;
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = connect(Number(port), hostname).setEncoding('latin1').once('error', reject);
+    socket.write(`${method} ${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n\r\n`);
+    socket.on('data', (text) => {
+      answer += text;
+      // Whatever belongs to the answer is there by then; the servers here keep the connection.
+      setTimeout(() => socket.destroy(), 50);
+    });
+    socket.once('close', () => resolve(answer));
+  });
+}

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSqliteOrderStore, openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { isQuick, rounds } from '../processes/pace.js';
+import { median, ratio, whole } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+import { cancelOneByOne } from './one-by-one.js';
+import { fillFile } from './orders-file.js';
+
+const CALLERS = 64;
+const ROUNDS = 4;
+
+/** Durable cancels without HTTP, each way between two rounds of the others, beside what the disk alone does. */
+export async function cancelsInProcess(): Promise<Table> {
+  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
+  const file = join(directory, 'many.db');
+  await fillFile(file);
+  const database = openSqliteDatabase(file);
+  const own = createSqliteOrderStore(database);
+  const threaded = openSqliteOrderStore(file);
+  const oneByOne = cancelOneByOne(database);
+  const disk = await open(join(directory, 'disk'), 'w');
+  const page = Buffer.alloc(4_096);
+  let next = 0;
+  const rows: [string, (count: number) => Promise<unknown>][] = [
+    [
+      'the disk: 4 KiB appended and fdatasync',
+      (count) =>
+        inTurn(count, async () => {
+          await disk.write(page);
+          await disk.datasync();
+        }),
+    ],
+    ['one transaction per cancel', (count) => inTurn(count, () => oneByOne(BigInt(next++)))],
+    ['the store, one cancel at a time', (count) => inTurn(count, () => own.cancel(BigInt(next++)))],
+    ['the store on a handle, 64 at a time', (count) => atOnce(count, () => own.cancel(BigInt(next++)))],
+    ['the store with its thread, 64 at a time', (count) => atOnce(count, () => threaded.cancel(BigInt(next++)))],
+  ];
+  const rates = rows.map((): number[] => []);
+  for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
+    for (const [index, [name, work]] of rows.entries()) {
+      const count = (name.includes('64') ? 12_800 : 1_000) / (isQuick ? 100 : 1);
+      const startMs = performance.now();
+      await work(count);
+      if (round > 0) rates[index]?.push(count / ((performance.now() - startMs) / 1_000));
+    }
+  }
+  await threaded.close();
+  await disk.close();
+  database.close();
+  rmSync(directory, { recursive: true, force: true });
+  const [floors = []] = rates;
+  return {
+    title: 'Durable cancels a second in-process',
+    head: ['way', 'a second', 'to the disk (least–most)'],
+    rows: rows.map(([name], index) => [name, whole(median(rates[index] ?? [])), ratio(rates[index] ?? [], floors)]),
+  };
+}
+
+async function inTurn(count: number, cancel: () => unknown): Promise<void> {
+  for (let i = 0; i < count; i++) await cancel();
+}
+
+async function atOnce(count: number, cancel: () => Promise<unknown>): Promise<void> {
+  await Promise.all(Array.from({ length: CALLERS }, () => inTurn(count / CALLERS, cancel)));
+}

@@ -1,0 +1,120 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startClient } from '../load/clients.js';
+import { type Child, startServer } from '../processes/child.js';
+import { isQuick, rounds } from '../processes/pace.js';
+import { median, ratio, whole } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+import { fillFile, ORDERS } from './orders-file.js';
+
+const HALF = ORDERS / 2;
+/** Coprime to `HALF`: one id after the other is somewhere else in the table, and none comes twice. */
+const STRIDE = 271_829;
+const CONNECTIONS = 64;
+const ROUNDS = 4;
+const ROUND_MS = isQuick ? 20 : 1_000;
+const PACE = 1_000;
+
+/** Which orders are cancelled: neighbours, as recent ones are, in one half of the table; from anywhere in the other. */
+const WORKLOADS = {
+  recent: { offset: 2, stride: 1, range: HALF - 2 },
+  anywhere: { offset: HALF, stride: STRIDE, range: HALF },
+};
+
+interface Way {
+  readonly name: string;
+  readonly server: 'one by one' | 'together' | 'bare';
+  readonly workload: keyof typeof WORKLOADS;
+  readonly perSecond: number;
+}
+
+/** Of each load the first is what it is compared with: a bare server that answers 204 and stores nothing. */
+const LOADS: readonly (readonly Way[])[] = [
+  [
+    { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: 0 },
+    { name: 'recent orders, one by one', server: 'one by one', workload: 'recent', perSecond: 0 },
+    { name: 'recent orders, together', server: 'together', workload: 'recent', perSecond: 0 },
+    { name: 'orders anywhere, one by one', server: 'one by one', workload: 'anywhere', perSecond: 0 },
+    { name: 'orders anywhere, together', server: 'together', workload: 'anywhere', perSecond: 0 },
+  ],
+  [
+    { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: PACE },
+    { name: 'recent orders, one by one', server: 'one by one', workload: 'recent', perSecond: PACE },
+    { name: 'recent orders, together', server: 'together', workload: 'recent', perSecond: PACE },
+  ],
+];
+
+/** Durable cancels over HTTP, and what a list waits meanwhile; each server between two rounds of the others. */
+export async function cancelsOverHttp(): Promise<readonly Table[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
+  const [canceller, lister] = [startClient(), startClient()];
+  const servers = new Map<Way['server'], Child & { cancelled: number }>();
+  try {
+    for (const way of ['one by one', 'together'] as const) {
+      const file = join(directory, `${way}.db`);
+      await fillFile(file);
+      servers.set(way, { ...(await startServer('cancels', way, file)), cancelled: 0 });
+    }
+    servers.set('bare', { ...(await startServer('bare')), cancelled: 0 });
+    const tables: Table[] = [];
+    for (const ways of LOADS) {
+      const measured = ways.map(() => ({ rates: [] as number[], idleMs: [] as number[], busyMs: [] as number[] }));
+      // The first round warms up and does not count.
+      for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
+        for (const [index, way] of ways.entries()) {
+          const { rate, idleMs, busyMs } = await measure(way);
+          if (round === 0) continue;
+          measured[index]?.rates.push(rate);
+          measured[index]?.idleMs.push(idleMs);
+          measured[index]?.busyMs.push(busyMs);
+        }
+      }
+      tables.push(toTable(ways, measured));
+    }
+    return tables;
+  } finally {
+    for (const { stop } of [canceller, lister, ...servers.values()]) stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+
+  async function measure({ server: name, workload, perSecond }: Way) {
+    const server = servers.get(name);
+    if (server === undefined) throw new TypeError(`${name}: no server`);
+    const { url, cancelled: fromIndex } = server;
+    const idle = await lister.run({ what: 'list', url, ms: ROUND_MS / 2 });
+    const cancel = { what: 'cancel', url, ms: ROUND_MS, connections: CONNECTIONS, fromIndex, perSecond } as const;
+    const [cancels, busy] = await Promise.all([
+      canceller.run({ ...cancel, ...WORKLOADS[workload] }),
+      lister.run({ what: 'list', url, ms: ROUND_MS }),
+    ]);
+    server.cancelled += cancels.length;
+    // The last ones of all connections came when the time was over.
+    return { rate: (cancels.length - CONNECTIONS) / (ROUND_MS / 1_000), idleMs: p99(idle), busyMs: p99(busy) };
+  }
+}
+
+function toTable(
+  ways: readonly Way[],
+  measured: readonly { rates: readonly number[]; idleMs: readonly number[]; busyMs: readonly number[] }[],
+): Table {
+  const [control, usual] = measured;
+  const load = ways[0]?.perSecond === 0 ? 'each as soon as it has its answer' : `${whole(PACE)} a second`;
+  return {
+    title: `Durable cancels over loopback, ${CONNECTIONS} connections, ${load}; and what a list of ten orders waits, p99 in ms`,
+    head: ['cancelled', 'a second', 'to one by one', 'idle', 'meanwhile', 'to idle', 'meanwhile, to bare'],
+    rows: measured.map(({ rates, idleMs, busyMs }, index) => [
+      ways[index]?.name ?? '',
+      whole(median(rates)),
+      ratio(rates, usual?.rates ?? []),
+      median(idleMs).toFixed(2),
+      median(busyMs).toFixed(2),
+      ratio(busyMs, idleMs),
+      ratio(busyMs, control?.busyMs ?? []),
+    ]),
+  };
+}
+
+function p99(ascending: readonly number[]): number {
+  return ascending[Math.floor(ascending.length * 0.99)] ?? Number.NaN;
+}

@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createPostgresOrderStore, withNamedStatements } from 'store-orders/postgres';
+import { openSqliteOrderStore } from 'store-orders/sqlite';
+import { isQuick, rounds } from '../processes/pace.js';
+import { startPostgres } from '../processes/postgres-server.js';
+import { median, ratio, whole } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+import { TEN } from '../servers/orders.js';
+
+const CONNECTIONS = 10;
+const CALLERS = 64;
+const ROUNDS = 5;
+const ORDERS = isQuick ? 2_000 : 100_000;
+
+type Way = readonly [name: string, callers: number, work: () => Promise<unknown>];
+
+/** Statements without HTTP, over one pool as large as the bundled server's, beside the disk and SQLite. */
+export async function postgres(): Promise<Table> {
+  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
+  const server = await startPostgres();
+  const disk = await open(join(directory, 'disk'), 'w');
+  const sqlite = openSqliteOrderStore(join(directory, 'orders.db'));
+
+  async function openStore(schema: string) {
+    const pool = await server.pool(schema, CONNECTIONS);
+    const orders = createPostgresOrderStore(pool);
+    await orders.migrate();
+    return { pool, orders, named: createPostgresOrderStore(withNamedStatements(pool)) };
+  }
+
+  try {
+    const [ours, byHand, ten] = [await openStore('ours'), await openStore('by_hand'), await openStore('ten')];
+    const pending = Array.from({ length: ORDERS }, (_, id) => ({ id, petId: id % 97, quantity: 1 }));
+    for (const store of [ours.orders, byHand.orders, sqlite]) await store.put(pending);
+    await ten.orders.put(TEN);
+    const page = Buffer.alloc(4_096);
+    const update = "UPDATE store_orders SET status = 'cancelled' WHERE id = $1 AND status = 'pending'";
+    const nextId = counter();
+    const cancel = () => ours.orders.cancel(nextId());
+    const [sqliteId, byHandId] = [counter(), counter()];
+    return await compare(server.cpuUs, [
+      ['the disk: 4 KiB appended and fdatasync', 1, () => disk.write(page).then(() => disk.datasync())],
+      ['SQLite with its thread, cancels, 64 at a time', CALLERS, async () => sqlite.cancel(sqliteId())],
+      ['PostgreSQL, one cancel at a time', 1, cancel],
+      ['the same, its statement named', 1, () => ours.named.cancel(nextId())],
+      ['PostgreSQL, cancels, 64 at a time', CALLERS, cancel],
+      ['an `UPDATE` by hand, 64 at a time', CALLERS, () => byHand.pool.query(update, [`${byHandId()}`])],
+      ['PostgreSQL, orders that are not there, 64 at a time', CALLERS, () => ours.orders.cancel(-1n)],
+      ['PostgreSQL, lists of ten orders, 64 at a time', CALLERS, () => ten.orders.list()],
+      ['the same, their statement named', CALLERS, () => ten.named.list()],
+    ]);
+  } finally {
+    await sqlite.close();
+    await disk.close();
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** One order after the other. */
+function counter(): () => bigint {
+  let next = 0n;
+  return () => next++;
+}
+
+async function compare(serverUs: () => number, ways: readonly Way[]): Promise<Table> {
+  const figures = ways.map(() => ({ rates: [] as number[], ours: [] as number[], servers: [] as number[] }));
+  for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
+    for (const [index, [, callers, work]] of ways.entries()) {
+      const each = (callers === 1 ? 500 : 100) / (isQuick ? 50 : 1);
+      const [startMs, ourUs, theirUs] = [performance.now(), process.cpuUsage(), serverUs()];
+      await Promise.all(
+        Array.from({ length: callers }, async () => {
+          for (let i = 0; i < each; i++) await work();
+        }),
+      );
+      const { user, system } = process.cpuUsage(ourUs);
+      const count = each * callers;
+      // The first round warms up and does not count.
+      if (round === 0) continue;
+      figures[index]?.rates.push((count * 1_000) / (performance.now() - startMs));
+      figures[index]?.ours.push((user + system) / count);
+      figures[index]?.servers.push((serverUs() - theirUs) / count);
+    }
+  }
+  const floors = figures[0]?.rates ?? [];
+  return {
+    title: 'Statements a second over a pool of 10 connections to PostgreSQL, without HTTP',
+    head: ['way', 'a second', 'to the disk (least–most)', 'µs of our core each', "µs of PostgreSQL's cores each"],
+    rows: ways.map(([name], index) => {
+      const { rates = [], ours = [], servers = [] } = figures[index] ?? {};
+      return [name, whole(median(rates)), ratio(rates, floors), whole(median(ours)), whole(median(servers))];
+    }),
+  };
+}

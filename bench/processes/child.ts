@@ -1,0 +1,73 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { API_KEY } from '../servers/orders.js';
+import { type Core, onCore } from './cores.js';
+import { isQuick } from './pace.js';
+
+/** A server of `servers/`, in a process of its own. */
+export interface Child {
+  readonly url: string;
+  readonly apiKey: string;
+  /** What all its threads have used of a core so far, in microseconds; `NaN` where the system does not say. */
+  cpuUs(): number;
+  /** Sends it a message, and resolves to its answer. */
+  ask(): Promise<unknown>;
+  stop(): void;
+}
+
+export async function startServer(name: string, ...parameters: readonly string[]): Promise<Child> {
+  const child = startProcess(`servers/${name}.ts`, 'server', parameters, ['--expose-gc']);
+  const address = await nextMessage(child);
+  return {
+    url: textOf(address, 'url') ?? `http://127.0.0.1:${textOf(address, 'port')}`,
+    apiKey: textOf(address, 'apiKey') ?? API_KEY,
+    cpuUs: () => cpuUsOf(textOf(address, 'pid') ?? `${child.pid}`),
+    ask() {
+      child.send('');
+      return nextMessage(child);
+    },
+    stop: () => void child.kill(),
+  };
+}
+
+/** Runs a file of `bench/` under the same Node.js. */
+export function startProcess(
+  file: string,
+  core: Core,
+  parameters: readonly string[] = [],
+  flags: readonly string[] = [],
+): ChildProcess {
+  const [execPath, execArgv] = onCore(core, process.execPath, [...flags, '--import', 'tsx']);
+  return fork(fileURLToPath(new URL(`../${file}`, import.meta.url)), parameters, {
+    execPath,
+    execArgv,
+    env: { ...process.env, NODE_ENV: 'production', ...(isQuick && { STORE_ORDERS_BENCH: 'quick' }) },
+  });
+}
+
+export function nextMessage(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number | null) => reject(new Error(`${child.spawnargs.join(' ')}: ended with ${code}`));
+    child.once('exit', onExit);
+    child.once('message', (message) => {
+      child.off('exit', onExit);
+      resolve(message);
+    });
+  });
+}
+
+function textOf(message: unknown, field: string): string | undefined {
+  const value: unknown = Reflect.get(Object(message), field);
+  return value === undefined ? undefined : `${value}`;
+}
+
+/** What all threads of a process have used of a core so far, in microseconds; `NaN` where the system does not say. */
+export function cpuUsOf(pid: string): number {
+  const tasks = `/proc/${pid}/task`;
+  if (!existsSync(tasks)) return Number.NaN;
+  const usedNs = readdirSync(tasks).map((task) =>
+    Number.parseInt(readFileSync(`${tasks}/${task}/schedstat`, 'utf8'), 10),
+  );
+  return usedNs.reduce((sum, ns) => sum + ns, 0) / 1_000;
+}

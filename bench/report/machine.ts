@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { LOAD_GENERATOR } from '../load/load.js';
+import { canPin } from '../processes/cores.js';
+
+/** What the figures were measured on and with: the machine, Node.js and these packages of `package-lock.json`. */
+export function machine(packages: readonly string[]): string {
+  const date = new Date().toISOString().slice(0, 10);
+  const cores = `${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
+  const places = canPin ? 'Servers ran on one core, what asked them on another' : 'Every process ran on any core';
+  const { packages: locked } = JSON.parse(readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'));
+  const versions = packages.map((name) => `${name} ${locked[`node_modules/${name}`]?.version}`);
+  return [
+    `${date}, Node.js ${process.version}, ${process.platform} ${process.arch}, ${cores}.`,
+    `${places}; load by ${LOAD_GENERATOR}.`,
+    ...(versions.length > 0 ? [`${versions.join(', ')}.`] : []),
+  ].join(' ');
+}

@@ -1,0 +1,43 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { draw } from './chart.js';
+import { printTable, type Table } from './table.js';
+
+/** Whose figures README.md has. Those of every other line of Node.js have a page, and charts, of their own. */
+const README_LINE = '20';
+const README = new URL('../README.md', import.meta.url);
+
+const [line = ''] = process.versions.node.split('.');
+const isOther = line !== README_LINE;
+const page = isOther ? new URL(`../node-${line}.md`, import.meta.url) : README;
+const charts = isOther ? `charts/node-${line}` : 'charts';
+
+/** Replaces what the page says between the two marks of this part, and its charts. */
+export function publish(part: string, machine: string, tables: readonly Table[]): void {
+  const readme = readFileSync(README, 'utf8');
+  const [begin, end] = [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];
+  const heading = readme
+    .slice(0, readme.indexOf(begin))
+    .split(/^(?=## )/m)
+    .at(-1);
+  let text = existsSync(page) ? readFileSync(page, 'utf8') : INTRODUCTION;
+  if (isOther && !text.includes(begin)) text += `\n${heading}${begin}\n\n${end}\n`;
+  const from = text.indexOf(begin);
+  const to = text.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`${page.pathname}: expected ${begin} and ${end}`);
+  const section = [...tables.map(print), machine].join('\n\n');
+  writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${section}\n\n${text.slice(to)}`);
+}
+
+const INTRODUCTION = `# Figures on Node.js ${line}
+
+Measured as [README.md](README.md) says, which has those of the oldest Node.js that is supported.
+`;
+
+function print(table: Table): string {
+  const { chart } = table;
+  if (chart === undefined) return printTable(table);
+  const folder = new URL(`../${charts}/`, import.meta.url);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(new URL(`${chart.name}.svg`, folder), draw(chart));
+  return `${printTable(table)}\n\n![${chart.title}](${charts}/${chart.name}.svg)`;
+}

@@ -1,0 +1,15 @@
+import type { Chart } from './chart.js';
+
+export interface Table {
+  readonly title: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  /** Drawn below it. */
+  readonly chart?: Chart | undefined;
+}
+
+export function printTable({ title, head, rows }: Table): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const rule = line(head.map((_, index) => (index === 0 ? '---' : '---:')));
+  return [`### ${title}`, '', line(head), rule, ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,42 @@
+import express from 'express';
+import { rateLimit } from 'express-rate-limit';
+import { announce } from '../announce.js';
+import {
+  cancel,
+  DAY_MS,
+  keyIdOf,
+  LIST_BODY,
+  MINUTE_MS,
+  NOT_FOUND_BODY,
+  PER_DAY,
+  PER_MINUTE,
+  refill,
+} from './usual-parts.js';
+
+const app = express();
+// Fields that the others do not send.
+app.disable('x-powered-by').disable('etag');
+
+app.use((request, response, next) => {
+  const keyId = keyIdOf(request.headers.authorization);
+  if (keyId === undefined) {
+    response.sendStatus(401);
+    return;
+  }
+  response.locals['keyId'] = keyId;
+  next();
+});
+const keyGenerator = (_: express.Request, response: express.Response) => String(response.locals['keyId']);
+app.use(rateLimit({ windowMs: DAY_MS, limit: PER_DAY, legacyHeaders: false, keyGenerator }));
+app.use(rateLimit({ windowMs: MINUTE_MS, limit: PER_MINUTE, legacyHeaders: true, keyGenerator }));
+
+app.get('/v1/store/orders', (_, response) => {
+  response.type('json').send(LIST_BODY);
+});
+app.delete('/v1/store/orders/:id', (request, response) => {
+  const status = cancel(request.params.id);
+  if (status === 404) response.status(status).type('json').send(NOT_FOUND_BODY);
+  else response.status(status).end();
+});
+
+announce(app.listen(0, '127.0.0.1'), refill);

@@ -1,0 +1,57 @@
+import { hash } from 'node:crypto';
+import type { HeldPostgresClient, PostgresClient, PostgresPool } from './client.js';
+
+/** A pool whose driver knows named statements: `pg`'s Pool fits as it is. */
+export interface NamingPostgresPool {
+  query(statement: NamedStatement): ReturnType<PostgresClient['query']>;
+  query(text: string, values?: string[]): ReturnType<PostgresClient['query']>;
+  connect?(): Promise<HeldPostgresClient>;
+}
+
+export interface NamedStatement {
+  readonly name: string;
+  readonly text: string;
+  readonly values: string[];
+}
+
+/**
+ * The server behind the connection does not know the name, or knows another client's: a pooler has
+ * changed the server.
+ */
+const NOT_OURS = ['26000', '42P05'];
+
+/**
+ * Has the server parse and plan what is sent often once a connection. A pooler that gives each
+ * transaction another server connection and does not know named statements refuses them before
+ * anything is carried out: such a statement is sent again as it is, and from then on no statement
+ * is named.
+ */
+export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
+  const names = new Map<string, string>();
+  let isRefused = false;
+
+  function nameOf(text: string): string {
+    let name = names.get(text);
+    if (name === undefined) {
+      name = `store_orders_${hash('sha256', text, 'hex').slice(0, 32)}`;
+      names.set(text, name);
+    }
+    return name;
+  }
+
+  return {
+    query: (text, values) => pool.query(text, values),
+    ...(pool.connect !== undefined && { connect: pool.connect.bind(pool) }),
+
+    async queryOften(text, values) {
+      if (isRefused) return pool.query(text, values);
+      try {
+        return await pool.query({ name: nameOf(text), text, values });
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error && NOT_OURS.includes(String(error.code)))) throw error;
+        isRefused = true;
+        return pool.query(text, values);
+      }
+    },
+  };
+}

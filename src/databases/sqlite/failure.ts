@@ -1,0 +1,79 @@
+import { resultOf, type SqliteResult } from './database.js';
+
+/** What kind of failure it is: SQLite's result, or one that SQLite does not see. */
+export type FailureKind =
+  | SqliteResult
+  /** The file's name means another file than the one that is open, or none. */
+  | 'moved'
+  /** The disk has not answered in time. Whether a write is done is not known. */
+  | 'late'
+  | 'other';
+
+export type Operation = 'open' | 'read' | 'write';
+
+/** A failure of a database file. Its message is a sentence for the operator: the file, the operation and the cause. */
+export class SqliteFileError extends Error {
+  override readonly name = 'SqliteFileError';
+  readonly kind: FailureKind;
+
+  constructor(message: string, kind: FailureKind, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+export const CURE = 'stop the server, keep the file and its -wal, and put a sound backup in its place with db restore';
+
+/** What the system says where it is asked without SQLite in between. */
+const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
+  EROFS: 'read_only',
+  EACCES: 'read_only',
+  ENOSPC: 'full',
+  EIO: 'io',
+};
+
+/** The failure behind what a driver or the system threw. */
+export function failureOf(error: unknown, file: string, operation: Operation): SqliteFileError {
+  if (error instanceof SqliteFileError) return error;
+  const kind = resultOf(error) ?? systemResultOf(error) ?? 'other';
+  return new SqliteFileError(sentence(kind, textOf(error), file, operation), kind, { cause: error });
+}
+
+/** The failure behind what a driver threw when it should have opened the file: they say little, and not alike. */
+export function cannotOpen(error: unknown, file: string): SqliteFileError {
+  return new SqliteFileError(sentence('cannot_open', '', file, 'open'), 'cannot_open', { cause: error });
+}
+
+function systemResultOf(error: unknown): SqliteResult | undefined {
+  return error instanceof Error && 'code' in error ? SYSTEM_CODES[String(error.code)] : undefined;
+}
+
+export function late(file: string, operation: Operation): SqliteFileError {
+  return new SqliteFileError(`cannot ${operation} ${file}: its disk has not answered in time; check the disk`, 'late');
+}
+
+function sentence(kind: FailureKind, text: string, file: string, operation: Operation): string {
+  switch (kind) {
+    case 'busy':
+      return `cannot ${operation} ${file}: another process has held its lock for too long (${text}); try again`;
+    case 'full':
+      return `cannot ${operation} ${file}: the disk is full; free some space`;
+    case 'io':
+      return `cannot ${operation} ${file}: the disk failed (${text}); check the disk and the system's log`;
+    case 'read_only':
+      return `cannot ${operation} ${file}: the file or its file system is read-only; make it writable`;
+    case 'cannot_open':
+      return `cannot open ${file}: check that its directory exists and that both are readable and writable`;
+    case 'damaged':
+    case 'not_a_database':
+      return `${file} is damaged: ${text}; ${CURE}`;
+    default:
+      return `cannot ${operation} ${file}: ${text}`;
+  }
+}
+
+/** What a thrown value says of itself. A driver's error is not always an Error, and its class may be unknown here. */
+export function textOf(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
+  return typeof error === 'object' ? JSON.stringify(error) : String(error);
+}

@@ -1,0 +1,145 @@
+import { Worker } from 'node:worker_threads';
+import { type FailureKind, late, type Operation, SqliteFileError, textOf } from './failure.js';
+
+/** Node says once a thread that node:sqlite is experimental; whether it is said at all is the main thread's affair. */
+export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
+
+/** Named functions that read. What goes in and out is plain data. */
+export type Reads = Readonly<Record<string, (...parameters: never[]) => unknown>>;
+
+/** What the worker is told at its start. */
+export interface FileThreadData {
+  readonly file: string;
+  /** Which file that is: see `identityOf`. */
+  readonly identity: string;
+  readonly operation: Exclude<Operation, 'open'>;
+  /** URLs of modules, each with `prepareReads`, `prepareWrites` or both; the names of their functions differ. */
+  readonly modules: readonly string[];
+}
+
+export interface ThreadCall {
+  /** Absent where nobody waits for an answer. */
+  readonly id?: number;
+  readonly name: string;
+  readonly parameters: readonly unknown[];
+}
+
+/** A failure as it is sent from thread to thread, where a driver's own error would lose its message. */
+export interface SentFailure {
+  readonly message: string;
+  readonly kind: FailureKind;
+}
+
+export type ThreadAnswer = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: SentFailure });
+
+/** A thread that has the file open for itself and calls functions of its modules on it. */
+export interface FileThread {
+  /** Rejects with a {@link SqliteFileError}: `late` if the disk does not answer in time, and from then on at once. */
+  call(name: string, parameters: readonly unknown[]): Promise<unknown>;
+  /** The same for what has no answer. It is done however late. */
+  tell(name: string, parameters: readonly unknown[]): void;
+  /** Rejects as `late` if the thread does not end because the disk does not answer. */
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  readonly timer: NodeJS.Timeout;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+const CLOSE_MS = 1_000;
+
+/**
+ * Starts with the first call, starts again if it should die, and does not keep the process alive while it has nothing
+ * to do. While the disk hangs the thread hangs, and nothing else does.
+ */
+export function createFileThread(data: FileThreadData, deadlineMs: number): FileThread {
+  const { file, operation } = data;
+  const waiting = new Map<number, Waiting>();
+  let worker: Worker | undefined;
+  let lastId = 0;
+  let isHanging = false;
+
+  function settle(id: number): Waiting | undefined {
+    const call = waiting.get(id);
+    clearTimeout(call?.timer);
+    waiting.delete(id);
+    if (waiting.size === 0) worker?.unref();
+    return call;
+  }
+
+  function onAnswer(answer: ThreadAnswer): void {
+    isHanging = false;
+    const call = settle(answer.id);
+    if ('value' in answer) call?.resolve(answer.value);
+    else call?.reject(received(answer.failure));
+  }
+
+  function rejectAll(error: SqliteFileError): void {
+    for (const id of [...waiting.keys()]) settle(id)?.reject(error);
+  }
+
+  function start(): Worker {
+    const started = new Worker(new URL('./file-worker.js', import.meta.url), { workerData: data, execArgv: QUIETLY });
+    started.on('message', onAnswer);
+    started.on('error', (error) =>
+      rejectAll(new SqliteFileError(`cannot ${operation} ${file}: its thread failed: ${textOf(error)}`, 'other')),
+    );
+    started.on('exit', () => {
+      if (worker === started) worker = undefined;
+      rejectAll(new SqliteFileError(`cannot ${operation} ${file}: its thread ended`, 'other'));
+    });
+    started.unref();
+    return started;
+  }
+
+  function onLate(id: number): void {
+    // An answer that has arrived while this thread itself was busy is taken first.
+    setImmediate(() => {
+      const call = settle(id);
+      if (call === undefined) return;
+      isHanging = true;
+      call.reject(late(file, operation));
+    });
+  }
+
+  return {
+    call(name, parameters) {
+      if (isHanging) return Promise.reject(late(file, operation));
+      return new Promise((resolve, reject) => {
+        worker ??= start();
+        const id = ++lastId;
+        if (waiting.size === 0) worker.ref();
+        waiting.set(id, { timer: setTimeout(onLate, deadlineMs, id), resolve, reject });
+        worker.postMessage({ id, name, parameters } satisfies ThreadCall);
+      });
+    },
+
+    tell(name, parameters) {
+      worker?.postMessage({ name, parameters } satisfies ThreadCall);
+    },
+
+    close() {
+      const ended = worker;
+      if (ended === undefined) return Promise.resolve();
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          ended.unref();
+          reject(late(file, operation));
+        }, CLOSE_MS);
+        ended.ref();
+        ended.once('exit', () => {
+          clearTimeout(timer);
+          resolve();
+        });
+        ended.postMessage('close');
+      });
+    },
+  };
+}
+
+/** The failure as it was before it was sent. */
+export function received({ message, kind }: SentFailure): SqliteFileError {
+  return new SqliteFileError(message, kind);
+}

@@ -1,0 +1,68 @@
+import { isResult, prepare, type SqliteDatabase, transaction } from './database.js';
+
+/** Marks a file as one of this program's, in SQLite's own field for it (`PRAGMA application_id`): "SOrd". */
+export const APPLICATION_ID = 0x534f7264;
+
+const SCHEMA_TABLE = 'store_orders_schema';
+
+/** How the tables of each part came to be: `steps[n]` leads from version n to n + 1. */
+export type Schemas = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * Brings the tables of all parts to their newest version, in one transaction. A part's version stands in the table
+ * `store_orders_schema`. A file that holds other tables, is not a SQLite database, or has a newer version of any part
+ * is refused by a throw and is not changed.
+ */
+export function migrate(database: SqliteDatabase, schemas: Schemas): void {
+  const parts = Object.entries(schemas);
+  const found = schemaVersions(database, schemas);
+  if (parts.every(([part, steps]) => found.get(part) === steps.length)) return;
+  transaction(database, () => {
+    // Looked at again under the lock: another process may have migrated meanwhile.
+    const versions = schemaVersions(database, schemas);
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+    database.exec(
+      `CREATE TABLE IF NOT EXISTS ${SCHEMA_TABLE} (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT`,
+    );
+    const setVersion = prepare(database, `INSERT OR REPLACE INTO ${SCHEMA_TABLE} VALUES (?, ?)`);
+    for (const [part, steps] of parts) {
+      for (const step of steps.slice(versions.get(part))) database.exec(step);
+      setVersion.run(part, BigInt(steps.length));
+    }
+  });
+}
+
+/** The version of each part's tables, 0 when they are not there. Throws as {@link migrate} does for what it refuses. */
+export function schemaVersions(database: SqliteDatabase, schemas: Schemas): ReadonlyMap<string, number> {
+  const versions = new Map(Object.keys(schemas).map((part) => [part, 0]));
+  if (!isOurs(database)) return versions;
+  for (const row of prepare(database, `SELECT part, version FROM ${SCHEMA_TABLE}`).all()) {
+    const [part, version, known] = [String(row['part']), Number(row['version']), schemas[String(row['part'])]?.length];
+    if (known === undefined) continue;
+    if (version > known) {
+      throw new Error(
+        `database: its ${part} schema has version ${version}, this program knows ${known}; use a newer store-orders`,
+      );
+    }
+    versions.set(part, version);
+  }
+  return versions;
+}
+
+/** `false` for a database without any table, which may become ours. Throws for anybody else's. */
+function isOurs(database: SqliteDatabase): boolean {
+  try {
+    // First what fails as busy before it is a statement: libsql would leave that open, and refuse to begin a log then.
+    if (prepare(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").all().length === 0) return false;
+    const [row] = prepare(database, 'PRAGMA application_id').all();
+    if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;
+  } catch (error) {
+    if (!isResult(error, 'not_a_database')) throw error;
+    throw new Error(NOT_A_DATABASE, { cause: error });
+  }
+  throw new Error(NOT_OUR_DATABASE);
+}
+
+export const NOT_A_DATABASE = 'database: the file is not a SQLite database';
+export const NOT_OUR_DATABASE =
+  'database: the file is not an order database, it holds other tables; name a file of its own';

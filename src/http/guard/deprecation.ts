@@ -1,0 +1,48 @@
+import { checkOptions } from '../options.js';
+
+/** What is announced of an operation beside its answer. */
+export interface Announcement {
+  /** Since when it is deprecated, or from when on it will be (RFC 9745). */
+  readonly deprecatedAt?: Date | undefined;
+  /** From when on it will answer no longer (RFC 8594); not before `deprecatedAt`. */
+  readonly sunsetAt?: Date | undefined;
+  /**
+   * The address of a page that says more: what replaces it, or what a beta operation does not
+   * promise yet.
+   */
+  readonly documentation?: string | undefined;
+}
+
+/**
+ * The header fields `Deprecation`, `Sunset` and `Link` as pairs of name and value, as `new
+ * Headers()` takes them. The link's relation is `deprecation` or `sunset` if there is such a date
+ * (RFC 9745 §3, RFC 8594 §6), and `service-doc` otherwise (RFC 8631 §4.1). Throws a TypeError or
+ * RangeError that names the option.
+ */
+export function announcementFields(announcement: Announcement): [name: string, value: string][] {
+  checkOptions(announcement, ['deprecatedAt', 'sunsetAt', 'documentation']);
+  const { deprecatedAt, sunsetAt, documentation } = announcement;
+  const fields: [string, string][] = [];
+  if (deprecatedAt !== undefined) {
+    fields.push(['Deprecation', `@${Math.floor(instant('deprecatedAt', deprecatedAt) / 1_000)}`]);
+  }
+  if (sunsetAt !== undefined) {
+    if (deprecatedAt !== undefined && instant('sunsetAt', sunsetAt) < deprecatedAt.getTime()) {
+      throw new RangeError('sunsetAt: expected an instant that is not before deprecatedAt');
+    }
+    fields.push(['Sunset', new Date(instant('sunsetAt', sunsetAt)).toUTCString()]);
+  }
+  if (documentation !== undefined) {
+    if (!URL.canParse(documentation)) throw new TypeError('documentation: expected an absolute URL');
+    const relation = deprecatedAt !== undefined ? 'deprecation' : sunsetAt !== undefined ? 'sunset' : 'service-doc';
+    fields.push(['Link', `<${new URL(documentation).href}>; rel="${relation}"; type="text/html"`]);
+  }
+  return fields;
+}
+
+function instant(option: string, date: unknown): number {
+  if (!(date instanceof Date)) throw new TypeError(`${option}: expected a Date`);
+  const ms = date.getTime();
+  if (Number.isNaN(ms)) throw new RangeError(`${option}: expected a valid Date`);
+  return ms;
+}

@@ -1,0 +1,74 @@
+import type { ServerResponse } from 'node:http';
+import type { Http2ServerResponse } from 'node:http2';
+import type { Principal } from '../admission.js';
+import type { FetchMountOptions } from '../mounts/fetch.js';
+import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
+import { frameworkAddress, type NodeMountOptions, type NodeRequest, send } from '../mounts/node.js';
+import { checkMethods, checkOptions } from '../options.js';
+import { forEachField } from '../reply.js';
+import type { Guard, GuardOutcome } from './guard.js';
+
+const principals = new WeakMap<object, Principal>();
+
+/** Whose key a request had that a {@link nodeGuard} let pass. */
+export function principalOf(request: NodeRequest): Principal | undefined {
+  return principals.get(request);
+}
+
+/**
+ * The guard as a middleware for Express and Connect, or in a listener for node:http: `next` is
+ * called for whom it admits.
+ */
+export function nodeGuard(
+  guard: Guard,
+  options: NodeMountOptions = {},
+): (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next: () => void) => void {
+  checkMethods('guard', guard, ['admit']);
+  checkOptions(options, ['clientAddress']);
+  const { clientAddress = frameworkAddress } = options;
+  return (request, response, next) => {
+    function proceed(outcome: GuardOutcome): void {
+      if (!outcome.admitted) {
+        send(response, outcome.reply);
+        return;
+      }
+      // The client has hung up, or the host has answered in the meantime. (`undefined` says so in
+      // HTTP/2; `null` is a turn to come.)
+      if (response.headersSent || response.destroyed || response.socket === undefined) return;
+      const { principal, headers } = outcome;
+      principals.set(request, principal);
+      forEachField(headers, (name, value) => void response.setHeader(name, value));
+      next();
+    }
+    const outcome = guard.admit(request, () => clientAddress(request));
+    if (outcome instanceof Promise) outcome.then(proceed);
+    else proceed(outcome);
+  };
+}
+
+/** The guard around a handler from Request to Response, which is called for whom it admits. */
+export function fetchGuard<Context extends unknown[] = unknown[]>(
+  guard: Guard,
+  handle: (request: Request, principal: Principal, ...context: Context) => Response | Promise<Response>,
+  options: FetchMountOptions<Context> = {},
+): (request: Request, ...context: Context) => Promise<Response> {
+  checkMethods('guard', guard, ['admit']);
+  if (typeof handle !== 'function') throw new TypeError('handle: expected a function');
+  checkOptions(options, ['clientAddress']);
+  const { clientAddress = ipOf } = options;
+  return async (request, ...context) => {
+    const outcome = await guard.admit(headOf(request), () => clientAddress(request, ...context));
+    if (!outcome.admitted) return toResponse(outcome.reply);
+    const answer = await handle(request, outcome.principal, ...context);
+    return withFields(answer, outcome.headers);
+  };
+}
+
+function withFields(answer: Response, fields: readonly string[]): Response {
+  // What switches protocols, or is an error of the network, is no answer that could carry fields.
+  if (answer.status < 200) return answer;
+  // A copy, because the headers of a response that was fetched cannot be changed.
+  const response = new Response(answer.body, answer);
+  forEachField(fields, (name, value) => response.headers.set(name, value));
+  return response;
+}

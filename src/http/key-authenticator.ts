@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import type { Principal } from './admission.js';
+import { bearerToken } from './request-head.js';
+
+/**
+ * Creates an `authenticate` over API keys that are known when the service starts, by key. The keys
+ * themselves are not kept: a key that is sent is looked up by its SHA-256 digest, so that the time
+ * this takes says nothing about how much of a guessed key was right.
+ *
+ * Throws a TypeError for a key that no client can send as a bearer token (RFC 6750 §2.1), and for a
+ * principal without an id or a plan. The message says which one by its place, never by its text.
+ *
+ * @example
+ * const authenticate = createKeyAuthenticator({ 'open-sesame': { id: 'customer-1', plan: PLANS.free } });
+ */
+export function createKeyAuthenticator(
+  keys: Readonly<Record<string, Principal>>,
+): (apiKey: string) => Principal | undefined {
+  if (typeof keys !== 'object' || keys === null) {
+    throw new TypeError('keys: expected an object with a principal by each API key');
+  }
+  const principals = new Map<string, Principal>();
+  for (const [index, [apiKey, principal]] of Object.entries(keys).entries()) {
+    const where = `keys: entry ${index + 1}`;
+    if (bearerToken(`Bearer ${apiKey}`) !== apiKey || apiKey === 'undefined') {
+      throw new TypeError(`${where}: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end`);
+    }
+    if (typeof principal?.id !== 'string' || principal.id === '' || principal.id === apiKey) {
+      throw new TypeError(`${where}: expected a principal with an id that is not the API key itself`);
+    }
+    if (!Array.isArray(principal.plan?.policies)) {
+      throw new TypeError(`${where}: expected a principal with a plan, such as PLANS.free`);
+    }
+    principals.set(digest(apiKey), principal);
+  }
+  return (apiKey) => principals.get(digest(apiKey));
+}
+
+function digest(apiKey: string): string {
+  return createHash('sha256').update(apiKey).digest('base64');
+}

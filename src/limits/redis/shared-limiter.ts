@@ -1,0 +1,112 @@
+import type { Clock } from '../clock.js';
+import type { BanState, Decision, KeyState, RateLimiter } from '../limiter.js';
+import type { Plan } from '../plan.js';
+import { decide } from '../rule.js';
+import { holds } from '../token-bucket.js';
+import type { RedisCalls, Seen } from './calls.js';
+import type { Amount, Found, Report } from './codec.js';
+import { PassedDecision } from './lazy-decision.js';
+
+/** A limiter of keys that a server counts, for all processes together. */
+export interface BackendLimiter extends RateLimiter {
+  /** What `take` would return now; nothing is changed. */
+  peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
+  /** Puts back what a decision took, as far as its windows are still open. */
+  refund(decision: Decision): Promise<void>;
+  /** Charges what was taken elsewhere. Resolves to the state that it was added to. */
+  charge(key: string, plan: Plan, amounts: readonly Amount[]): Promise<Found>;
+  inspect(key: string): Promise<KeyState | undefined>;
+  reset(key: string): Promise<void>;
+  /** Bans the key by hand, for `ms` milliseconds from now. */
+  ban(key: string, ms: number): Promise<void>;
+  /** Has a ban last as long as this one at least, and count as many before it. */
+  carryBan(key: string, ban: BanState, nowMs: number): Promise<void>;
+  unban(key: string): Promise<void>;
+  /** Resolves if the server works that has this key. */
+  probe(key: string): Promise<void>;
+}
+
+/** The limiter that the script is. It rejects when the server fails. */
+export interface SharedLimiter extends BackendLimiter {
+  /** `report` is what the server does not know of the key so far. */
+  take(key: string, plan: Plan, cost?: number, report?: Report): Promise<Decision>;
+  peek(key: string, plan: Plan, cost?: number, report?: Report): Promise<Decision>;
+}
+
+/** What the server knows of a key that it has refused. */
+export interface Refusal {
+  readonly state: KeyState;
+  /** When a bucket of another plan is full again, which the server has to be told. */
+  readonly othersFullAtMs: number;
+  /** What to add to the local time for the server's: at least and at most, by the round trip. */
+  readonly aheadMs: number;
+  readonly mostAheadMs: number;
+}
+
+const refusals = new WeakMap<Decision, Refusal>();
+
+/** Returns what the server knows of the key, if the decision is the refusal of a `take`. */
+export function refusalOf(decision: Decision): Refusal | undefined {
+  return refusals.get(decision);
+}
+
+export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined): SharedLimiter {
+  const { call, inspect, reset, probe } = calls;
+
+  function decisionOf(key: string, plan: Plan, cost: number, seen: Seen, sentMs?: number): Decision {
+    if ('numbers' in seen) {
+      const { numbers, utcOffsetMs } = seen;
+      const fits = plan.policies.every((policy, index) =>
+        holds({ taken: numbers[2 * index + 1] ?? Number.NaN, atMs: 0 }, policy, 0),
+      );
+      if (!fits) throw new Error('the script let a request pass that the rule refuses');
+      return new PassedDecision(key, plan, cost, utcOffsetMs, numbers);
+    }
+    const { decision, next } = decide(key, seen.state, plan, cost, seen);
+    if (decision.verdict === 'within_quota') throw new Error('the script refused a request that the rule lets pass');
+    if (sentMs !== undefined && next !== undefined) {
+      const { nowMs, othersFullAtMs } = seen;
+      const isLocal = clock !== undefined;
+      refusals.set(decision, {
+        state: next,
+        othersFullAtMs,
+        aheadMs: isLocal ? 0 : nowMs - performance.now(),
+        // The server's clock may show another millisecond in an instant.
+        mostAheadMs: isLocal ? 0 : nowMs + 1 - sentMs,
+      });
+    }
+    return decision;
+  }
+
+  return {
+    take: (key, plan, cost = 1, report) =>
+      call('take', key, plan, { cost, report }, (seen, sentMs) => decisionOf(key, plan, cost, seen, sentMs)),
+
+    peek: (key, plan, cost = 1, report) =>
+      call('peek', key, plan, { cost, report }, (seen) => decisionOf(key, plan, cost, seen)),
+
+    refund: ({ key, plan, cost, windows }) =>
+      call('refund', key, plan, { amounts: windows.map(({ resetAtMs }) => [cost, resetAtMs]) }, () => {}),
+
+    charge: (key, plan, amounts) =>
+      call('charge', key, plan, { amounts }, (seen) => {
+        if ('state' in seen) return seen;
+        throw new TypeError('send: answered something else than the script');
+      }),
+
+    ban: (key, ms) => call('ban', key, undefined, { cost: ms }, () => {}),
+
+    carryBan(key, { banEndMs, banMs, level, forgetAtMs }, nowMs) {
+      const amounts: readonly Amount[] = [
+        [banMs, level],
+        [forgetAtMs - nowMs, 0],
+      ];
+      return call('carry_ban', key, undefined, { cost: banEndMs - nowMs, amounts }, () => {});
+    },
+
+    unban: (key) => call('unban', key, undefined, {}, () => {}),
+    inspect,
+    reset,
+    probe,
+  };
+}

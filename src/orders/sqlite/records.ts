@@ -1,0 +1,24 @@
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { INT64_MAX, INT64_MIN } from '../order.js';
+import type { OrderRecord } from '../record.js';
+import { PAGE } from './pages.js';
+import { recordOf } from './table.js';
+
+/** Every record, ascending by id, from one read transaction, which ends with the reading. */
+export function* readRecords(database: SqliteDatabase): Generator<readonly OrderRecord[]> {
+  const select = prepare(database, 'SELECT * FROM orders WHERE id >= ? ORDER BY id LIMIT ?');
+  database.exec('BEGIN');
+  try {
+    let first = INT64_MIN;
+    for (;;) {
+      const records = select.all(first, PAGE).map(recordOf);
+      const last = records.at(-1)?.id;
+      if (last === undefined) return;
+      yield records;
+      if (last === INT64_MAX) return;
+      first = last + 1n;
+    }
+  } finally {
+    database.exec('COMMIT');
+  }
+}

@@ -1,0 +1,37 @@
+import { readSettings } from '../config/read-settings.js';
+import { SETTING_NAMES } from '../config/settings.js';
+import { done, misused, type Outcome } from '../outcome.js';
+import { type Command, type Invocation, settingOptions } from './command.js';
+import { createTable } from './terminal.js';
+
+export const configCommand: Command = {
+  name: 'config print',
+  summary: 'Shows the settings that serve would have, and where each comes from. Passwords are left out.',
+  operands: [],
+  options: settingOptions(SETTING_NAMES),
+  examples: ['config print', 'config print --config settings.json --json'],
+  run: printConfig,
+};
+
+function printConfig(invocation: Invocation): Outcome {
+  const read = readSettings(invocation);
+  if (!read.ok) return misused(read.mistake);
+  const { settings, origins } = read;
+  const shown = SETTING_NAMES.map((name) => {
+    const value = settings[name] ?? null;
+    return {
+      name,
+      value: typeof value === 'string' ? withoutPasswords(value) : value,
+      from: origins.get(name) ?? 'default',
+    };
+  });
+  const table = createTable(process.stdout, [{ title: 'SETTING' }, { title: 'VALUE' }, { title: 'FROM' }]);
+  const rows = shown.map(({ name, value, from }) => [name, `${value ?? ''}`, from]);
+  const json = Object.fromEntries(shown.map(({ name, value, from }) => [name, { value, from }]));
+  return done(table(rows).join('\n'), json);
+}
+
+/** URLs without users, passwords and parameters. */
+function withoutPasswords(text: string): string {
+  return text.includes('://') ? text.replace(/:\/\/[^/?#]*@/g, '://').replace(/[?#].*$/, '') : text;
+}

@@ -1,0 +1,35 @@
+import { readSettings } from '../config/read-settings.js';
+import { messageOf } from '../log/message-of.js';
+import { failed, misused, type Outcome } from '../outcome.js';
+import { openStorage } from '../storage/open.js';
+import { IN_MEMORY } from '../storage/sqlite.js';
+import type { Storage } from '../storage/storage.js';
+import { type Invocation, settingOptions } from './command.js';
+
+/** For commands on stored orders and keys: where they are. */
+export const STORAGE_OPTIONS = settingOptions(['db', 'databaseUrl']);
+
+/** A command that ends has no use for a database in memory. */
+export const NOTHING_LEFT = 'a database in memory is gone when this command ends; name a file with --db';
+
+/** Opens the storage that the invocation names, runs `work` on it, and closes it. A failure is an outcome. */
+export async function withStorage(
+  invocation: Invocation,
+  work: (storage: Storage) => Outcome | Promise<Outcome>,
+  { create = false } = {},
+): Promise<Outcome> {
+  const read = readSettings(invocation, ['db', 'databaseUrl']);
+  if (!read.ok) return misused(read.mistake);
+  const { settings } = read;
+  if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(NOTHING_LEFT);
+  const open = await openStorage(settings, create);
+  if (!open.ok) return failed(open.message);
+  const { data: storage } = open;
+  try {
+    return await work(storage);
+  } catch (error) {
+    return failed(`${storage.name}: ${messageOf(error)}`);
+  } finally {
+    await storage.close();
+  }
+}

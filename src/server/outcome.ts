@@ -1,0 +1,17 @@
+/** What a command came to: exit code 0, 1 or 2. */
+export type Outcome =
+  /** `text` for a person, `json` one JSON value. Neither if the command has written its answer itself. */
+  | { readonly outcome: 'done'; readonly text?: string; readonly json?: string }
+  | { readonly outcome: 'failed' | 'misused'; readonly message: string };
+
+export function done(text: string, value: unknown): Outcome {
+  return { outcome: 'done', text, json: JSON.stringify(value) };
+}
+
+export function failed(message: string): Outcome {
+  return { outcome: 'failed', message };
+}
+
+export function misused(message: string): Outcome {
+  return { outcome: 'misused', message };
+}

@@ -1,0 +1,36 @@
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+
+/** What one process asks of the one that has the quotas in memory. */
+export type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
+
+export interface PendingRequest {
+  /** Ascending, and never used again. */
+  readonly seq: bigint;
+  readonly keyId: string;
+  readonly request: QuotaRequest;
+}
+
+export type QuotaReads = {
+  pendingRequests(): readonly PendingRequest[];
+};
+
+/** This module, for the thread that reads. */
+export const QUOTA_READS = import.meta.url;
+
+/** On a database that has the tables. */
+export function prepareReads(database: SqliteDatabase): QuotaReads {
+  const select = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
+  return {
+    pendingRequests: () =>
+      select.all().map((row) => ({
+        seq: BigInt(row['seq'] ?? 0),
+        keyId: String(row['key_id']),
+        request: parseRequest(String(row['request'])),
+      })),
+  };
+}
+
+function parseRequest(text: string): QuotaRequest {
+  const [, untilMs] = /^ban ([0-9]+)$/.exec(text) ?? [];
+  return untilMs === undefined ? (text === 'reset' ? text : 'lift_ban') : `ban ${Number(untilMs)}`;
+}

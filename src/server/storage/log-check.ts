@@ -1,0 +1,72 @@
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { TRANSACTIONS_COUNTED } from '../../databases/sqlite/database.js';
+
+/** SQLite file format, 1.3: the part of page 1 that is the file's header, and what stands where in it. */
+export const HEADER_SIZE = 105;
+const WRITE_VERSION_AT = 18;
+const ROLLBACK_JOURNAL = 1;
+const USER_VERSION_AT = 60;
+
+/** 4.1 and 4.2: the log, a header and then frames, each a page with a header of its own. */
+const LOG_HEADER_SIZE = 32;
+const PAGE_SIZE_AT = 8;
+const SALTS_AT = 16;
+const FRAME_HEADER_SIZE = 24;
+const FRAME_SALTS_AT = 8;
+const SALTS_SIZE = 8;
+
+/** What a log has in it. */
+export interface Log {
+  readonly hasFrames: boolean;
+  /** The first header of a file that it has; absent if page 1 was not written. */
+  readonly firstHeader?: Buffer;
+}
+
+export const NO_LOG: Log = { hasFrames: false };
+
+/** Reads a log, which need not be there. */
+export function readLog(file: string): Log {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return NO_LOG;
+  return withFile(file, (read) => {
+    const logHeader = read(LOG_HEADER_SIZE, 0);
+    const pageSize = logHeader.length < LOG_HEADER_SIZE ? 0 : logHeader.readUInt32BE(PAGE_SIZE_AT);
+    if (pageSize === 0) return NO_LOG;
+    const salts = logHeader.subarray(SALTS_AT, SALTS_AT + SALTS_SIZE);
+    for (let at = LOG_HEADER_SIZE; ; at += FRAME_HEADER_SIZE + pageSize) {
+      const frame = read(FRAME_HEADER_SIZE + HEADER_SIZE, at);
+      const isComplete = frame.length === FRAME_HEADER_SIZE + HEADER_SIZE;
+      // Behind the end there may be frames of the log before.
+      if (!isComplete || !frame.subarray(FRAME_SALTS_AT, FRAME_SALTS_AT + SALTS_SIZE).equals(salts)) {
+        return { hasFrames: at > LOG_HEADER_SIZE };
+      }
+      if (frame.readUInt32BE(0) === 1) return { hasFrames: true, firstHeader: frame.subarray(FRAME_HEADER_SIZE) };
+    }
+  });
+}
+
+/**
+ * Whether the log can have been written for the file with this header. SQLite begins a log only after it has noted in
+ * the file that there is one. And every transaction is counted on page 1: the log begins with the one after the file's
+ * last, and the file may have any part of it already, or more: after a power cut an old log may be back.
+ */
+export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Log): boolean {
+  if (!hasFrames) return true;
+  if (header[WRITE_VERSION_AT] === ROLLBACK_JOURNAL) return false;
+  if (firstHeader === undefined) return true;
+  const count = (page: Buffer) => page.readInt32BE(USER_VERSION_AT);
+  const missing = (count(firstHeader) - 1 - count(header) + TRANSACTIONS_COUNTED) % TRANSACTIONS_COUNTED;
+  return missing === 0 || missing > TRANSACTIONS_COUNTED / 2;
+}
+
+/** Lends a function that reads a file, until `work` is done. */
+export function withFile<T>(file: string, work: (read: (length: number, position: number) => Buffer) => T): T {
+  const descriptor = openSync(file, 'r');
+  try {
+    return work((length, position) => {
+      const bytes = Buffer.alloc(length);
+      return bytes.subarray(0, readSync(descriptor, bytes, 0, length, position));
+    });
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,60 @@
+import { existsSync, realpathSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { isResult, prepare } from '../../databases/sqlite/database.js';
+import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
+import { done, failed, type Outcome } from '../outcome.js';
+import { putInPlace, withCopy } from './backup.js';
+import { refusalOf } from './file-check.js';
+import { takeServerPlace } from './server-lock.js';
+import { reasonOf } from './sqlite.js';
+
+/**
+ * Puts a copy of a backup in the place of a database, with nothing beside it that belonged to the old one. The backup is
+ * read and checked before anything is changed, and stays.
+ */
+export async function restore(backup: string, file: string): Promise<Outcome> {
+  if (!existsSync(backup)) return failed(`there is no backup ${backup}`);
+  // A link stays a link.
+  const target = existsSync(file) ? realpathSync(file) : resolve(file);
+  if (realpathSync(backup) === target) return failed(`${backup} is the database itself; move it to another name first`);
+  const refusal = refusalOf(backup);
+  if (refusal !== undefined) return failed(`${backup}: ${reasonOf(refusal)}`);
+  // A log that is another file's is to go.
+  const objection = refusalOf(target, { withLog: false });
+  if (objection !== undefined) return failed(`${file}: ${reasonOf(objection)}`);
+  const leave = takeServerPlace(target);
+  if (leave === undefined) return failed(`a server runs on ${file}; stop it first`);
+  try {
+    return await withCopy(backup, target, (copy) => {
+      if (!endLog(target)) return failed(`another process uses ${file}; wait for it or stop it, then try again`);
+      const bytes = putInPlace(copy, target);
+      return done(`${file} is restored from ${backup}, ${bytes} bytes`, { file, backup, bytes });
+    });
+  } finally {
+    leave();
+  }
+}
+
+/**
+ * Leaves the old database without a log, which SQLite would take for the new one's. Whatever stops the restoring after
+ * that, the database is still whole: its log is written into it first. Of one that is damaged it is removed, and of one
+ * whose log is another's. `false` if it is in use.
+ */
+function endLog(file: string): boolean {
+  if (existsSync(file) && refusalOf(file) === undefined) {
+    try {
+      const database = openSqliteDatabase(file);
+      try {
+        const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
+        // Only the last connection may end the log; any other keeps it without an error.
+        if (row?.['journal_mode'] !== 'delete') return false;
+      } finally {
+        database.close();
+      }
+    } catch (error) {
+      if (isResult(error, 'busy')) return false;
+    }
+  }
+  for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
+  return true;
+}

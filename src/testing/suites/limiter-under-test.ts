@@ -1,0 +1,9 @@
+import type { Decision, Plan } from '../../limits/index.js';
+
+/** What a case works with. */
+export interface LimiterUnderTest {
+  take(key: string, plan: Plan, cost?: number): Promise<Decision>;
+  advance(ms: number): Promise<unknown>;
+  /** Whether time stands still between two calls of `advance`. */
+  readonly isStill: boolean;
+}

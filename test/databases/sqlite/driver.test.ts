@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import Module from 'node:module';
+import { type TestContext, test } from 'node:test';
+import { createSqliteOrderStore, openSqliteDatabase } from 'store-orders/sqlite';
+import { temporaryFile } from '../../support/temporary-file.js';
+
+/** Has every `require` answer from `modules`, and fail for what is not in it. Answers the names asked for. */
+function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>): string[] {
+  const asked: string[] = [];
+  t.mock.method(Module.prototype, 'require', (name: string) => {
+    asked.push(name);
+    if (name in modules) return modules[name];
+    throw new Error(`Cannot find module ${name}`);
+  });
+  return asked;
+}
+
+/** A driver that only says who opened what. */
+function driver(name: string) {
+  return class {
+    readonly opened: string;
+    constructor(file: string) {
+      this.opened = `${file} by ${name}`;
+    }
+  };
+}
+
+function withNodeVersion(t: TestContext, version: string): void {
+  const descriptor = Object.getOwnPropertyDescriptor(process, 'versions');
+  assert.ok(descriptor);
+  t.after(() => Object.defineProperty(process, 'versions', descriptor));
+  Object.defineProperty(process, 'versions', { ...descriptor, value: { ...process.versions, node: version } });
+}
+
+function openedBy(file: string): unknown {
+  return Reflect.get(openSqliteDatabase(file), 'opened');
+}
+
+test('a SQLite file is opened with a driver that is there, and can hold a store', async () => {
+  const database = openSqliteDatabase(temporaryFile());
+  const store = createSqliteOrderStore(database);
+  await store.put([{ id: 2n ** 53n + 1n }]);
+  assert.equal(await store.cancel(2n ** 53n + 1n), 'cancelled');
+  database.close();
+});
+
+test("Node's own driver comes first, then libsql, then better-sqlite3", (t) => {
+  withNodeVersion(t, '22.13.0');
+  const modules: Record<string, unknown> = {
+    'node:sqlite': { DatabaseSync: driver('node:sqlite') },
+    libsql: driver('libsql'),
+    'better-sqlite3': driver('better-sqlite3'),
+  };
+  installOnly(t, modules);
+  for (const name of Object.keys(modules)) {
+    const file = temporaryFile();
+    assert.equal(openedBy(file), `${file} by ${name}`);
+    delete modules[name];
+  }
+});
+
+test('better-sqlite3 is not even loaded where it takes the process down: version 13 on Node 20', (t) => {
+  withNodeVersion(t, '20.19.0');
+  const modules = { 'better-sqlite3': driver('better-sqlite3'), 'better-sqlite3/package.json': { version: '13.0.1' } };
+  const asked = installOnly(t, modules);
+  assert.throws(() => openSqliteDatabase(temporaryFile()), /no SQLite driver found/);
+  assert.ok(!asked.includes('better-sqlite3'));
+
+  modules['better-sqlite3/package.json'].version = '12.9.0';
+  const file = temporaryFile();
+  assert.equal(openedBy(file), `${file} by better-sqlite3`);
+});
+
+test('where there is no driver the error says what to install', (t) => {
+  installOnly(t, {});
+  assert.throws(() => openSqliteDatabase(temporaryFile()), {
+    message: 'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
+  });
+});
+
+test("a driver's failure to open the file is not taken for its absence", (t) => {
+  class Failing {
+    constructor(file: string) {
+      throw new Error(`cannot open ${file}`);
+    }
+  }
+  installOnly(t, { libsql: Failing, 'better-sqlite3': driver('better-sqlite3') });
+  const file = temporaryFile();
+  assert.throws(() => openSqliteDatabase(file), {
+    name: 'SqliteFileError',
+    message: `cannot open ${file}: check that its directory exists and that both are readable and writable`,
+    cause: new Error(`cannot open ${file}`),
+  });
+});

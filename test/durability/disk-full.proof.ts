@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { answerOf, startServer, until } from '../server/support/program.js';
+import { createClient } from './support/client.js';
+import { createOrderFile, QUOTA } from './support/order-file.js';
+
+test('on a full disk nothing is promised, orders are listed, and with space again all goes on', async (t) => {
+  const directory = mountSmallDisk(t);
+  if (directory === undefined) return t.skip('no tmpfs can be mounted: run this as root on Linux');
+  const orders = await createOrderFile(directory, 500);
+  const { id: keyId, key } = orders.key;
+  const server = await startServer(t, { cwd: directory });
+  const client = createClient(server.url, key);
+  const isLogged = (words: string) => server.log().some(({ event }) => String(event).startsWith(words));
+  const readiness = async () => (await fetch(new URL('/readyz', server.url))).status;
+  const countedOnDisk = async () => {
+    const shown = JSON.stringify(await answerOf(['quota', 'show', keyId], { cwd: directory }));
+    return QUOTA - Number(/"name":"day".*?"remaining":(\d+)/.exec(shown)?.[1]);
+  };
+
+  const promised = new Set<bigint>();
+  const refused: bigint[] = [];
+  let requests = 0;
+  async function cancel(id: bigint): Promise<number> {
+    requests++;
+    const { status, headers, body } = await client.cancel(id);
+    if (status === 204) {
+      promised.add(id);
+    } else {
+      assert.equal(status, 503);
+      assert.equal(headers['retry-after'], '1');
+      assert.deepEqual(Object.keys(JSON.parse(body)).sort(), ['code', 'message', 'status']);
+      assert.equal(JSON.parse(body).code, 'service_unavailable');
+      refused.push(id);
+    }
+    return status;
+  }
+
+  for (const id of orders.next(10)) assert.equal(await cancel(id), 204);
+  const ballast = join(directory, 'ballast');
+  fillDisk(ballast);
+  // SQLite may have some room left in pages that it has already: what it promises in them counts too.
+  for (const id of orders.next(200)) await cancel(id);
+  assert.ok(refused.length > 100, `only ${refused.length} of 200 cancels were refused`);
+  requests++;
+  assert.equal((await client.list()).status, 200);
+  await until(() => isLogged('quotas not saved'), 2_000);
+  assert.equal(await readiness(), 503);
+  assert.ok(
+    server.log().some(({ error }) => /^cannot write store-orders\.db: the disk is full; free some/.test(`${error}`)),
+  );
+  assert.equal(server.child.exitCode, null);
+  assert.deepEqual(orders.look().cancelled, promised, 'what was promised is stored, and nothing else is');
+  const countedMeanwhile = requests;
+
+  rmSync(ballast);
+  await until(async () => (await readiness()) === 200, 2_000);
+  // Nobody asks for anything: what could not be saved is saved all the same.
+  await until(async () => (await countedOnDisk()) === countedMeanwhile, 3_000);
+  for (const id of refused.splice(0)) assert.equal(await cancel(id), 204);
+  t.diagnostic(`${promised.size} cancels 204 in the end, 0 of them false; quotas of ${countedMeanwhile} requests kept`);
+
+  client.close();
+  assert.equal(await server.stop('SIGTERM'), 0);
+  const restarted = await startServer(t, { cwd: directory });
+  const found = orders.look();
+  await restarted.stop('SIGTERM');
+  assert.equal(found.integrity, 'ok');
+  assert.deepEqual(found.cancelled, promised);
+});
+
+/** A disk of 2 MB in memory, gone afterwards; or nothing where mounting is not allowed. */
+function mountSmallDisk(t: TestContext): string | undefined {
+  const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', directory], { stdio: 'ignore' });
+  } catch {
+    rmdirSync(directory);
+    return undefined;
+  }
+  t.after(() => {
+    // Lazily, because a server that a failed test has left still uses it.
+    execFileSync('umount', ['--lazy', directory]);
+    rmdirSync(directory);
+  });
+  return directory;
+}
+
+function fillDisk(file: string): void {
+  for (const size of [65_536, 4_096, 1]) {
+    try {
+      for (;;) writeFileSync(file, Buffer.alloc(size), { flag: 'a' });
+    } catch (error) {
+      assert.ok(error instanceof Error && 'code' in error && error.code === 'ENOSPC', String(error));
+    }
+  }
+}

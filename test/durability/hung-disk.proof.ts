@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { type RunningServer, sleep, startServer, temporaryDirectory, until } from '../server/support/program.js';
+import { type Answer, createClient } from './support/client.js';
+import { mountImage } from './support/mounted-image.js';
+import { createOrderFile, type OrderFile } from './support/order-file.js';
+
+/** An answer that waits for no disk, on a busy machine. */
+const AT_ONCE_MS = 500;
+/** A read that has to wait is given up after 2 s, a write after 3 s. */
+const LIST_MS = 3_000;
+const CANCEL_MS = 6_500;
+const EXIT_MS = 10_000;
+/** More than one page, so that the list is streamed. */
+const ORDERS = 1_000;
+
+/** Asserts what a server does while its disk hangs. */
+async function serveThrough(
+  t: TestContext,
+  orders: OrderFile,
+  server: RunningServer,
+  freeze: () => void,
+): Promise<void> {
+  const client = createClient(server.url, orders.key.key);
+  t.after(client.close);
+  const before = await client.list();
+  assert.equal((await client.cancel(orders.next(1)[0] ?? 0n)).status, 204);
+  freeze();
+
+  const cancels = orders.next(8).map(async (id) => {
+    const own = createClient(server.url, orders.key.key);
+    return own.cancel(id).finally(own.close);
+  });
+  const probes: number[] = [];
+  const lists: Answer[] = [];
+  const beganMs = performance.now();
+  while (performance.now() - beganMs < 8_000) {
+    const startMs = performance.now();
+    const [health, list] = await Promise.all([fetch(new URL('/healthz', server.url)), client.list()]);
+    lists.push(list);
+    assert.equal(health.status, 200);
+    probes.push(await timeOf(() => fetch(new URL('/healthz', server.url))));
+    await sleep(Math.max(0, 100 - (performance.now() - startMs)));
+  }
+  t.diagnostic(`healthz ${Math.max(...probes)} ms at most; lists ${Math.max(...lists.map((list) => list.tookMs))} ms`);
+  assert.ok(Math.max(...probes) < AT_ONCE_MS);
+  assert.deepEqual(
+    new Set(lists.map(({ status, body }) => `${status} ${body === before.body}`)),
+    new Set(['200 true']),
+  );
+  assert.ok(lists.every(({ tookMs }) => tookMs < LIST_MS));
+  assert.ok(
+    lists.slice(-20).every(({ tookMs }) => tookMs < AT_ONCE_MS),
+    'a disk that is known to hang is not waited for',
+  );
+  for (const { status, tookMs } of await Promise.all(cancels)) {
+    assert.equal(status, 503);
+    assert.ok(tookMs < CANCEL_MS, `${tookMs} ms`);
+  }
+  const late = await client.cancel(orders.next(1)[0] ?? 0n);
+  assert.equal(late.status, 503);
+  assert.ok(late.tookMs < AT_ONCE_MS);
+  const readiness = await fetch(new URL('/readyz', server.url));
+  assert.deepEqual([readiness.status, Object(await readiness.json()).backends.database], [503, 'unavailable']);
+  assert.ok(server.log().some(({ error }) => /disk has not answered in time; check the disk/.test(String(error))));
+}
+
+async function timeOf(work: () => Promise<unknown>): Promise<number> {
+  const startMs = performance.now();
+  await work();
+  return performance.now() - startMs;
+}
+
+test('a frozen file system stalls no probe and no list that is remembered, and is written again when it thaws', async (t) => {
+  const image = mountImage(t);
+  if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
+  const orders = await createOrderFile(image.directory, ORDERS);
+  const server = await startServer(t, { cwd: orders.cwd });
+  await serveThrough(t, orders, server, image.freeze);
+  image.thaw();
+  const client = createClient(server.url, orders.key.key);
+  t.after(client.close);
+  await until(async () => (await client.cancel(orders.next(1)[0] ?? 0n)).status === 204, 3_000);
+  await until(async () => (await fetch(new URL('/readyz', server.url))).status === 200, 3_000);
+  assert.equal(await server.stop('SIGTERM'), 0);
+});
+
+test('SIGTERM drains a server on a frozen file system within 10 s, and only its kernel holds it until the thaw', async (t) => {
+  const image = mountImage(t);
+  if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
+  const orders = await createOrderFile(image.directory, ORDERS);
+  const server = await startServer(t, { cwd: orders.cwd });
+  const client = createClient(server.url, orders.key.key);
+  t.after(client.close);
+  assert.equal((await client.cancel(orders.next(1)[0] ?? 0n)).status, 204);
+  image.freeze();
+  const cancelled = client.cancel(orders.next(1)[0] ?? 0n);
+  await sleep(200);
+  const startMs = performance.now();
+  const ended = server.stop('SIGTERM');
+  assert.equal((await cancelled).status, 503);
+  // No process can end whose thread waits in the kernel: its main thread has, and its port is free.
+  await until(() => isGone(server.child.pid ?? 0), EXIT_MS);
+  t.diagnostic(`gone after ${Math.round(performance.now() - startMs)} ms`);
+  await assert.rejects(fetch(new URL('/healthz', server.url)));
+  assert.ok(
+    server.log().some(({ event, error }) => event === 'database not closed' && /disk has not/.test(`${error}`)),
+  );
+  image.thaw();
+  assert.equal(await ended, 'SIGKILL');
+});
+
+/** Whether the main thread of a process has ended. */
+function isGone(pid: number): boolean {
+  try {
+    return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return true;
+  }
+}
+
+/** Each write and fsync of the files takes that long, once a thread has made a few. */
+const HANG_MS = 20_000;
+
+test('SIGTERM ends a server within 10 s whose writes and fsyncs hang', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const orders = await createOrderFile(cwd, 20);
+  const file = join(cwd, 'store-orders.db');
+  const under = [
+    ...['strace', '--daemonize=grandchild', '--follow-forks', '--seccomp-bpf', '--quiet=all', '--output=/dev/null'],
+    ...['-P', file, '-P', `${file}-wal`, `--inject=pwrite64,fsync,fdatasync:delay_enter=${HANG_MS * 1_000}:when=12+`],
+  ];
+  if (spawnSync('strace', ['-o', '/dev/null', 'true']).status !== 0) {
+    return t.skip('strace cannot be run here: install it (apt install strace; Linux only)');
+  }
+  const server = await startServer(t, { cwd, under });
+  const client = createClient(server.url, orders.key.key);
+  t.after(client.close);
+  const statuses: number[] = [];
+  while (statuses.at(-1) !== 503) {
+    const { status, tookMs } = await client.cancel(orders.next(1)[0] ?? 0n);
+    assert.ok(tookMs < CANCEL_MS);
+    statuses.push(status);
+  }
+  assert.ok((await timeOf(() => fetch(new URL('/healthz', server.url)))) < AT_ONCE_MS);
+  assert.equal((await client.list()).status, 200);
+  const startMs = performance.now();
+  const ended = server.stop('SIGTERM');
+  // strace holds the thread that it delays, as the kernel does one that waits.
+  await until(() => isGone(server.child.pid ?? 0), EXIT_MS);
+  t.diagnostic(`${statuses.join(', ')}; gone after ${Math.round(performance.now() - startMs)} ms`);
+  assert.equal(await ended, 'SIGKILL');
+});

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type RunningServer, sleep, startServer, temporaryDirectory } from '../server/support/program.js';
+import { median, spread } from '../support/figures.js';
+import { ROUNDS, seededRandom } from '../support/rounds.js';
+import { type Answer, type Client, countedToday, createClient } from './support/client.js';
+import { createOrderFile, type OrderFile, QUOTA } from './support/order-file.js';
+
+const CLIENTS = 50;
+/** So many that few clients are done before the server is killed. */
+const CANCELS_PER_CLIENT = 10;
+const CANCELS = CLIENTS * CANCELS_PER_CLIENT;
+/** The longest that a server lives under load. */
+const LIFE_MS = 90;
+const START_MS = 2_000;
+const FORGOTTEN_MS = 1_000;
+/** It counts like any other request. */
+const NO_ORDER = 0n;
+
+test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no 204 is lost`, async (t) => {
+  const random = seededRandom(t);
+  const orders = await createOrderFile(temporaryDirectory(t), ROUNDS * CANCELS);
+  const asked = new Set<bigint>();
+  const promised = new Set<bigint>();
+  const startsMs: number[] = [];
+  let inTheMiddle = 0;
+
+  let life = await start(t, orders);
+  for (let round = 0; round < ROUNDS; round++) {
+    const ids = orders.next(CANCELS);
+    for (const id of ids) asked.add(id);
+    const cancelled = await killDuringCancels(life, ids, random() * LIFE_MS);
+    if (cancelled.length > 0 && cancelled.length < ids.length) inTheMiddle++;
+    for (const id of cancelled) promised.add(id);
+
+    const next = await start(t, orders);
+    startsMs.push(next.startMs);
+    forgottenBetween(life, next);
+    await assertCancelled(next, cancelled);
+    const found = orders.look();
+    assert.equal(found.integrity, 'ok');
+    assert.deepEqual(without(promised, found.cancelled), [], 'a 204 of this round or of one before is lost');
+    assert.deepEqual(without(found.cancelled, asked), [], 'an order is cancelled that nobody asked for');
+    life = next;
+  }
+
+  t.diagnostic(`${promised.size} times 204 for ${asked.size} cancels, 0 lost; ${inTheMiddle} kills in the middle`);
+  t.diagnostic(`start to first answer: ${spread(startsMs)}`);
+  assert.ok(inTheMiddle >= ROUNDS / 10, `only ${inTheMiddle} servers were killed between the first 204 and the last`);
+  // Not the slowest: other work on the machine can make any one wait.
+  assert.ok(median(startsMs) <= START_MS);
+});
+
+test('a server killed at any moment of its life forgets one second of requests at most', async (t) => {
+  const random = seededRandom(t);
+  const orders = await createOrderFile(temporaryDirectory(t), 1);
+  const kills = Math.ceil(ROUNDS / 10);
+  let counted = 0;
+  let forgotten = 0;
+
+  let life = await start(t, orders);
+  for (let round = 0; round < kills; round++) {
+    await killDuringRequests(life, FORGOTTEN_MS * (0.5 + 1.5 * random()));
+    const next = await start(t, orders);
+    counted += life.answers.length;
+    forgotten += forgottenBetween(life, next);
+    life = next;
+  }
+  t.diagnostic(`${forgotten} of ${counted} counted requests forgotten by ${kills} kills`);
+});
+
+/** One server from its start to its kill. */
+interface Life {
+  readonly server: RunningServer;
+  /** From the start of the process to its first answer. */
+  readonly startMs: number;
+  /** Every answer that it has given. */
+  readonly answers: Answer[];
+  connect(): Client;
+}
+
+async function start(t: TestContext, { cwd, key }: OrderFile): Promise<Life> {
+  const startedMs = performance.now();
+  const server = await startServer(t, { cwd }, '--log', 'events');
+  const answers: Answer[] = [];
+  const connect = () => createClient(server.url, key.key, answers);
+  const client = connect();
+  assert.equal((await client.cancel(NO_ORDER)).status, 404);
+  client.close();
+  return { server, startMs: performance.now() - startedMs, answers, connect };
+}
+
+/** Cancels on all connections at once until the kill. Answers with the orders whose 204 arrived. */
+async function killDuringCancels({ server, connect }: Life, ids: readonly bigint[], afterMs: number) {
+  const cancelled: bigint[] = [];
+
+  async function cancelUntilKilled(own: readonly bigint[]): Promise<void> {
+    const client = connect();
+    for (const id of own) {
+      // A rejection is the end of the server: what it has not answered is no promise.
+      const answer = await client.cancel(id).catch(() => undefined);
+      if (answer === undefined) break;
+      assert.equal(answer.status, 204);
+      cancelled.push(id);
+    }
+    client.close();
+  }
+
+  const clients = Array.from({ length: CLIENTS }, (_, client) =>
+    cancelUntilKilled(ids.filter((_, index) => index % CLIENTS === client)),
+  );
+  await sleep(afterMs);
+  assert.equal(await server.stop('SIGKILL'), 'SIGKILL');
+  await Promise.all(clients);
+  return cancelled;
+}
+
+/** One request after the other until the kill. */
+async function killDuringRequests({ server, connect }: Life, afterMs: number): Promise<void> {
+  const client = connect();
+  const killed = sleep(afterMs).then(() => server.stop('SIGKILL'));
+  while ((await client.cancel(NO_ORDER).catch(() => undefined)) !== undefined) await sleep(3);
+  client.close();
+  assert.equal(await killed, 'SIGKILL');
+}
+
+async function assertCancelled({ connect }: Life, ids: readonly bigint[]): Promise<void> {
+  const client = connect();
+  for (const id of ids) {
+    const { status, body } = await client.cancel(id);
+    assert.equal(status, 409, `order ${id}`);
+    assert.equal(JSON.parse(body).code, 'order_already_cancelled', `order ${id}`);
+  }
+  client.close();
+}
+
+/** How many requests the next server has not counted. Only those of the last second may be among them. */
+function forgottenBetween({ answers }: Life, { answers: [firstAnswer] }: Life): number {
+  const lastMs = answers.reduce((latest, { sentMs }) => Math.max(latest, sentMs), 0);
+  const recent = answers.filter(({ sentMs }) => sentMs > lastMs - FORGOTTEN_MS).length;
+  const before = answers.reduce((most, answer) => Math.max(most, countedToday(answer, QUOTA)), 0);
+  assert.ok(firstAnswer !== undefined);
+  const after = countedToday(firstAnswer, QUOTA) - 1;
+  assert.ok(
+    after >= before - recent,
+    `${before} were counted, ${recent} of them in the last second, ${after} are left`,
+  );
+  return Math.max(0, before - after);
+}
+
+function without(ids: ReadonlySet<bigint>, others: ReadonlySet<bigint>): readonly bigint[] {
+  return [...ids].filter((id) => !others.has(id));
+}

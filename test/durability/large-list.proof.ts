@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../server/support/program.js';
+import { createListScan } from '../support/list-scan.js';
+import { MIB, mebibytes, peakBytes } from '../support/memory.js';
+
+const MANY = 1_000_000;
+const SLOW_READERS = 50;
+
+test('a million orders are listed from one snapshot, in bounded memory, while one more is imported and others do not read', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { key } = await issueKey(cwd, 'business', '--db', 'many.db');
+  fill(join(cwd, 'many.db'));
+  const server = await startServer(t, { cwd }, '--db', 'many.db', '--log', 'events');
+  const headers = { authorization: `Bearer ${key}`, 'accept-encoding': 'identity' };
+  const ask = (method: string, path = '') => fetch(`${server.url}/store/orders${path}`, { method, headers });
+  // The thread that writes is a part of the base.
+  assert.equal((await ask('DELETE', '/0')).status, 204);
+  const baseBytes = peakBytes(server.child.pid);
+
+  const listed = await ask('GET');
+  let imported: Promise<unknown> | undefined;
+  const first = createListScan();
+  for await (const chunk of listed.body ?? []) {
+    first.add(chunk);
+    imported ??= run(['orders', 'import', '-', '--db', 'many.db'], { cwd, input: '{"id":1}\n' });
+  }
+  await imported;
+  assert.deepEqual([first.orders(), first.isAscending()], [MANY, true]);
+
+  const beyondBytes = peakBytes(server.child.pid) - baseBytes - first.bytes();
+  t.diagnostic(
+    `memory: base ${mebibytes(baseBytes)}, list ${mebibytes(first.bytes())}, beyond ${mebibytes(beyondBytes)}`,
+  );
+  assert.ok(baseBytes === 0 || beyondBytes <= 64 * MIB, `${beyondBytes} bytes beyond base and list`);
+
+  const second = createListScan();
+  const after = await ask('GET');
+  for await (const chunk of after.body ?? []) second.add(chunk);
+  assert.deepEqual([second.orders(), second.isAscending()], [MANY + 1, true]);
+  assert.equal(second.bytes(), first.bytes() + ',{"id":1}'.length);
+  assert.equal(Number((await ask('HEAD')).headers.get('content-length')), second.bytes());
+
+  // Whoever does not read costs a connection, and keeps nobody waiting.
+  const slow = Array.from({ length: SLOW_READERS }, () => openSlowReader(server.url, key));
+  const third = createListScan();
+  const meanwhile: number[] = [];
+  for await (const chunk of (await ask('GET')).body ?? []) {
+    third.add(chunk);
+    if (meanwhile.length < 100) meanwhile.push((await ask('DELETE', '/1000000000')).status);
+  }
+  assert.deepEqual([third.orders(), third.isAscending()], [MANY + 1, true]);
+  assert.deepEqual([meanwhile.length, ...new Set(meanwhile)], [100, 404]);
+  for (const socket of slow) socket.destroy();
+  const withReaders = peakBytes(server.child.pid) - baseBytes - first.bytes();
+  t.diagnostic(`memory beyond base and list with ${SLOW_READERS} slow readers: ${mebibytes(withReaders)}`);
+  assert.ok(baseBytes === 0 || withReaders <= (64 + SLOW_READERS) * MIB, `${withReaders} bytes beyond base and list`);
+
+  const { orders } = Object(await answerOf(['db', 'check', '--db', 'many.db'], { cwd }));
+  assert.equal(orders.total, MANY + 1);
+});
+
+/** Asks for the list and does not read it. */
+function openSlowReader(url: string, key: unknown): Socket {
+  const { hostname, port, pathname } = new URL(`${url}/store/orders`);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {}).pause();
+  socket.write(`GET ${pathname} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  return socket;
+}
+
+/** Puts the orders with even ids, of which one more can be imported in between. By SQL: it is not the import that is tested. */
+function fill(file: string): void {
+  const database = openSqliteDatabase(file);
+  database.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY - 1})
+    INSERT INTO orders SELECT 2 * i, i % 90, i % 30 + 1, '2026-07-16T00:00:00Z', i % 2, 'pending' FROM n;
+    UPDATE orders_revision SET revision = revision + 1`);
+  database.close();
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { sleep, startServer, temporaryDirectory } from '../server/support/program.js';
+import { slowest, spread } from '../support/figures.js';
+import { type Answer, createClient } from './support/client.js';
+import { createOrderFile } from './support/order-file.js';
+
+const LOCK_MS = 3_000;
+/** A write gives up waiting for the lock after 2 s. */
+const CANCEL_MS = 2_500;
+/** Far more than an answer takes, far less than SQLite's own waiting: what a blocked event loop would show. */
+const LIST_MS = 500;
+
+test('while another process holds the write lock for 3 s, cancels are answered in time and lists at once', async (t) => {
+  const orders = await createOrderFile(temporaryDirectory(t), 40);
+  const server = await startServer(t, { cwd: orders.cwd });
+  const connect = () => createClient(server.url, orders.key.key);
+  const [lister, afterwards] = [connect(), connect()];
+  await lister.list();
+
+  const locker = fork(new URL('./support/locking-process.ts', import.meta.url), [orders.cwd]);
+  t.after(() => locker.kill());
+  await once(locker, 'message');
+  const lockedMs = performance.now();
+  const isLocked = () => performance.now() - lockedMs < LOCK_MS;
+
+  const lists: Answer[] = [];
+  async function listMeanwhile(): Promise<void> {
+    while (isLocked()) {
+      lists.push(await lister.list());
+      await sleep(5);
+    }
+  }
+
+  /** One every 100 ms, so that some give up and some find the lock gone. */
+  async function cancelMeanwhile(): Promise<readonly Answer[]> {
+    const cancels: Promise<Answer>[] = [];
+    while (isLocked()) {
+      const client = connect();
+      const [id = 0n] = orders.next(1);
+      cancels.push(client.cancel(id).finally(client.close));
+      await sleep(100);
+    }
+    locker.send('unlock');
+    return Promise.all(cancels);
+  }
+
+  const [cancels] = await Promise.all([cancelMeanwhile(), listMeanwhile()]);
+  const times = (answers: readonly Answer[]) => answers.map(({ tookMs }) => tookMs);
+  const refused = cancels.filter(({ status }) => status === 503);
+  const done = cancels.filter(({ status }) => status === 204);
+  t.diagnostic(`${lists.length} lists: ${spread(times(lists))}`);
+  t.diagnostic(`${done.length} cancels 204: ${spread(times(done))}`);
+  t.diagnostic(`${refused.length} cancels 503: ${spread(times(refused))}`);
+
+  assert.deepEqual(new Set(lists.map(({ status }) => status)), new Set([200]));
+  assert.ok(slowest(times(lists)) < LIST_MS);
+  assert.ok(lists.length > LOCK_MS / 100, 'lists were answered all along');
+  assert.equal(refused.length + done.length, cancels.length);
+  assert.ok(refused.length > 0 && done.length > 0);
+  assert.ok(slowest(times(cancels)) < CANCEL_MS);
+  for (const { headers, body } of refused) {
+    assert.equal(headers['retry-after'], '1');
+    assert.equal(JSON.parse(body).code, 'service_unavailable');
+  }
+  assert.equal((await afterwards.cancel(orders.next(1)[0] ?? 0n)).status, 204);
+  for (const client of [lister, afterwards]) client.close();
+  assert.equal(orders.look().cancelled.size, done.length + 1, 'what was refused was not done');
+});

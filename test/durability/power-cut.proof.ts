@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { temporaryFile } from '../support/temporary-file.js';
+import { cancelling, type Step, type StoreName } from './support/cancelling-process.js';
+import { cutPower } from './support/power-cuts.js';
+import { DATABASE } from './support/reopened.js';
+import { cannotTrace, trace } from './support/system-calls.js';
+
+/** Long enough for SQLite to move its log into the database by itself and to start it over, and again when the store opens. */
+const LONG: readonly Step[] = [
+  { put: [0, 2_000] },
+  { put: [2_000, 4_000] },
+  { cancel: [0, 1_600], atOnce: 32 },
+  { cancel: [1_600, 1_620], atOnce: 1 },
+  'close',
+  'open',
+  { cancel: [1_620, 1_700], atOnce: 8 },
+];
+
+const SHORT: readonly Step[] = [{ put: [0, 1_000] }, { cancel: [0, 300], atOnce: 8 }];
+
+describe('a power cut at any moment', { skip: cannotTrace() }, () => {
+  test('loses nothing that the store has answered', async (t) => {
+    const { losses } = await powerCuts(t, [{ steps: LONG }]);
+    assert.equal(losses.firstLoss, undefined);
+    assert.equal(losses.cancelled, 1_700);
+    assert.ok(losses.cuts >= 200);
+  });
+
+  // That the test above can fail.
+  for (const { store, title } of [
+    { store: 'relaxed', title: 'loses cancels where synchronous=NORMAL is' },
+    { store: 'hasty', title: 'loses cancels of a store that answers before it commits' },
+  ] satisfies { store: StoreName; title: string }[]) {
+    test(title, async (t) => {
+      const { losses } = await powerCuts(t, [{ steps: SHORT, store }]);
+      assert.equal(losses.cancelled, 300);
+      assert.ok(losses.cutsThatLose > 0 && losses.mostCancelsLost > 0);
+    });
+  }
+
+  // A failed fsync may leave in the kernel what reads as written, is not on disk, and is not tried again.
+  test('loses nothing that was answered after fsyncs of the same process failed', async (t) => {
+    const { losses } = await powerCuts(t, [
+      { steps: [{ put: [0, 1_000] }, { cancel: [0, 120], atOnce: 4 }], failingFsyncs: '10+7' },
+    ]);
+    assert.ok(losses.failedFsyncs > 5);
+    assert.ok(losses.cancelled > 60);
+    assert.equal(losses.firstLoss, undefined);
+  });
+
+  test('loses nothing that was answered after fsyncs of a former process failed', async (t) => {
+    const { losses } = await powerCuts(t, [
+      { steps: [{ put: [0, 1_000] }, { cancel: [0, 30], atOnce: 4 }], failingFsyncs: '10+' },
+      { steps: [{ cancel: [30, 80], atOnce: 4 }, 'close'], failingFsyncs: '9+4' },
+      { steps: [{ cancel: [80, 110], atOnce: 4 }, 'close', 'open', { cancel: [110, 115], atOnce: 1 }] },
+    ]);
+    assert.ok(losses.failedFsyncs > 5);
+    assert.ok(losses.cancelled > 50);
+    assert.equal(losses.firstLoss, undefined);
+  });
+});
+
+interface Run {
+  readonly steps: readonly Step[];
+  readonly store?: StoreName;
+  /** Which, in strace's words: `first+step`, `first+` for all from then on. Each thread counts its own. */
+  readonly failingFsyncs?: string;
+}
+
+/** Lets the processes run one after the other and cuts the power all along. */
+async function powerCuts(t: TestContext, runs: readonly Run[]) {
+  const folder = temporaryFile();
+  mkdirSync(folder);
+  const records: string[] = [];
+  for (const { steps, store, failingFsyncs } of runs) {
+    const file = join(folder, DATABASE);
+    const record = `${folder}.${records.length}.strace`;
+    const { errors, signal } = await trace({
+      folder,
+      record,
+      command: cancelling(file, steps, store),
+      options: failingFsyncs === undefined ? [] : ['-e', `inject=fsync,fdatasync:error=EIO:when=${failingFsyncs}`],
+    });
+    assert.equal(signal, 'SIGKILL', errors);
+    records.push(record);
+  }
+  const { losses, contents } = await cutPower(folder, records);
+  t.diagnostic(JSON.stringify(losses));
+  for (const [name, bytes] of contents) {
+    assert.ok(bytes.equals(readFileSync(join(folder, name))), `the record tells all of ${name}`);
+  }
+  return { losses };
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { sleep, startServer, temporaryDirectory } from '../server/support/program.js';
+import { spread } from '../support/figures.js';
+import { ROUNDS, seededRandom } from '../support/rounds.js';
+import { type Client, countedToday, createClient, isRefused } from './support/client.js';
+import { createOrderFile, QUOTA } from './support/order-file.js';
+
+const SIGNALS = Math.ceil(ROUNDS / 4);
+const CLIENTS = 32;
+/** Some of them also list, which takes so long that answers to it have begun when the signal comes. */
+const LISTERS = 8;
+const CANCELS_PER_CLIENT = 10;
+/** A client that rests longer than its request is on the way leaves its connection idle: there the race is. */
+const REST_MS = 20;
+const EXIT_MS = 10_000;
+/** It counts like any other request. */
+const NO_ORDER = 0n;
+
+/** What a client was told, and what it was not. */
+interface Account {
+  answered: number;
+  readonly cancelled: bigint[];
+  /** Requests that were sent on a connection whose end was not announced, and that got no answer or a part of one. */
+  readonly lost: string[];
+}
+
+test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) => {
+  const random = seededRandom(t);
+  const orders = await createOrderFile(temporaryDirectory(t), SIGNALS * CLIENTS * CANCELS_PER_CLIENT);
+  const total: Account = { answered: 0, cancelled: [], lost: [] };
+  const exitsMs: number[] = [];
+
+  for (let round = 0; round < SIGNALS; round++) {
+    const server = await startServer(t, { cwd: orders.cwd }, '--log', 'events');
+    let isTold = false;
+
+    async function work(client: Client, ids: readonly bigint[], restMs: number, isLister: boolean): Promise<void> {
+      for (let turn = 0; ; turn++) {
+        const id = ids[turn];
+        const request = isLister && turn % 4 === 3 ? client.list() : client.cancel(id ?? NO_ORDER);
+        try {
+          const { status } = await request;
+          assert.ok(status < 500, `answered ${status}`);
+          total.answered++;
+          if (status === 204 && id !== undefined) total.cancelled.push(id);
+        } catch (error) {
+          if (!isTold || !isRefused(error)) total.lost.push(String(error));
+          break;
+        }
+        await sleep(restMs * random());
+      }
+      client.close();
+    }
+
+    // All are connected before the load begins: a connection that no one has accepted yet is refused, only later.
+    const clients = Array.from({ length: CLIENTS }, () => createClient(server.url, orders.key.key));
+    await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
+    total.answered += CLIENTS;
+    const working = clients.map((client, index) =>
+      work(client, orders.next(CANCELS_PER_CLIENT), index % 2 === 0 ? 0 : REST_MS, index < LISTERS),
+    );
+    await sleep(300 * random());
+    isTold = true;
+    const startMs = performance.now();
+    const late = setTimeout(EXIT_MS, 'still running', { ref: false });
+    assert.equal(await Promise.race([server.stop('SIGTERM'), late]), 0);
+    exitsMs.push(performance.now() - startMs);
+    await Promise.all(working);
+  }
+
+  t.diagnostic(`${total.answered} requests answered, ${total.cancelled.length} with 204; ${total.lost.length} lost`);
+  t.diagnostic(`signal to exit: ${spread(exitsMs)}`);
+  assert.equal(total.lost.length, 0, `lost: ${[...new Set(total.lost)]}`);
+  const server = await startServer(t, { cwd: orders.cwd });
+  const client = createClient(server.url, orders.key.key);
+  const counted = countedToday(await client.list(), QUOTA);
+  client.close();
+  assert.equal(counted, total.answered + 1, 'the quotas are as if one server had been there all the time');
+  const found = orders.look();
+  await server.stop('SIGTERM');
+  assert.equal(found.integrity, 'ok');
+  // What is not lost has arrived, so the two are the same: no 204 without its order, no order without its 204.
+  assert.deepEqual([...found.cancelled].sort(), total.cancelled.sort());
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { sleep, startServer, temporaryDirectory } from '../server/support/program.js';
+import { median, spread } from '../support/figures.js';
+import { readStalls } from '../support/stalls.js';
+import { type Answer, createClient } from './support/client.js';
+import { createOrderFile } from './support/order-file.js';
+
+const FSYNC_MS = 40;
+const STALL_MS = 25;
+const CONNECTIONS = 64;
+const CANCELS_PER_CONNECTION = 15;
+/** So that the cancels last for some seconds. */
+const REST_MS = 100;
+
+/** Each fsync takes 40 ms more and is written down; no other system call is touched, and the server stays our child. */
+const strace = (log: string) => [
+  ...['strace', '--daemonize=grandchild', '--follow-forks', '--seccomp-bpf', '--quiet=all', `--output=${log}`],
+  ...['--trace=fsync,fdatasync', `--inject=fsync,fdatasync:delay_exit=${FSYNC_MS * 1_000}`],
+];
+
+// Commits on the main thread (`threaded: false` in serve.ts) gave all 56 fsyncs there, stalls over 25 ms in 20 of 22
+// tenths of a second, and a median of 37 ms for a list instead of 1 ms.
+test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event loop`, async (t) => {
+  const cwd = temporaryDirectory(t);
+  const log = join(cwd, 'fsyncs');
+  const [command = '', ...operands] = strace(log);
+  if (spawnSync(command, [...operands, 'true']).status !== 0) {
+    return t.skip('strace cannot be run here: install it (apt install strace; Linux only)');
+  }
+  const orders = await createOrderFile(cwd, CONNECTIONS * CANCELS_PER_CONNECTION);
+  const server = await startServer(t, {
+    cwd,
+    under: strace(log),
+    env: { NODE_OPTIONS: `--import=${new URL('../support/event-loop-stalls.mjs', import.meta.url)}` },
+  });
+  const connect = () => createClient(server.url, orders.key.key);
+  let isOver = false;
+
+  async function cancelAll(ids: readonly bigint[]): Promise<readonly Answer[]> {
+    const client = connect();
+    const answers: Answer[] = [];
+    for (const id of ids) {
+      answers.push(await client.cancel(id));
+      await sleep(REST_MS);
+    }
+    client.close();
+    return answers;
+  }
+
+  async function listMeanwhile(): Promise<readonly Answer[]> {
+    const client = connect();
+    const answers: Answer[] = [];
+    while (!isOver) {
+      answers.push(await client.list());
+      await sleep(5);
+    }
+    client.close();
+    return answers;
+  }
+
+  const before = threadsOf(log).length;
+  const startMs = performance.now();
+  const listing = listMeanwhile();
+  const cancels = (
+    await Promise.all(Array.from({ length: CONNECTIONS }, () => cancelAll(orders.next(CANCELS_PER_CONNECTION))))
+  ).flat();
+  const tookMs = performance.now() - startMs;
+  isOver = true;
+  const lists = await listing;
+  const fsyncs = threadsOf(log).slice(before);
+  assert.equal(await server.stop('SIGTERM'), 0);
+
+  const times = (answers: readonly Answer[]) => answers.map(({ tookMs }) => tookMs);
+  const stallsMs = readStalls(server.stderr());
+  const stalls = stallsMs.filter((ms) => ms > STALL_MS).length;
+  t.diagnostic(
+    `${cancels.length} cancels, ${fsyncs.length} fsyncs in ${Math.round(tookMs)} ms: ${spread(times(cancels))}`,
+  );
+  t.diagnostic(`${lists.length} lists meanwhile: ${spread(times(lists))}`);
+  t.diagnostic(`event loop stalled over ${STALL_MS} ms in ${stalls} of ${stallsMs.length} tenths of a second`);
+  t.diagnostic(`the longest stall of each: ${spread(stallsMs)}`);
+  assert.deepEqual(new Set(cancels.map(({ status }) => status)), new Set([204]));
+  assert.ok(Math.min(...times(cancels)) >= FSYNC_MS, 'the disk was slow');
+  assert.ok(fsyncs.length > 10);
+  // The main thread's id is that of the process.
+  assert.equal(fsyncs.filter((thread) => thread === server.child.pid).length, 0, 'fsyncs on the main thread');
+  // A busy machine stalls any process now and then; commits would do so in every tenth of a second.
+  assert.ok(stalls < stallsMs.length / 2);
+  assert.ok(median(times(lists)) < STALL_MS);
+});
+
+/** The thread of each fsync so far. One that strace reports in two lines begins in the first. */
+function threadsOf(log: string): readonly number[] {
+  const lines = readFileSync(log, 'latin1').split('\n');
+  return lines.filter((line) => / f(data)?sync\(/.test(line)).map((line) => Number.parseInt(line, 10));
+}

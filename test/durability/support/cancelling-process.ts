@@ -1,0 +1,102 @@
+// A process of its own, which the tests of this folder trace: it does the steps that it is told with the store in a file
+// and prints each answer after it has it, one a line: `cancelled 9007199254740993`. At the end it kills itself, so that
+// nothing is tidied up.
+import { writeSync } from 'node:fs';
+import {
+  createSqliteOrderStore,
+  openSqliteDatabase,
+  openSqliteOrderStore,
+  type SqliteFileOrderStore,
+  type SqliteOrderStore,
+} from 'store-orders/sqlite';
+
+/** Orders are numbered from 0 and meant from the first number up to, not including, the second. */
+export type Step = { readonly put: readonly [number, number] } | Cancels | 'close' | 'open';
+
+interface Cancels {
+  readonly cancel: readonly [number, number];
+  /** How many are asked for before the first is answered. */
+  readonly atOnce: number;
+}
+
+export type StoreName = keyof typeof STORES;
+
+const STORES = {
+  /** The store as it is. */
+  durable: openSqliteOrderStore,
+  /** The same with `synchronous=NORMAL`, what drivers default to, on a handle that hides it from the store. */
+  relaxed(file: string): SqliteOrderStore {
+    const database = openSqliteDatabase(file);
+    return createSqliteOrderStore({
+      exec: (sql) => database.exec(sql.replace('synchronous = FULL', 'synchronous = NORMAL')),
+      prepare: (sql) => database.prepare(sql === 'PRAGMA synchronous' ? 'SELECT 2 AS synchronous' : sql),
+      close: () => database.close(),
+    });
+  },
+  /** The same, but it answers before the commit. */
+  hasty(file: string): SqliteFileOrderStore {
+    const store = openSqliteOrderStore(file);
+    return {
+      ...store,
+      async cancel(id) {
+        store.cancel(id);
+        return 'cancelled';
+      },
+    };
+  },
+};
+
+/** Beyond 2^53, where only bigint is exact. Consecutive numbers are spread evenly (4,001 times the golden ratio), so that a commit writes many pages. */
+export function orderId(number: number): bigint {
+  return 2n ** 53n + BigInt((number * 2_473) % 4_001);
+}
+
+/** The command that does the steps. */
+export function cancelling(file: string, steps: readonly Step[], store: StoreName = 'durable'): [string, ...string[]] {
+  return [process.execPath, '--import', 'tsx', import.meta.filename, file, store, JSON.stringify(steps)];
+}
+
+if (process.argv[1] === import.meta.filename) await perform();
+
+async function perform(): Promise<void> {
+  const [file = '', storeName, stepsAsText = ''] = process.argv.slice(2);
+  const steps: readonly Step[] = JSON.parse(stepsAsText);
+  const open = Object.entries(STORES).find(([name]) => name === storeName)?.[1];
+  if (open === undefined) throw new Error(`no store ${storeName}`);
+  let store = open(file);
+  for (const step of steps) {
+    if (step === 'close') await store.close();
+    else if (step === 'open') store = open(file);
+    else if ('put' in step) await put(store, step.put);
+    else await cancel(store, step);
+  }
+  process.kill(process.pid, 'SIGKILL');
+}
+
+async function put(
+  store: SqliteOrderStore | SqliteFileOrderStore,
+  [first, end]: readonly [number, number],
+): Promise<void> {
+  const ids = Array.from({ length: end - first }, (_, index) => orderId(first + index));
+  const { outcome } = await store.put(ids.map((id) => ({ id })));
+  answer(ids.map((id) => `${outcome} ${id}`));
+}
+
+async function cancel(
+  store: SqliteOrderStore | SqliteFileOrderStore,
+  { cancel: [first, end], atOnce }: Cancels,
+): Promise<void> {
+  let next = first;
+  async function cancelOneByOne(): Promise<void> {
+    while (next < end) {
+      const id = orderId(next++);
+      const outcome = await store.cancel(id).catch((reason) => `rejected (${reason.message})`);
+      answer([`${outcome} ${id}`]);
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, cancelOneByOne));
+}
+
+function answer(lines: readonly string[]): void {
+  writeSync(1, lines.map((line) => `${line}\n`).join(''));
+}

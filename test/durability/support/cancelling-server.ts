@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
+import type { TestContext } from 'node:test';
+import { startServer } from '../../server/support/program.js';
+import { createClient, type Answer as HttpAnswer } from './client.js';
+import type { Answer } from './reopened.js';
+
+export interface Cancelling {
+  readonly file: string;
+  /** Absent for a file that the server is to make, where nobody has a key. */
+  readonly apiKey?: string | undefined;
+  readonly ids: readonly bigint[];
+  /** The command that the server runs under. */
+  readonly under: readonly string[];
+  /** How long the server may live. */
+  readonly deadlineMs: number;
+}
+
+export interface Cancelled {
+  readonly answers: readonly Answer[];
+  /** To those that were refused, asked for a second time at the end. */
+  readonly again: readonly Answer[];
+  /** Whether it served, rather than refuse to open the file. */
+  readonly wentOn: boolean;
+}
+
+/**
+ * Starts a server, asks it for one cancel after the other and at the end for a list, and kills it. What it answers must
+ * be 204 or the 503 that a failing store is due; a server that does not serve must end by itself, and not with 0.
+ */
+export async function cancelAtServer(t: TestContext, cancelling: Cancelling): Promise<Cancelled> {
+  const { file, apiKey, ids, under, deadlineMs } = cancelling;
+  const parameters = ['--db', file, '--log', 'events', ...(apiKey === undefined ? [] : ['--no-sample'])];
+  const startMs = performance.now();
+  const server = await startServer(t, { cwd: dirname(file), under }, ...parameters).catch((reason) => {
+    assert.match(String(reason), /the server ended with [1-9]/);
+    assert.ok(performance.now() - startMs < deadlineMs);
+    return undefined;
+  });
+  if (server === undefined) return { answers: [], again: [], wentOn: false };
+  const late = setTimeout(() => server.child.kill('SIGKILL'), deadlineMs);
+  const client = createClient(server.url, apiKey ?? 'none');
+  const cancelEach = async (asked: readonly bigint[]) => {
+    const answers: Answer[] = [];
+    for (const id of asked) answers.push({ id, outcome: outcomeOf(await client.cancel(id)) });
+    return answers;
+  };
+  try {
+    if (apiKey === undefined) {
+      assert.equal((await client.list()).status, 401);
+      return { answers: [], again: [], wentOn: true };
+    }
+    const answers = await cancelEach(ids);
+    const again = await cancelEach(answers.filter(({ outcome }) => outcome !== 'cancelled').map(({ id }) => id));
+    assert.equal((await client.list()).status, 200);
+    return { answers, again, wentOn: true };
+  } finally {
+    client.close();
+    clearTimeout(late);
+    await server.stop('SIGKILL');
+  }
+}
+
+function outcomeOf({ status, headers, body }: HttpAnswer): string {
+  if (status === 204) return 'cancelled';
+  assert.deepEqual(Object.keys(JSON.parse(body)).sort(), ['code', 'message', 'status']);
+  const { code, status: named } = JSON.parse(body);
+  assert.deepEqual([status, code, named, headers['retry-after']], [503, 'service_unavailable', 503, '1']);
+  return 'rejected';
+}

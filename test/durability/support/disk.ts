@@ -1,0 +1,137 @@
+import { basename } from 'node:path';
+import { CachedFile, type Moment, SECTORS_PER_PAGE } from './cached-file.js';
+import { bytesOf, pathOf, type SystemCall } from './system-calls.js';
+
+/** What may be left of the writes that no completed fsync covers. */
+export type Remains =
+  /** Nothing, or all. */
+  | 'nothing'
+  | 'everything'
+  /** Each page of 4096 bytes, or each sector of 512, stopped being written back at some moment of its own. */
+  | 'pages'
+  | 'sectors';
+
+/** Answers a number from 0 up to, not including, 1. */
+type Random = () => number;
+
+/** A name's file, since a position; undefined when there is none of that name. */
+interface Entry {
+  readonly since: number;
+  readonly file: CachedFile | undefined;
+}
+
+export interface Disk {
+  /** Takes part in a call that returned: the calls of one record, in its order. */
+  apply(call: SystemCall): void;
+  /** Whether something is written that no fsync has covered. */
+  isUnsynced(): boolean;
+  /** The files of the folder as processes read them. */
+  contents(): ReadonlyMap<string, Buffer>;
+  /** The files of the folder as the next boot finds them if the power goes now. */
+  afterPowerCut(remains: Remains, random: Random): ReadonlyMap<string, Buffer>;
+}
+
+/**
+ * A folder as the kernel sees it and as the disk has it, built from the system calls of the processes that write there.
+ * Stricter than most file systems: what is created or unlinked is on disk only after an fsync of the folder, and a
+ * failed fsync drops what it should have written, although the kernel goes on showing it ("fsyncgate", Linux).
+ */
+export function createDisk(folder: string): Disk {
+  /** By name: first what is on disk, then what it was since then. */
+  const names = new Map<string, Entry[]>();
+  let now = 0;
+
+  /** The name of a file of the folder that is durable at all: SQLite builds `-shm` anew. */
+  function nameOf(parameter: string | undefined): string | undefined {
+    const path = pathOf(parameter);
+    return path === undefined || path === folder || path.endsWith('-shm') ? undefined : basename(path);
+  }
+
+  function fileOf(parameter: string | undefined): CachedFile | undefined {
+    const name = nameOf(parameter);
+    return name === undefined ? undefined : names.get(name)?.at(-1)?.file;
+  }
+
+  function change(parameter: string | undefined, file: CachedFile | undefined): void {
+    const name = nameOf(parameter);
+    if (name === undefined) return;
+    const entries = names.get(name) ?? [{ since: 0, file: undefined }];
+    names.set(name, [...entries, { since: now, file }]);
+  }
+
+  function open([, path, flags = '']: readonly string[]): void {
+    if (flags.includes('O_TRUNC')) throw new Error('the disk does not know O_TRUNC');
+    if (flags.includes('O_CREAT') && fileOf(path) === undefined) change(path, new CachedFile(now));
+  }
+
+  function sync({ parameters: [descriptor], startedAt }: SystemCall): void {
+    if (pathOf(descriptor) !== folder) fileOf(descriptor)?.sync(startedAt);
+    else
+      for (const [name, entries] of names) {
+        const synced = entries.findLastIndex(({ since }) => since < startedAt);
+        names.set(name, entries.slice(Math.max(synced, 0)));
+      }
+  }
+
+  return {
+    apply(call) {
+      const { name, parameters, result } = call;
+      now = call.finishedAt;
+      const failed = !(Number.parseInt(result, 10) >= 0) && !result.startsWith('0x');
+      switch (name) {
+        case 'open':
+        case 'openat':
+          if (!failed) open(name === 'open' ? ['', ...parameters] : parameters);
+          return;
+        case 'pwrite64': {
+          const [descriptor, bytes, , offset] = parameters;
+          if (!failed) fileOf(descriptor)?.write(bytesOf(bytes).subarray(0, Number(result)), Number(offset), now);
+          return;
+        }
+        case 'ftruncate':
+          if (!failed) fileOf(parameters[0])?.resize(Number(parameters[1]), now);
+          return;
+        case 'unlink':
+          if (!failed) change(parameters[0], undefined);
+          return;
+        case 'unlinkat':
+          if (!failed) change(parameters[1], undefined);
+          return;
+        case 'fsync':
+        case 'fdatasync':
+          if (!failed) sync(call);
+          else if (pathOf(parameters[0]) !== folder) fileOf(parameters[0])?.lose(call.startedAt);
+          return;
+        case 'mmap':
+          // Only a shared and writable one could change a file without a call.
+          if (!(parameters[2]?.includes('PROT_WRITE') && parameters[3]?.includes('MAP_SHARED'))) return;
+          if (nameOf(parameters[4]) === undefined) return;
+      }
+      if (failed) return;
+      throw new Error(`the disk does not know ${name}(${parameters.map((parameter) => parameter.slice(0, 80))})`);
+    },
+
+    contents() {
+      const files = [...names].map(([name, entries]) => [name, entries.at(-1)?.file?.contents()] as const);
+      return new Map(files.filter((file): file is readonly [string, Buffer] => file[1] !== undefined));
+    },
+
+    isUnsynced: () =>
+      [...names.values()].some((entries) => entries.length > 1 || entries.at(-1)?.file?.isUnsynced() === true),
+
+    afterPowerCut(remains, random) {
+      const moment: Moment = (since) => {
+        if (remains === 'nothing') return since;
+        return remains === 'everything' ? now : since + Math.floor(random() * (now + 1 - since));
+      };
+      const left = new Map<string, Buffer>();
+      for (const [name, entries] of names) {
+        const cutAt = moment((entries[1]?.since ?? now) - 1);
+        const file = entries.findLast(({ since }) => since <= cutAt)?.file;
+        if (file !== undefined)
+          left.set(name, file.afterPowerCut(moment, remains === 'sectors' ? 1 : SECTORS_PER_PAGE));
+      }
+      return left;
+    },
+  };
+}

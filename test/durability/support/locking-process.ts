@@ -1,0 +1,15 @@
+// A process of its own, for lock.test.ts: holds the write lock of the database in a directory until it is told to let go.
+import { join } from 'node:path';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+
+const [directory = ''] = process.argv.slice(2);
+const database = openSqliteDatabase(join(directory, 'store-orders.db'));
+// The server may be writing at this moment.
+database.prepare('PRAGMA busy_timeout = 2000').get();
+database.exec('BEGIN IMMEDIATE');
+process.once('message', () => {
+  database.exec('COMMIT');
+  database.close();
+  process.disconnect();
+});
+process.send?.('locked');

@@ -1,0 +1,67 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { answerOf, type IssuedKey, issueKey } from '../../server/support/program.js';
+
+/** The quota of the key, which no test uses up: what is left of it tells how many requests were counted. */
+export const QUOTA = 100_000_000;
+
+/** A database with pending orders and one key, on which servers come and go. */
+export interface OrderFile {
+  readonly cwd: string;
+  readonly key: IssuedKey;
+  /** The next orders that nobody has asked to cancel yet. */
+  next(count: number): readonly bigint[];
+  /** What a second reader finds. Read while a server runs: the last to close a file also repairs it. */
+  look(): Finding;
+}
+
+interface Finding {
+  /** `ok`, in SQLite's words. */
+  readonly integrity: string;
+  readonly cancelled: ReadonlySet<bigint>;
+}
+
+/**
+ * The ids are neighbours from 2^53 up. The odd ones are there to be cancelled, and a server that rounds them cancels an
+ * even one instead, which nobody has asked for.
+ */
+const FIRST_ID = 2n ** 53n;
+
+export async function createOrderFile(cwd: string, orders: number): Promise<OrderFile> {
+  const lines = Array.from({ length: 2 * orders }, (_, index) => `{"id":${FIRST_ID + BigInt(index)}}\n`);
+  writeFileSync(join(cwd, 'orders.ndjson'), lines.join(''));
+  await answerOf(['orders', 'import', 'orders.ndjson'], { cwd });
+  const key = await issueKey(cwd, 'enterprise', '--per-minute', `${QUOTA}`, '--per-day', `${QUOTA}`);
+  let given = 0;
+  return {
+    cwd,
+    key,
+
+    next(count) {
+      if (given + count > orders) throw new RangeError(`only ${orders} orders were made to be cancelled`);
+      const ids = Array.from({ length: count }, (_, index) => FIRST_ID + 1n + 2n * BigInt(given + index));
+      given += count;
+      return ids;
+    },
+
+    look() {
+      const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
+      try {
+        const [checked] = database.prepare('PRAGMA integrity_check').all();
+        // As text, which every driver gives exactly.
+        const rows = database.prepare("SELECT CAST(id AS TEXT) AS id FROM orders WHERE status = 'cancelled'").all();
+        return {
+          integrity: String(column(checked, 'integrity_check')),
+          cancelled: new Set(rows.map((row) => BigInt(String(column(row, 'id'))))),
+        };
+      } finally {
+        database.close();
+      }
+    },
+  };
+}
+
+function column(row: unknown, name: string): unknown {
+  return typeof row === 'object' && row !== null ? Reflect.get(row, name) : undefined;
+}

@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import { randomFrom } from '../../support/rounds.js';
+import { createDisk, type Remains } from './disk.js';
+import { type Answer, answersIn, lostAfterReboot } from './reopened.js';
+import { ANSWERS, bytesOf, pathOf, readRecord } from './system-calls.js';
+
+const SEED = 1;
+const REMAINS: readonly Remains[] = ['nothing', 'everything', 'pages', 'sectors'];
+
+/** How many answers there are from one cut at an answer to the next. */
+const ANSWERS_PER_CUT = 10;
+
+interface Losses {
+  readonly cuts: number;
+  readonly fsyncs: number;
+  readonly failedFsyncs: number;
+  readonly cancelled: number;
+  /** After how many of the cuts an order that was answered as stored or as cancelled was not. */
+  readonly cutsThatLose: number;
+  readonly mostCancelsLost: number;
+  /** Where it first happened. */
+  readonly firstLoss: string | undefined;
+}
+
+/**
+ * Cuts the power before and after every fsync of the records, and at answers in between, with everything that the disk
+ * may then hold, and compares what is left with what was answered before the cut. The records are of processes that
+ * ran in the folder one after the other. Answers what was lost and, to check the record by, what the files should hold.
+ */
+export async function cutPower(folder: string, records: readonly string[]) {
+  const disk = createDisk(folder);
+  const random = randomFrom(SEED);
+  const answers: Answer[] = [];
+  const losses = { cuts: 0, fsyncs: 0, failedFsyncs: 0, cutsThatLose: 0, mostCancelsLost: 0 };
+  let firstLoss: string | undefined;
+  let answersAtLastCut = 0;
+  let position = 0;
+
+  async function cut(): Promise<void> {
+    for (const remains of disk.isUnsynced() ? REMAINS : REMAINS.slice(0, 1)) {
+      losses.cuts++;
+      const lost = await lostAfterReboot(disk.afterPowerCut(remains, random), answers);
+      if (lost.length === 0) continue;
+      losses.cutsThatLose++;
+      const cancels = lost.filter(({ outcome }) => outcome === 'cancelled').length;
+      losses.mostCancelsLost = Math.max(losses.mostCancelsLost, cancels);
+      firstLoss ??= `${lost.length} of ${answers.length} answers, when of what is not synced ${remains} remains`;
+    }
+  }
+
+  for (const record of records) {
+    for await (const call of readRecord(record, folder, position)) {
+      position = call.finishedAt;
+      if (pathOf(call.parameters[0]) === join(folder, ANSWERS)) {
+        answers.push(...answersIn(bytesOf(call.parameters[1]).toString()));
+        if (answers.length < answersAtLastCut + ANSWERS_PER_CUT) continue;
+        answersAtLastCut = answers.length;
+        await cut();
+      } else if (call.name === 'fsync' || call.name === 'fdatasync') {
+        await cut();
+        disk.apply(call);
+        await cut();
+        if (call.result.startsWith('-1')) losses.failedFsyncs++;
+        else losses.fsyncs++;
+      } else disk.apply(call);
+    }
+  }
+
+  const cancelled = answers.filter(({ outcome }) => outcome === 'cancelled').length;
+  return { losses: { ...losses, cancelled, firstLoss } satisfies Losses, contents: disk.contents() };
+}

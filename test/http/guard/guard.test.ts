@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { suite, type TestContext, test } from 'node:test';
+import express from 'express';
+import type { AdmissionOptions } from 'store-orders';
+import { createGuard, fetchGuard, type Guard, nodeGuard, principalOf } from 'store-orders/guard';
+import { authenticate, bearer, createShop, KEY, ORDERS } from '../support/shop.js';
+
+type Ask = (method: string, fields?: readonly (readonly [string, string])[], body?: string) => Promise<Response>;
+
+/** A guarded route of a host, which answers 201 with the id of whose key it was; charged for the peer's address. */
+type Host = (t: TestContext, guard: Guard) => Promise<Ask>;
+
+async function served(t: TestContext, listener: RequestListener): Promise<Ask> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return (method, fields = [], body) =>
+    fetch(`http://127.0.0.1:${port}/v1/pets`, { method, headers: Object.fromEntries(fields), ...(body && { body }) });
+}
+
+const HOSTS: Readonly<Record<string, Host>> = {
+  'node:http': (t, guard) => {
+    const check = nodeGuard(guard);
+    return served(t, (request, response) => {
+      response.setHeader('X-Host', 'yes');
+      check(request, response, () => response.writeHead(201).end(principalOf(request)?.id));
+    });
+  },
+  Express: (t, guard) => {
+    const app = express();
+    app.use((_request, response, next) => {
+      response.set('X-Host', 'yes');
+      next();
+    });
+    app.use('/v1/pets', nodeGuard(guard));
+    app.use(express.json());
+    app.all('/v1/pets', (request, response) => {
+      response.status(201).send(principalOf(request)?.id);
+    });
+    return served(t, app);
+  },
+  fetch: async (_t, guard) => {
+    const headers = { 'X-Host': 'yes' };
+    const handle = fetchGuard(guard, (_request, { id }) => new Response(id, { status: 201, headers }), {
+      clientAddress: () => '192.0.2.1',
+    });
+    return (method, fields = [], body) =>
+      handle(
+        new Request('http://pets.test/v1/pets', { method, headers: Object.fromEntries(fields), ...(body && { body }) }),
+      );
+  },
+};
+
+const remaining = (response: Response) => response.headers.get('X-RateLimit-Remaining');
+
+for (const [name, open] of Object.entries(HOSTS)) {
+  suite(`a guarded route of ${name}`, () => {
+    test('is served for a valid key, with the host’s headers and the limit fields', async (t) => {
+      const { limiter } = createShop();
+      const ask = await open(t, createGuard({ limiter, authenticate }));
+      const response = await ask('POST', [KEY, ['Content-Type', 'application/json']], '{"name":"Rex"}');
+      assert.deepEqual([response.status, await response.text()], [201, 'owner']);
+      assert.equal(response.headers.get('X-Host'), 'yes');
+      assert.equal(response.headers.get('X-RateLimit-Limit'), '1000');
+      assert.equal(remaining(response), '999');
+      assert.match(response.headers.get('RateLimit') ?? '', /"minute";r=999/);
+    });
+
+    test('takes from the quota of the service, and the service from its', async (t) => {
+      const { service, limiter } = createShop();
+      const ask = await open(t, createGuard({ limiter, authenticate }));
+      assert.equal(remaining(await ask('GET', [bearer('tiny-key')])), '1');
+      const { headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: bearer('tiny-key') });
+      assert.equal(headers[headers.indexOf('X-RateLimit-Remaining') + 1], '0');
+      const refused = await ask('GET', [bearer('tiny-key')]);
+      assert.equal(refused.status, 429);
+      assert.match(await refused.text(), /"code":"rate_limit_exceeded"/);
+      assert.equal(refused.headers.get('Retry-After'), '60');
+    });
+
+    test('is refused without a valid key, charged to the address, as the service refuses', async (t) => {
+      const { limiter } = createShop();
+      const ask = await open(t, createGuard({ limiter, authenticate }));
+      const missing = await ask('GET');
+      assert.equal(missing.status, 401);
+      assert.match(await missing.text(), /"code":"missing_api_key"/);
+      assert.equal(remaining(missing), '599');
+      const invalid = await ask('GET', [bearer('nobody')]);
+      assert.match(invalid.headers.get('WWW-Authenticate') ?? '', /error="invalid_token"/);
+      assert.equal(remaining(invalid), '598');
+      const head = await ask('HEAD');
+      assert.deepEqual([head.status, await head.text()], [401, '']);
+    });
+
+    test('is refused with 503 when keys cannot be looked up, and the handler is not reached', async (t) => {
+      const { limiter } = createShop();
+      const failing: AdmissionOptions['authenticate'] = async () => {
+        throw new Error('secret');
+      };
+      const response = await (await open(t, createGuard({ limiter, authenticate: failing })))('GET', [KEY]);
+      assert.equal(response.status, 503);
+      assert.equal(response.headers.get('Retry-After'), '1');
+      assert.doesNotMatch(await response.text(), /secret/);
+    });
+
+    test('waits for keys and limiters that answer later', async (t) => {
+      const { limiter } = createShop();
+      const guard = createGuard({
+        limiter: { take: async (key, plan) => limiter.take(key, plan) },
+        authenticate: async (apiKey) => authenticate(apiKey),
+      });
+      const response = await (await open(t, guard))('GET', [KEY]);
+      assert.deepEqual([response.status, remaining(response)], [201, '999']);
+    });
+  });
+}
+
+test('who is admitted after the host has answered is not served a second time', async (t) => {
+  const { limiter } = createShop();
+  let onDecided = () => {};
+  const decided = new Promise<void>((resolve) => {
+    onDecided = resolve;
+  });
+  const guard = createGuard({
+    authenticate,
+    limiter: {
+      async take(key, plan) {
+        await decided;
+        return limiter.take(key, plan);
+      },
+    },
+  });
+  let admitted = 0;
+  const check = nodeGuard(guard);
+  const ask = await served(t, (request, response) => {
+    check(request, response, () => admitted++);
+    response.writeHead(503).end();
+  });
+  const response = await ask('GET', [KEY]);
+  assert.equal(response.status, 503);
+  onDecided();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(admitted, 0);
+});
+
+test('requests that were sent without waiting for answers are all served, in their order', async (t) => {
+  const { limiter } = createShop();
+  const check = nodeGuard(createGuard({ limiter, authenticate }));
+  const server = createServer((request, response) => check(request, response, () => response.end(request.url)));
+  server.listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+  const head = `Host: pets.test\r\n${KEY.join(': ')}\r\n`;
+  socket.write(`GET /first HTTP/1.1\r\n${head}\r\nGET /second HTTP/1.1\r\n${head}Connection: close\r\n\r\n`);
+  const answers = (await socket.toArray()).join('');
+  assert.match(answers, /\/first.*X-RateLimit-Remaining: 998.*\/second/s);
+});
+
+test('an answer that has no place for fields passes through fetchGuard as it is', async () => {
+  const { limiter } = createShop();
+  const handle = fetchGuard(createGuard({ limiter, authenticate }), () => Response.error());
+  assert.equal((await handle(new Request('http://pets.test/', { headers: [KEY] }))).type, 'error');
+});
+
+test('what is refused with content that nobody reads closes the connection', async () => {
+  const { limiter } = createShop();
+  const outcome = await createGuard({ limiter, authenticate }).admit({
+    method: 'POST',
+    rawHeaders: ['Host', 'pets.test', 'Content-Length', '5'],
+  });
+  assert.ok(!outcome.admitted);
+  assert.deepEqual(outcome.reply.headers.slice(-2), ['Connection', 'close']);
+});
+
+test('with parts that answer at once the guard answers at once', () => {
+  const { limiter } = createShop();
+  assert.ok(!(createGuard({ limiter, authenticate }).admit({ rawHeaders: KEY }) instanceof Promise));
+});
+
+test('a wrong option throws at construction and is named', () => {
+  const { limiter } = createShop();
+  assert.throws(() => Reflect.apply(createGuard, undefined, [{ limiter }]), /^TypeError: authenticate: /);
+  assert.throws(() => Reflect.apply(createGuard, undefined, [{ limiter: {}, authenticate }]), /^TypeError: limiter: /);
+});

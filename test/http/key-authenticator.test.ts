@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMemoryLimiter, createMemoryOrderStore, type MaybePromise, PLANS, type Principal } from 'store-orders';
+import { createKeyAuthenticator, createOrderService, ERROR_CODES } from 'store-orders/handler';
+
+const shop: Principal = { id: 'shop', plan: PLANS.pro };
+const ann: Principal = { id: 'ann', plan: PLANS.free };
+
+test('a key that is known is whose it is, to the last character, and any other is nobody', () => {
+  const authenticate: (apiKey: string) => MaybePromise<Principal | undefined> = createKeyAuthenticator({
+    'open-sesame': shop,
+    '4711': ann,
+    ['__proto__']: ann,
+  });
+  assert.equal(authenticate('open-sesame'), shop);
+  assert.equal(authenticate('4711'), ann);
+  assert.equal(authenticate('__proto__'), ann);
+  for (const text of ['', 'open-sesam', 'open-sesame1', 'Open-sesame', ' open-sesame', 'toString', 'constructor']) {
+    assert.equal(authenticate(text), undefined, text);
+  }
+});
+
+test('the keys are read once: the object may change afterwards', () => {
+  const keys: Record<string, Principal> = { 'open-sesame': shop };
+  const authenticate = createKeyAuthenticator(keys);
+  delete keys['open-sesame'];
+  keys['another'] = ann;
+  assert.equal(authenticate('open-sesame'), shop);
+  assert.equal(authenticate('another'), undefined);
+});
+
+test('a service over it serves the key, and refuses another one', () => {
+  const { respond } = createOrderService({
+    store: createMemoryOrderStore([{ id: 1 }]),
+    limiter: createMemoryLimiter(),
+    authenticate: createKeyAuthenticator({ 'open-sesame': shop }),
+  });
+  const answer = (apiKey: string) =>
+    respond({ method: 'GET', url: '/v1/store/orders', rawHeaders: ['Authorization', `Bearer ${apiKey}`] });
+  const [known, unknown] = [answer('open-sesame'), answer('open-sesamf')];
+  assert.ok(!(known instanceof Promise) && !(unknown instanceof Promise), 'at once');
+  assert.deepEqual([known.status, unknown.status], [200, 401]);
+});
+
+const WRONG: readonly (readonly [keys: unknown, message: string])[] = [
+  [undefined, 'keys: expected an object with a principal by each API key'],
+  [null, 'keys: expected an object with a principal by each API key'],
+  [{ '': ann }, 'keys: entry 1: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end'],
+  [
+    { ok: shop, 'se cret': ann },
+    'keys: entry 2: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end',
+  ],
+  // A variable of the environment that is not set.
+  [
+    { [`${undefined}`]: ann },
+    'keys: entry 1: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end',
+  ],
+  [{ secret: { plan: PLANS.free } }, 'keys: entry 1: expected a principal with an id that is not the API key itself'],
+  [
+    { secret: { ...ann, id: 'secret' } },
+    'keys: entry 1: expected a principal with an id that is not the API key itself',
+  ],
+  [{ secret: undefined }, 'keys: entry 1: expected a principal with an id that is not the API key itself'],
+  [{ secret: { id: 'ann' } }, 'keys: entry 1: expected a principal with a plan, such as PLANS.free'],
+];
+
+test('a wrong key or principal is refused by its place, and no key is ever repeated', () => {
+  for (const [keys, message] of WRONG) {
+    assert.throws(() => Reflect.apply(createKeyAuthenticator, undefined, [keys]), { name: 'TypeError', message });
+    assert.ok(!message.includes('secret'));
+  }
+});
+
+test('every error code can be read as a value', () => {
+  assert.ok(ERROR_CODES.length >= 17 && new Set(ERROR_CODES).size === ERROR_CODES.length);
+  for (const code of ['rate_limit_exceeded', 'order_already_shipped', 'service_unavailable'] as const) {
+    assert.ok(ERROR_CODES.includes(code));
+  }
+});

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { suite, test } from 'node:test';
+import type { Order, OrderStore } from 'store-orders';
+import { fetchHandler } from 'store-orders/fetch';
+import { nodeHandler } from 'store-orders/handler';
+import { assertError } from '../support/answer.js';
+import { open, readAll, readText } from '../support/raw-socket.js';
+import { createShop, KEY, ORDERS } from '../support/shop.js';
+import { askNode, listen, WAYS } from '../support/ways.js';
+
+const LIST_HEAD = `GET ${ORDERS} HTTP/1.1\r\nHost: orders.test\r\n${KEY.join(': ')}\r\n\r\n`;
+
+interface Streaming extends OrderStore {
+  /** How many batches were asked for. */
+  readonly asked: () => number;
+  /** Resolves when the iterator is ended, by its end, a failure or the reader. */
+  readonly ended: Promise<void>;
+}
+
+/** A store that streams these batches; a function is called instead of giving a batch. */
+function streaming(batches: Iterable<readonly Order[] | (() => never)>): Streaming {
+  let count = 0;
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  async function* list() {
+    try {
+      for (const batch of batches) {
+        count++;
+        await new Promise(setImmediate);
+        yield typeof batch === 'function' ? batch() : batch;
+      }
+    } finally {
+      end();
+    }
+  }
+  return { list, cancel: () => 'not_found', asked: () => count, ended };
+}
+
+const fail = () => {
+  throw new Error('the cursor is gone');
+};
+
+function* endless(): Generator<Order[]> {
+  for (let id = 0n; ; id += 1_000n) yield Array.from({ length: 1_000 }, (_, i) => ({ id: id + BigInt(i) }));
+}
+
+for (const way of WAYS) {
+  suite(`reached by ${way.name}`, () => {
+    const get = async (store: OrderStore, method = 'GET') => {
+      const { ask, close } = await way.open(createShop({ store }).service);
+      try {
+        return await ask(method, ORDERS, [KEY]);
+      } finally {
+        await close();
+      }
+    };
+
+    test('a streamed list has the same bytes as the same list in one array', async () => {
+      const orders = createShop().store.list().flat();
+      const whole = await get(createShop().store);
+      for (const batches of [
+        [orders],
+        orders.map((order) => [order]),
+        [[], orders.slice(0, 3), [], [], orders.slice(3), []],
+      ]) {
+        const { status, text } = await get(streaming(batches));
+        assert.deepEqual([status, text], [200, whole.text]);
+      }
+    });
+
+    test('a streamed list without orders is an empty array', async () => {
+      for (const batches of [[], [[]], [[], []]]) assert.equal((await get(streaming(batches))).text, '[]');
+    });
+
+    test('a stream that fails at its first batch is a 503', async () => {
+      for (const batches of [[fail], [[], fail]]) {
+        const store = streaming(batches);
+        assertError(await get(store), 'service_unavailable');
+        await store.ended;
+      }
+      const rubbish: AsyncIterable<never> = { [Symbol.asyncIterator]: fail };
+      assertError(await get({ list: () => rubbish, cancel: () => 'not_found' }), 'service_unavailable');
+    });
+
+    test('a stream that fails later tears the response: the reader sees an error and no short list', async () => {
+      const store = streaming([[{ id: 1n }], fail]);
+      await assert.rejects(get(store));
+      await store.ended;
+    });
+
+    test('HEAD does not begin the stream of the store', async () => {
+      const store = streaming(endless());
+      const { status, text, fields } = await get(store, 'HEAD');
+      assert.deepEqual([status, text, fields.get('content-type')], [200, '', 'application/json']);
+      assert.equal(store.asked(), 0);
+    });
+  });
+}
+
+test('over node:http a store is asked for no more than the reader takes, and ended when the reader hangs up', async () => {
+  const store = streaming(endless());
+  const { port, close } = await listen(nodeHandler(createShop({ store }).service));
+  const socket = open(port, LIST_HEAD);
+  socket.pause();
+  await once(socket, 'connect');
+  // The kernel buffers some megabytes; when nothing more is asked for in many turns, the reader is being waited for.
+  let before = -1;
+  for (let idle = 0; idle < 200; idle = store.asked() === before ? idle + 1 : 0) {
+    before = store.asked();
+    await new Promise(setImmediate);
+  }
+  assert.ok(store.asked() > 0 && store.asked() < 5_000, `${store.asked()} batches`);
+  socket.destroy();
+  await store.ended;
+  await close();
+});
+
+test('by the fetch mount a store is asked for no more than the reader takes, and ended when the reader cancels', async () => {
+  const store = streaming(endless());
+  const handle = fetchHandler(createShop({ store }).service);
+  const response = await handle(new Request(`http://orders.test${ORDERS}`, { headers: [KEY] }));
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+  assert.ok(store.asked() <= 3, `${store.asked()} batches`);
+  await response.body?.cancel();
+  await store.ended;
+});
+
+test('a client that hangs up before the list begins ends the stream of the store, and the server goes on', async () => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const inner = streaming(endless());
+  let isListing = () => {};
+  const listing = new Promise<void>((resolve) => {
+    isListing = resolve;
+  });
+  const { service } = createShop({
+    store: {
+      cancel: () => 'not_found',
+      list: async () => {
+        isListing();
+        await held;
+        return inner.list();
+      },
+    },
+  });
+  const handle = nodeHandler(service);
+  let closed: Promise<unknown> = Promise.resolve();
+  const { port, close } = await listen((request, response) => {
+    closed = once(response, 'close');
+    handle(request, response);
+  });
+  const socket = open(port, LIST_HEAD);
+  await listing;
+  socket.destroy();
+  await closed;
+  release();
+  await inner.ended;
+  const agent = new Agent();
+  assert.equal((await askNode({ agent, port }, 'GET', ORDERS, [])).status, 401);
+  await close();
+});
+
+test('a list torn midway has no end: neither the last chunk nor the closing bracket', async () => {
+  const { port, close } = await listen(nodeHandler(createShop({ store: streaming([[{ id: 1n }], fail]) }).service));
+  const socket = open(port, LIST_HEAD);
+  const text = await readText(socket);
+  assert.match(text, /\[\{"id":1\}/);
+  assert.equal(text.includes(']') || text.includes('\r\n0\r\n'), false);
+  await close();
+});
+
+test('a client that hangs up in the middle of its request leaves no trace', async () => {
+  const { service } = createShop();
+  const { server, port, close } = await listen(nodeHandler(service));
+  nodeHandler(service).attach(server);
+  for (const length of [5, 30, LIST_HEAD.length - 2]) {
+    open(port, LIST_HEAD.slice(0, length)).destroySoon();
+    const { answers } = await readAll(open(port, LIST_HEAD.slice(0, length)).end());
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [400],
+    );
+  }
+  const agent = new Agent();
+  assert.equal((await askNode({ agent, port }, 'GET', ORDERS, [KEY])).status, 200);
+  await close();
+});

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { type AuditTarget, createTestService, serviceAudits } from 'store-orders/testing';
+import { sampled } from '../../support/sampled.js';
+import { checkAnswer, createAnswer } from '../support/answer.js';
+import { bareMounts } from './support/bare-mounts.js';
+import type { Mounted } from './support/mount.js';
+import { MOUNTS } from './support/mounts.js';
+
+for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
+  suite(`reached by ${name}`, () => {
+    const shop = createTestService();
+    let mounted: Mounted;
+    before(async () => {
+      mounted = await open(shop.service);
+    });
+    after(() => mounted.close());
+
+    const fetch = (request: Request) => (mounted.fetch ?? globalThis.fetch)(request);
+    const target: AuditTarget = {
+      ...shop,
+      fetch: checked,
+      get url() {
+        return `${mounted.origin}/v1`;
+      },
+    };
+
+    /** What is true of every answer of the service is checked with every answer of it. */
+    async function checked(request: Request): Promise<Response> {
+      const response = await fetch(request);
+      if (shop.service.owns(request.url)) {
+        const text = await response.clone().text();
+        checkAnswer(createAnswer(response.status, [...response.headers].flat(), text), request.method);
+        for (const name of hooks) assert.ok(response.headers.has(name), `${response.status} without ${name}`);
+      }
+      return response;
+    }
+
+    for (const { name, run } of serviceAudits(target)) test(name, run);
+  });
+}

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { ServerOptions } from 'node:http';
+import type { Socket } from 'node:net';
+import { test } from 'node:test';
+import type { ErrorCode, RateLimiter } from 'store-orders';
+import { nodeHandler } from 'store-orders/handler';
+import { assertError, trioOf } from '../support/answer.js';
+import { exchange, open, readAll, readText } from '../support/raw-socket.js';
+import { createShop, KEY, ORDERS, type Shop } from '../support/shop.js';
+import { listen } from '../support/ways.js';
+
+const GET = `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n`;
+const GARBAGE = 'NONSENSE\r\n\r\n';
+
+async function serve(shop: Shop, options: ServerOptions = {}) {
+  const listening = await listen(nodeHandler(shop.service), options);
+  nodeHandler(shop.service).attach(listening.server);
+  const sockets: Socket[] = [];
+  listening.server.on('connection', (socket) => sockets.push(socket));
+  return { ...listening, sockets };
+}
+
+async function expectRefusal(port: number, code: ErrorCode, ...pieces: string[]) {
+  const { answers, text } = await exchange(port, ...pieces);
+  assert.equal(answers.length, 1, text.slice(0, 200));
+  const [answer = assert.fail()] = answers;
+  assertError(answer, code);
+  assert.equal(answer.fields.get('connection'), 'close');
+  assert.match(answer.fields.get('date') ?? '', /GMT$/);
+  return answer;
+}
+
+test('what is no HTTP is answered 400 with the Error object and the trio, charged to the peer, and closed', async () => {
+  const shop = createShop();
+  const { port, close, sockets } = await serve(shop);
+  const malformed = [
+    GARBAGE,
+    '\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001',
+    `${GET}Bad Name: x\r\n\r\n`,
+    `${GET}X: a\u0000b\r\n\r\n`,
+    `GET ${ORDERS} HTTP/9.9\r\n\r\n`,
+    `GET ${ORDERS}\u0001 HTTP/1.1\r\nHost: a\r\n\r\n`,
+    `GE T ${ORDERS} HTTP/1.1\r\nHost: a\r\n\r\n`,
+  ];
+  for (const [index, bytes] of malformed.entries()) {
+    const { remaining } = trioOf(await expectRefusal(port, 'bad_request', bytes));
+    assert.equal(remaining, 599 - index, JSON.stringify(bytes));
+  }
+  for (const socket of sockets) if (!socket.closed) await once(socket, 'close');
+  await close();
+});
+
+test('who sends too much malformed is refused with 429', async () => {
+  const shop = createShop();
+  for (let i = 0; i < 600; i++) await shop.service.refuse('bad_request', '127.0.0.1');
+  const { port, close } = await serve(shop);
+  await expectRefusal(port, 'rate_limit_exceeded', GARBAGE);
+  await close();
+});
+
+test('header fields that are too large are answered 431', async () => {
+  const { port, close } = await serve(createShop(), { maxHeaderSize: 1_024 });
+  await expectRefusal(port, 'headers_too_large', `${GET}X-Long: ${'x'.repeat(2_000)}\r\n\r\n`);
+  await expectRefusal(port, 'headers_too_large', `GET /${'x'.repeat(2_000)} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await close();
+});
+
+test('a request that does not arrive in time is answered 408', async () => {
+  const options = { headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 10 };
+  const { port, close } = await serve(createShop(), options);
+  await expectRefusal(port, 'request_timeout', GET);
+  await close();
+});
+
+test('what follows malformed bytes gets no second answer and no second charge, be the limiter slow', async () => {
+  const memory = createShop();
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let takes = 0;
+  let isTaking = () => {};
+  const taking = new Promise<void>((resolve) => {
+    isTaking = resolve;
+  });
+  const limiter: RateLimiter = {
+    async take(key, plan) {
+      takes++;
+      isTaking();
+      await held;
+      return memory.limiter.take(key, plan);
+    },
+  };
+  const { server, port, close } = await serve(createShop({ limiter }));
+  let errors = 0;
+  const again = new Promise<void>((resolve) => {
+    server.on('clientError', () => {
+      if (++errors === 2) resolve();
+    });
+  });
+  const socket = open(port, GARBAGE);
+  await taking;
+  socket.write(GARBAGE);
+  await again;
+  release();
+  const { answers } = await readAll(socket);
+  assert.deepEqual(
+    answers.map((answer) => [answer.status, trioOf(answer).remaining]),
+    [[400, 599]],
+  );
+  assert.equal(takes, 1);
+  await close();
+});
+
+test('a whole request followed by malformed bytes keeps its own answer, and none is torn', async () => {
+  const shop = createShop();
+  const { port, close } = await serve(shop);
+  const { answers } = await exchange(
+    port,
+    `DELETE ${ORDERS}/1 HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n${GARBAGE}`,
+  );
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [204],
+  );
+  assert.equal(shop.store.get(1n)?.status, 'cancelled');
+  await close();
+});
+
+test('a request whose answer is still being made is not answered with the error of the bytes behind it', async () => {
+  const { port, close } = await serve(createShop({ store: { list: () => [], cancel: () => new Promise(() => {}) } }));
+  const { text } = await exchange(
+    port,
+    `DELETE ${ORDERS}/1 HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n${GARBAGE}`,
+  );
+  assert.equal(text, '', 'whether it was cancelled is not known, so nothing is said');
+  await close();
+});
+
+test('an answer that has begun is not torn by a second one', async () => {
+  async function* list() {
+    yield [{ id: 1n }];
+    await new Promise(() => {});
+  }
+  const { port, close } = await serve(createShop({ store: { list, cancel: () => 'not_found' } }));
+  for (const [head, malformed] of [
+    [`${GET}\r\n`, GARBAGE],
+    [`${GET}Transfer-Encoding: chunked\r\n\r\n`, 'NOT A SIZE\r\n'],
+  ] as const) {
+    const socket = open(port, head);
+    socket.once('data', () => socket.write(malformed));
+    const text = await readText(socket);
+    assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\[\{"id":1\}/);
+    assert.equal(text.includes('bad_request') || text.includes(']'), false);
+  }
+  await close();
+});
+
+test('an answer that is made and not yet taken is taken to its end', async () => {
+  const orders = [{ id: 1n, shipDate: 'x'.repeat(32_000_000) }];
+  const { server, port, close } = await serve(createShop({ store: { list: () => orders, cancel: () => 'not_found' } }));
+  const error = once(server, 'clientError');
+  const socket = open(port, `${GET}\r\n${GARBAGE}`).pause();
+  await error;
+  const received = readAll(socket);
+  socket.resume();
+  assert.deepEqual(
+    (await received).answers.map(({ status }) => status),
+    [200],
+  );
+  await close();
+});
+
+test('malformed content of a request that waits for it is the error of that request', async () => {
+  const shop = createShop();
+  const { server, port, close } = await listen(() => {});
+  nodeHandler(shop.service).attach(server);
+  await expectRefusal(
+    port,
+    'bad_request',
+    'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nNOT A SIZE\r\n',
+  );
+  await close();
+});
+
+test('a connection that was reset is only closed, and the server goes on', async () => {
+  const shop = createShop();
+  const { server, port, close } = await serve(shop);
+  const connected = once(server, 'connection');
+  const socket = open(port, `${GET}\r\n`);
+  await connected;
+  await once(socket, 'data');
+  const error = once(server, 'clientError');
+  socket.resetAndDestroy();
+  const [{ code }] = await error;
+  assert.equal(code, 'ECONNRESET');
+  assert.equal(trioOf(await expectRefusal(port, 'bad_request', GARBAGE)).remaining, 599, 'nothing was charged');
+  await close();
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { createServer, type ServerResponse } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import express from 'express';
+import { nodeHandler } from 'store-orders';
+import { createShop, KEY, ORDERS, order } from '../support/shop.js';
+import { listening } from './support/mount.js';
+
+const headers = Object.fromEntries([KEY]);
+
+async function opened(t: TestContext, app: express.Express): Promise<string> {
+  const { origin, close } = await listening(createServer(app));
+  t.after(close);
+  return origin;
+}
+
+/** As on-headers 1.0 has it, on which compression, sessions and response times were built: an array of headers is one of pairs. */
+function addingLate(response: ServerResponse, name: string, value: string): void {
+  const { writeHead } = response;
+  response.writeHead = (status: number, ...rest: unknown[]) => {
+    for (const list of rest) {
+      if (!Array.isArray(list)) continue;
+      for (const pair of list) response.setHeader(String(pair[0]), String(pair[1]));
+    }
+    response.setHeader(name, value);
+    return writeHead.call(response, status);
+  };
+}
+
+test('a header that middleware adds at the last moment stands beside those of the service', async (t) => {
+  const app = express();
+  app.use((_request, response, next) => {
+    addingLate(response, 'X-Response-Time', '1ms');
+    next();
+  });
+  app.use(nodeHandler(createShop().service));
+  const response = await fetch(`${await opened(t, app)}${ORDERS}`, { headers });
+  assert.equal(response.status, 200);
+  for (const [name, value] of [
+    ['X-Response-Time', '1ms'],
+    ['Content-Type', 'application/json'],
+    ['X-RateLimit-Limit', '1000'],
+    ['C', null],
+  ] as const) {
+    assert.equal(response.headers.get(name), value, name);
+  }
+  assert.equal(response.headers.get('Content-Length'), `${(await response.text()).length}`);
+});
+
+test('in a router, and behind a parameter, the whole path counts', async (t) => {
+  const { service, store } = createShop({ basePath: '/shops/7/v1' });
+  const router = express.Router({ mergeParams: true });
+  router.use(nodeHandler(service));
+  const app = express();
+  app.use('/shops/:shop', router);
+  const origin = await opened(t, app);
+  assert.equal((await fetch(`${origin}/shops/7${order(1)}`, { method: 'DELETE', headers })).status, 204);
+  assert.equal(store.get(1n)?.status, 'cancelled');
+  assert.equal((await fetch(`${origin}/shops/8${ORDERS}`, { headers })).status, 404);
+});
+
+test('middleware that answers first is not answered over, and nothing is done', async (t) => {
+  const { service, store } = createShop();
+  const app = express();
+  app.use((request, response, next) => (request.method === 'DELETE' ? void response.sendStatus(403) : next()));
+  app.use(nodeHandler(service));
+  const origin = await opened(t, app);
+  assert.equal((await fetch(`${origin}${order(1)}`, { method: 'DELETE', headers })).status, 403);
+  assert.equal(store.get(1n)?.status, 'pending');
+  assert.equal((await fetch(`${origin}${ORDERS}`, { headers })).status, 200);
+});

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { test } from 'node:test';
+import { fastify } from 'fastify';
+import { fastifyPlugin } from 'store-orders/fastify';
+import { createShop, KEY, ORDERS, order } from '../support/shop.js';
+
+const headers = Object.fromEntries([KEY]);
+
+test('a prefix that the base path does not begin with is refused when the app is started', async () => {
+  const app = fastify();
+  app.register(fastifyPlugin(createShop().service), { prefix: '/shop' });
+  await assert.rejects(async () => app.ready(), { name: 'TypeError', message: /^prefix: .* basePath, \/v1$/ });
+});
+
+test('a base path may have colons, which to the router begin a parameter', async () => {
+  const app = fastify();
+  app.register(fastifyPlugin(createShop({ basePath: '/v1::a' }).service));
+  assert.equal((await app.inject({ url: '/v1::a/store/orders', headers })).statusCode, 200);
+  assert.equal((await app.inject({ url: '/v1anything/store/orders', headers })).statusCode, 404);
+});
+
+test("content is no error, of which the host's hooks would hear", async () => {
+  const app = fastify();
+  const errors: string[] = [];
+  app.addHook('onError', async (_request, _reply, error) => void errors.push(error.message));
+  app.register(fastifyPlugin(createShop().service));
+  for (const type of ['application/json', 'text/plain', 'image/png', 'nonsense']) {
+    const request = {
+      method: 'DELETE',
+      url: order(1),
+      payload: '{"id":',
+      headers: { ...headers, 'content-type': type },
+    } as const;
+    assert.ok([204, 409].includes((await app.inject(request)).statusCode), type);
+  }
+  assert.deepEqual(errors, []);
+});
+
+test('a router that takes paths easily makes no path one of the service', async () => {
+  const { service, store } = createShop();
+  const routerOptions = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true };
+  const app = fastify({ routerOptions });
+  app.setNotFoundHandler((_request, reply) => reply.code(404).send('not found by the host'));
+  app.register(fastifyPlugin(service));
+  for (const url of [`${ORDERS}/`, '/V1/store/orders', '/v1//store/orders', '/%761/store/orders', `${order(1)}/`]) {
+    for (const method of ['GET', 'DELETE'] as const) {
+      assert.equal((await app.inject({ method, url, headers })).payload, 'not found by the host', `${method} ${url}`);
+    }
+  }
+  assert.equal(store.get(1n)?.status, 'pending');
+});
+
+test("what the host's hooks refuse is refused by the host's error handler, and does nothing", async () => {
+  const { service, store } = createShop();
+  const app = fastify();
+  app.setErrorHandler((error, _request, reply) => reply.code(418).send(`the host: ${String(error)}`));
+  app.addHook('preHandler', async () => {
+    throw new Error('closed today');
+  });
+  app.register(fastifyPlugin(service));
+  for (const type of ['application/json', 'nonsense', '']) {
+    const request = { method: 'DELETE', url: order(1), headers: { ...headers, 'content-type': type } } as const;
+    const { statusCode, payload } = await app.inject(request);
+    assert.deepEqual([statusCode, payload], [418, 'the host: Error: closed today'], type);
+  }
+  assert.equal(store.get(1n)?.status, 'pending');
+});
+
+test('the parsers of the host and of other plugins stay as they are', async () => {
+  const app = fastify();
+  app.addContentTypeParser('text/csv', { parseAs: 'string' }, (_request, body, done) => done(null, { csv: body }));
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, { any: body }));
+  app.register(fastifyPlugin(createShop().service));
+  app.post('/echo', (request) => request.body);
+  for (const [type, payload, echo] of [
+    ['application/json', '{"a":1}', '{"a":1}'],
+    ['text/csv', 'a,b', '{"csv":"a,b"}'],
+    ['text/x', 'x', '{"any":"x"}'],
+  ] as const) {
+    const answer = await app.inject({ method: 'POST', url: '/echo', payload, headers: { 'content-type': type } });
+    assert.equal(answer.payload, echo);
+  }
+  const bad = { method: 'POST', url: '/echo', payload: '{', headers: { 'content-type': 'application/json' } } as const;
+  assert.equal((await app.inject(bad)).statusCode, 400);
+});
+
+test('content is not waited for', { timeout: 10_000 }, async (t) => {
+  const { service, store } = createShop();
+  const app = fastify({ forceCloseConnections: true });
+  app.register(fastifyPlugin(service));
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  t.after(() => app.close());
+  const unfinished = request(`${app.listeningOrigin}${order(1)}`, {
+    method: 'DELETE',
+    headers: { ...headers, 'Content-Type': 'application/json', 'Content-Length': 1_000 },
+  });
+  unfinished.on('error', () => {});
+  unfinished.write('{"id"');
+  const [response] = await once(unfinished, 'response');
+  assert.equal(response.statusCode, 204);
+  assert.equal(store.get(1n)?.status, 'cancelled');
+});

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fetchHandler } from 'store-orders/fetch';
+import { createShop, KEY, ORDERS } from '../support/shop.js';
+
+const remainingOf = (response: Response) => Number(response.headers.get('X-RateLimit-Remaining'));
+
+test('the client address is read from whatever the runtime hands over beside the request', async () => {
+  const handle = fetchHandler(createShop().service, {
+    clientAddress: (_, info: { readonly remote: string }, extra: number) => (extra === 1 ? info.remote : undefined),
+  });
+  const ask = async (remote: string, extra = 1) =>
+    remainingOf(await handle(new Request(`http://orders.test${ORDERS}`), { remote }, extra));
+  assert.equal(await ask('192.0.2.1'), 599);
+  assert.equal(await ask('192.0.2.1'), 598);
+  assert.equal(await ask('192.0.2.2'), 599);
+  assert.equal(await ask('192.0.2.2', 2), 599);
+});
+
+test('without a client address all requests without a valid key share one limit', async () => {
+  const handle = fetchHandler(createShop().service);
+  for (const remaining of [599, 598]) {
+    assert.equal(remainingOf(await handle(new Request(`https://other.test${ORDERS}`))), remaining);
+  }
+});
+
+test('what becomes of the connection is left to the runtime', async () => {
+  const { service } = createShop();
+  const handle = fetchHandler(service);
+  const url = `http://orders.test${ORDERS}/1`;
+  const headers = [KEY, ['Content-Length', '2']] satisfies [string, string][];
+  const content = await handle(new Request(url, { method: 'DELETE', headers, body: '{}' }));
+  await service.close();
+  const closed = await handle(new Request(url, { method: 'DELETE', headers: [KEY] }));
+  for (const [{ status, headers }, expected] of [
+    [content, 204],
+    [closed, 503],
+  ] as const) {
+    assert.deepEqual([status, headers.has('connection')], [expected, false]);
+  }
+});

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { test } from 'node:test';
+import { forwardedAddress, nodeHandler } from 'store-orders/handler';
+import { assertError, checkAnswer, trioOf } from '../support/answer.js';
+import { exchange, open, readText } from '../support/raw-socket.js';
+import { createShop, KEY, ORDERS } from '../support/shop.js';
+import { askNode, listen } from '../support/ways.js';
+
+const agent = new Agent();
+
+test('with next, a path that is not of the service is passed on, whatever the method and without a charge', async () => {
+  const { service } = createShop();
+  const handle = nodeHandler(service);
+  const { port, close } = await listen((request, response) =>
+    handle(request, response, () => {
+      response.writeHead(200, { 'X-Host': 'yes' }).end('of the host');
+    }),
+  );
+  for (const path of ['/', '/healthz', '/v1/pets/1', `${ORDERS}/`, `${ORDERS}/1/2`, '/v2/store/orders', '*']) {
+    for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) {
+      assert.equal((await askNode({ agent, port }, method, path, [])).text, 'of the host', `${method} ${path}`);
+    }
+  }
+  for (const [method, path] of [
+    ['GET', ORDERS],
+    ['GET', `${ORDERS}?page=1`],
+    ['POST', ORDERS],
+    ['DELETE', `${ORDERS}/abc`],
+    ['DELETE', `http://orders.test${ORDERS}/1`],
+    ['GET', `${ORDERS}?${'x'.repeat(9_000)}`],
+  ] as const) {
+    assertError(await askNode({ agent, port }, method, path, []), 'missing_api_key');
+  }
+  assert.equal(trioOf(await askNode({ agent, port }, 'GET', ORDERS, [])).remaining, 593, 'seven were charged');
+  await close();
+});
+
+test('headers that the host has set stay, and those of the service are exact beside them', async () => {
+  const handle = nodeHandler(createShop().service);
+  const { port, close } = await listen((request, response) => {
+    response.setHeader('X-Request-Id', 'r-1');
+    response.setHeader('Vary', ['Origin', 'Accept']);
+    response.setHeader('Content-Type', 'text/html');
+    response.setHeader('X-RateLimit-Limit', '5');
+    handle(request, response);
+  });
+  for (const [method, path, status, vary] of [
+    ['GET', ORDERS, 200, 'Origin,Accept, Accept-Encoding'],
+    ['DELETE', `${ORDERS}/404`, 404, 'Origin, Accept'],
+  ] as const) {
+    const answer = await askNode({ agent, port }, method, path, [KEY]);
+    checkAnswer(answer, method);
+    assert.equal(answer.status, status);
+    assert.equal(answer.fields.get('x-request-id'), 'r-1');
+    assert.equal(answer.fields.get('vary'), vary);
+    assert.equal(trioOf(answer).limit, 1_000);
+  }
+  await close();
+});
+
+test('under a mount path that the host has cut off, the original URL is the one that counts', async () => {
+  const { service, store } = createShop();
+  const handle = nodeHandler(service);
+  const { port, close } = await listen((request, response) => {
+    Object.assign(request, { originalUrl: request.url });
+    request.url = '/orders/2';
+    handle(request, response, () => response.writeHead(404).end());
+  });
+  assert.equal((await askNode({ agent, port }, 'DELETE', `${ORDERS}/1`, [KEY])).status, 204);
+  assert.equal(store.get(1n)?.status, 'cancelled');
+  assertError(await askNode({ agent, port }, 'DELETE', `${ORDERS}/1`, [['Host', ''], KEY]), 'bad_request');
+  const { answers } = await exchange(port, `GET ${ORDERS} HTTP/1.1\r\nConnection: close\r\n\r\n`);
+  assert.equal(answers[0]?.status, 400, 'the version of HTTP is known here too');
+  await close();
+});
+
+test('the client address is the peer of the connection, or what the host says it is', async () => {
+  const { service } = createShop();
+  const direct = await listen(nodeHandler(service));
+  const proxied = await listen(nodeHandler(service, { clientAddress: forwardedAddress(1) }));
+  const ask = async (port: number, address: string) =>
+    trioOf(await askNode({ agent, port }, 'GET', ORDERS, [['X-Forwarded-For', address]])).remaining;
+  assert.equal(await ask(direct.port, '198.51.100.1'), 599);
+  assert.equal(await ask(direct.port, '198.51.100.2'), 598);
+  assert.equal(await ask(proxied.port, '198.51.100.1'), 599);
+  assert.equal(await ask(proxied.port, '198.51.100.1'), 598);
+  assert.equal(await ask(proxied.port, '198.51.100.2'), 599);
+  assert.equal(await ask(proxied.port, 'unknown'), 597, 'a malformed entry falls back to the peer');
+  await direct.close();
+  await proxied.close();
+});
+
+test('HTTP/1.1 without a Host field is a 400 with everything that an answer has; HTTP/1.0 needs none', async () => {
+  const { port, close } = await listen(nodeHandler(createShop().service));
+  const head = (version: string) => `GET ${ORDERS} HTTP/${version}\r\n${KEY.join(': ')}\r\nConnection: close\r\n\r\n`;
+  const without = await exchange(port, head('1.1'));
+  assert.equal(without.answers.length, 1);
+  assertError(without.answers[0] ?? assert.fail(), 'bad_request');
+  const old = await exchange(port, head('1.0'));
+  assert.deepEqual(
+    old.answers.map(({ status }) => status),
+    [200],
+  );
+  await close();
+});
+
+test('a response that the host has sent, or the client has left, in the meantime is not written again', async () => {
+  for (const leave of ['host has sent', 'host has begun', 'client has left'] as const) {
+    let finish = (_: []) => {};
+    let isListing = () => {};
+    const listing = new Promise<void>((resolve) => {
+      isListing = resolve;
+    });
+    const list = () => {
+      isListing();
+      return new Promise<[]>((resolve) => {
+        finish = resolve;
+      });
+    };
+    const { service } = createShop({ store: { list, cancel: () => 'not_found' } });
+    const handle = nodeHandler(service);
+    let closed: Promise<unknown> = Promise.resolve();
+    let later = () => {};
+    const { port, close } = await listen((request, response) => {
+      closed = once(response, 'close');
+      handle(request, response);
+      if (leave === 'host has sent') response.writeHead(504, { Connection: 'close' }).end('late');
+      if (leave === 'host has begun') {
+        response.writeHead(504, { Connection: 'close' }).write('la');
+        later = () => response.end('te');
+      }
+    });
+    const socket = open(port, `GET ${ORDERS} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`);
+    const text = readText(socket);
+    await listing;
+    if (leave === 'client has left') socket.destroy();
+    if (leave !== 'host has begun') await closed;
+    finish([]);
+    await service.close();
+    later();
+    if (leave !== 'client has left') assert.match(await text, /^HTTP\/1\.1 504 [\s\S]*la[\s\S]*te/);
+    socket.destroy();
+    await close();
+  }
+});

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import type { Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { createMemoryOrderStore, createPlan, type Order, type OrderInput, perMinute, printOrders } from 'store-orders';
+import { nodeHandler } from 'store-orders/handler';
+import { open, readText } from '../support/raw-socket.js';
+import { createShop, KEY, ORDERS } from '../support/shop.js';
+import { askNode, listen } from '../support/ways.js';
+
+const HEAD = `GET ${ORDERS} HTTP/1.1\r\nHost: orders.test\r\n${KEY.join(': ')}\r\n\r\n`;
+const CHECK_MS = 10_000;
+const WINDOW_BYTES = 524_288;
+
+const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
+
+/** More than the system takes from a server for a reader who does not read. */
+const LONG = createMemoryOrderStore(ordersUpTo(300_000));
+/** Still more than has been sent when a reader hangs up at its first bytes. */
+const FEWER = createMemoryOrderStore(ordersUpTo(60_000));
+
+function ordersUpTo(count: number): readonly OrderInput[] {
+  return Array.from({ length: count }, (_, id) => ({
+    id,
+    petId: 7,
+    shipDate: '2026-02-03T04:05:06Z',
+    complete: true,
+  }));
+}
+
+/** Looks at the readers' progress this often instead of each 10 s. Without the mock of timers: sockets need real ones. */
+function checkEach(t: TestContext, ms: number): void {
+  const { setInterval } = globalThis;
+  t.mock.method(globalThis, 'setInterval', (check: () => void, askedMs: number) =>
+    setInterval(check, askedMs === CHECK_MS ? ms : askedMs),
+  );
+}
+
+async function listenWith(list: () => unknown) {
+  const store = { list: () => Object(list()), cancel: () => 'not_found' as const };
+  const shop = createShop({ store, authenticate: () => ({ id: 'reader', plan: PLENTY }) });
+  const sockets = new Set<Socket>();
+  const { server, port, close } = await listen(nodeHandler(shop.service));
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return { server, port, close, sockets };
+}
+
+/** Resolves, to no bytes, when there is more to read. */
+async function readable(reader: Socket): Promise<0> {
+  await once(reader, 'readable');
+  return 0;
+}
+
+const streams = {
+  'a list that all readers share': () => LONG.list(),
+  'a list that is printed for one reader': () => ({
+    async *[Symbol.asyncIterator]() {
+      for (;;) yield LONG.list()[0];
+    },
+  }),
+  'a list in one Buffer': () => [...LONG.list()],
+};
+
+for (const [name, list] of Object.entries(streams)) {
+  test(`a reader who takes nothing of ${name} is dropped, though it goes on sending`, async (t) => {
+    checkEach(t, 50);
+    const { server, port, close, sockets } = await listenWith(list);
+    // A host that listens for it takes node's own closing upon itself.
+    server.on('timeout', () => {});
+    const reader = open(port, HEAD).pause();
+    reader.on('error', () => {});
+    t.after(() => reader.destroy());
+    await once(server, 'connection');
+    while (sockets.size > 0) {
+      await sleep(20);
+      reader.write('\r\n');
+    }
+    await close();
+  });
+
+  test(`a reader who takes 20 kB/s of ${name} is not`, async (t) => {
+    const ms = 200;
+    checkEach(t, ms);
+    const { port, close, sockets } = await listenWith(list);
+    const reader = open(port, HEAD).pause();
+    t.after(() => reader.destroy());
+    // 200 kB between two checks; the system itself takes more from the server in steps of more than a megabyte.
+    for (let checks = 0; checks < 15; checks++) {
+      for (let bytes = 0; bytes < 200_000; ) bytes += reader.read()?.length ?? (await readable(reader));
+      await sleep(ms);
+      assert.equal(sockets.size, 1, `it was dropped by check ${checks}`);
+    }
+    reader.destroy();
+    await close();
+  });
+}
+
+/** Has all that there is of it printed for its first reader, and never ends. */
+function createUnfinished(): unknown {
+  return Object.freeze({
+    async *[Symbol.asyncIterator]() {
+      yield* LONG.list();
+      await new Promise(() => {});
+    },
+  });
+}
+
+for (const [name, listed, method] of [
+  // Answered when it is whole.
+  ['a list', LONG.list(), 'HEAD'],
+  ['what there is of a list', createUnfinished(), 'GET'],
+] as const) {
+  test(`readers who begin ${name} together take turns`, async (t) => {
+    const { port, close, sockets } = await listenWith(() => listed);
+    const first = open(port, HEAD.replace('GET', method));
+    await once(first, 'data');
+    const clients = Array.from({ length: 20 }, () => open(port));
+    t.after(() => [first, ...clients].map((client) => client.destroy()));
+    while (sockets.size <= clients.length) await new Promise(setImmediate);
+    const handedOver = () => [...sockets].reduce((bytes, socket) => bytes + socket.bytesWritten, 0);
+    for (const client of clients) client.resume().write(HEAD);
+    let before = handedOver();
+    const end = before + 3 * clients.length * WINDOW_BYTES;
+    for (let most = 0; before < end; ) {
+      await new Promise(setImmediate);
+      const now = handedOver();
+      most = Math.max(most, now - before);
+      // This loop may look before or after the readers of a turn.
+      assert.ok(most < 3 * WINDOW_BYTES, `${most} bytes in a turn`);
+      before = now;
+    }
+    for (const client of [first, ...clients]) client.destroy();
+    await close();
+  });
+}
+
+test('a reader who pauses now and then reads the whole, and may be idle afterwards', async (t) => {
+  checkEach(t, 300);
+  const { port, close, sockets } = await listenWith(() => LONG.list());
+  // Answered when the list is whole.
+  const socket = open(port, HEAD.replace('GET', 'HEAD'));
+  t.after(() => socket.destroy());
+  await once(socket, 'data');
+  socket.write(HEAD);
+  let end = '';
+  socket.on('data', (piece) => {
+    end = (end + piece.toString('latin1')).slice(-20);
+  });
+  for (let pauses = 0; pauses < 3; pauses++) {
+    await once(socket, 'data');
+    socket.pause();
+    await sleep(300);
+    for (const { writableLength: bytes } of sockets) assert.ok(bytes < 2 * WINDOW_BYTES, `${bytes} bytes wait`);
+    socket.resume();
+  }
+  while (!/\](?:\r\n0\r\n\r\n)?$/.test(end)) await sleep(20);
+  await sleep(1_500);
+  assert.equal(sockets.size, 1);
+  socket.destroy();
+  await close();
+});
+
+test('a store that takes its time is no slow reader', async (t) => {
+  checkEach(t, 20);
+  const orders: readonly Order[] = [{ id: 1n }];
+  const { port, close } = await listenWith(() => ({
+    async *[Symbol.asyncIterator]() {
+      yield orders;
+      await sleep(300);
+      yield [{ id: 2n }];
+    },
+  }));
+  const agent = new Agent();
+  assert.equal((await askNode({ agent, port }, 'GET', ORDERS, [KEY])).text, '[{"id":1},{"id":2}]');
+  await close();
+});
+
+test('a shorter limit of the host stays in force', async (t) => {
+  const { server, port, close, sockets } = await listenWith(() => LONG.list());
+  server.timeout = 200;
+  const accepted = once(server, 'connection');
+  const reader = open(port, HEAD).pause();
+  t.after(() => reader.destroy());
+  await accepted;
+  while (sockets.size > 0) await sleep(20);
+  reader.destroy();
+  await close();
+});
+
+test('readers who hang up, whenever, leave no connection, no listener and no memory behind', async () => {
+  const { server, port, close, sockets } = await listenWith(() => FEWER.list());
+  const rounds = Number(process.env['STORE_ORDERS_ROUNDS'] ?? 20);
+  const hangUp = async (index: number) => {
+    const codings = ['identity', 'gzip', 'br'];
+    const socket = open(port, HEAD.replace('\r\n\r\n', `\r\nAccept-Encoding: ${codings[index % 3]}\r\n\r\n`));
+    socket.on('error', () => {});
+    if (index % 4 > 0) await once(socket, 'data');
+    if (index % 4 > 1) await new Promise(setImmediate);
+    socket.destroy();
+  };
+  const hangUpMany = async () => {
+    for (let i = 0; i < 50; i++) await Promise.all(Array.from({ length: 10 }, (_, index) => hangUp(i + index)));
+    while (sockets.size > 0) await new Promise(setImmediate);
+  };
+  await hangUpMany();
+  const before = await settledBytes();
+  for (let round = 0; round < rounds; round++) await hangUpMany();
+  const growth = (await settledBytes()) - before;
+  assert.ok(growth < 8 * 2 ** 20, `${growth} bytes after ${rounds * 500} readers`);
+  assert.equal(await new Promise((resolve) => server.getConnections((_, count) => resolve(count))), 0);
+  const agent = new Agent();
+  assert.equal((await askNode({ agent, port }, 'GET', ORDERS, [KEY])).text, printOrders(FEWER.list().flat()));
+  await close();
+});
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+
+/** What is in use when nothing is left to be collected: the least of some tries. */
+async function settledBytes(): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let tries = 0; tries < 5; tries++) {
+    collect();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const { heapUsed, external } = process.memoryUsage();
+    least = Math.min(least, heapUsed + external);
+  }
+  return least;
+}
+
+test('a host that varies its answers by more goes on doing so', async () => {
+  const { service } = createShop({ store: { list: () => LONG.list(), cancel: () => 'not_found' } });
+  const handle = nodeHandler(service);
+  const { port, close } = await listen((request, response) => {
+    response.setHeader('Vary', ['Origin', 'Accept']);
+    handle(request, response);
+  });
+  const agent = new Agent();
+  const { fields } = await askNode({ agent, port }, 'HEAD', ORDERS, [KEY]);
+  assert.equal(fields.get('vary'), 'Origin,Accept, Accept-Encoding');
+  await close();
+});
+
+test('a list to a connection that asks for it twice at once comes twice, one after the other', async () => {
+  const { port, close } = await listenWith(() => LONG.list());
+  const text = await readText(open(port, HEAD, HEAD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
+  const bodies = text.split(/HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/);
+  // The first may be sent in chunks, while it is printed.
+  assert.equal(bodies.length, 3);
+  assert.equal(bodies[2], printOrders(LONG.list().flat()));
+  await close();
+});

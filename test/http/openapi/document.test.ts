@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { createMemoryOrderStore, type ErrorCode, PLANS } from 'store-orders';
+import { createOpenApiDocument, type OpenApiResponse } from 'store-orders/openapi';
+import { type Answer, ERROR_CODES } from '../support/answer.js';
+import { bearer, createShop, INT64_MAX, INT64_MIN, KEY, ORDERS, order } from '../support/shop.js';
+import { core } from '../support/ways.js';
+import { type Operation, PROVOCATIONS, provoke, withAsking } from './support/provoke.js';
+import {
+  checkDocumented,
+  document,
+  documented,
+  documentedElsewhere,
+  headerExamples,
+  operations,
+  text,
+  validate,
+} from './support/validate.js';
+
+function examplesOf(response: OpenApiResponse): [string, unknown][] {
+  const examples = Object.entries(response.content?.['application/json'].examples ?? {});
+  return examples.map(([name, { value }]) => [name, value]);
+}
+
+function isErrorCode(name: string): name is ErrorCode {
+  return Object.hasOwn(PROVOCATIONS, name);
+}
+
+/** Provokes each example of a response, and compares. */
+async function replay(operation: Operation, response: OpenApiResponse, pointer: string): Promise<void> {
+  for (const [name, value] of examplesOf(response)) {
+    assert.ok(isErrorCode(name), name);
+    const answer = await provoke(operation, name);
+    checkDocumented(answer, response, pointer);
+    assert.deepEqual(JSON.parse(answer.text), value);
+  }
+}
+
+for (const operation of ['listOrders', 'cancelOrder'] as const) {
+  suite(`${operation}: the service answers as documented, header fields and body, example by example`, () => {
+    for (const status of Object.keys(operations[operation].responses).map(Number)) {
+      if (status < 400) continue;
+      test(`${status}`, async () => {
+        const { response, pointer } = documented(operation, status) ?? assert.fail();
+        assert.ok(examplesOf(response).length > 0);
+        for (const [, value] of examplesOf(response)) validate('#/components/schemas/Error', value);
+        await replay(operation, response, pointer);
+      });
+    }
+  });
+}
+
+test('what is no operation answers as documented too', async () => {
+  for (const status of [404, 405, 501]) {
+    const { response, pointer } = documentedElsewhere(status) ?? assert.fail();
+    await replay('listOrders', response, pointer);
+  }
+  const answer = await withAsking('listOrders', createShop(), ({ askOther }) => askOther('POST', order(1)));
+  const { response, pointer } = documentedElsewhere(405) ?? assert.fail();
+  checkDocumented(answer, response, pointer);
+  assert.equal(answer.fields.get('allow'), 'DELETE');
+});
+
+test('the orders of the example are listed to the letter, and the one of the path parameter is cancelled', async () => {
+  const { response, pointer } = documented('listOrders', 200) ?? assert.fail();
+  const [[, value] = assert.fail()] = examplesOf(response);
+  assert.ok(Array.isArray(value));
+  const orders = value.map((order) => ({ ...order, id: BigInt(order.id) }));
+  const shop = createShop({ store: createMemoryOrderStore(orders) });
+  const free = bearer('free-key');
+  const listed = await withAsking('listOrders', shop, ({ ask }) => ask([free]));
+  checkDocumented(listed, response, pointer);
+  assert.equal(listed.text, JSON.stringify(value));
+
+  const [parameter] = JSON.parse(text).paths['/store/orders/{orderId}'].delete.parameters;
+  assert.ok(parameter.example > Number.MAX_SAFE_INTEGER);
+  assert.equal(listed.text.includes(`"id":${parameter.example},`), true);
+  const cancelled = await withAsking('cancelOrder', shop, ({ ask }) => ask([free], () => order(parameter.example)));
+  const { response: none, pointer: nonePointer } = documented('cancelOrder', 204) ?? assert.fail();
+  assert.equal(cancelled.status, 204);
+  checkDocumented(cancelled, none, nonePointer);
+});
+
+test('the examples of the header fields are the real ones of a free key', async () => {
+  const examples = headerExamples();
+  const compare = ({ fields }: Answer, ...names: string[]) => {
+    for (const name of names) {
+      assert.equal(fields.get(name), examples.get(name), name);
+      examples.delete(name);
+    }
+  };
+  const ask = (count: number, fields = [bearer('free-key')]) =>
+    withAsking('listOrders', createShop(), async ({ ask }) => {
+      for (let i = 1; i < count; i++) await ask(fields);
+      return ask(fields);
+    });
+  const limits = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'ratelimit', 'ratelimit-policy'];
+  compare(await ask(1), ...limits);
+  compare(await ask(61), 'retry-after', 'cache-control', 'content-length');
+  compare(await ask(1, []), 'www-authenticate');
+  compare(await provoke('listOrders', 'method_not_allowed'), 'allow');
+  assert.deepEqual([...examples.keys()], ['etag', 'vary', 'content-encoding'], 'see list-cache.test.ts');
+});
+
+test('whatever is asked, the answer is documented', async () => {
+  const requests = fc.record({
+    method: fc.constantFrom('GET', 'HEAD', 'DELETE', 'POST', 'PUT', 'OPTIONS', 'BREW'),
+    target: fc.oneof(
+      fc.constantFrom(ORDERS, `${ORDERS}?page=2`, `${ORDERS}/`, '/v1', '/', '*', `${ORDERS}?${'x'.repeat(9_000)}`),
+      fc.oneof(fc.bigInt({ min: -6n, max: 5n }), fc.bigInt({ min: INT64_MIN, max: INT64_MAX })).map(order),
+      fc.string().map((id) => order(encodeURIComponent(id))),
+    ),
+    fields: fc.array(
+      fc.constantFrom<readonly [string, string]>(
+        KEY,
+        bearer('free-key'),
+        bearer('tiny-key'),
+        bearer('unknown'),
+        ['Host', 'a'],
+        ['If-None-Match', '*'],
+        ['If-Match', '"another"'],
+        ['Host', 'a b'],
+        ['Accept-Encoding', 'br'],
+      ),
+      { maxLength: 4 },
+    ),
+  });
+  const { service, clock } = createShop();
+  const { ask } = await core.open(service);
+  await fc.assert(
+    fc.asyncProperty(requests, async ({ method, target, fields }) => {
+      clock.advance(100);
+      const answer = await ask(method, target, fields);
+      const path = target.split('?')[0] ?? '';
+      const operation =
+        method === 'DELETE' && /^\/v1\/store\/orders\/[^/]+$/.test(path)
+          ? 'cancelOrder'
+          : ['GET', 'HEAD'].includes(method) && path === ORDERS
+            ? 'listOrders'
+            : undefined;
+      // Who is refused before the path is looked at gets what every operation answers.
+      const found =
+        documented(operation ?? 'listOrders', answer.status) ??
+        (operation === undefined ? documentedElsewhere(answer.status) : undefined);
+      assert.ok(found, `${method} ${target} was answered ${answer.status}`);
+      if (method !== 'HEAD') checkDocumented(answer, found.response, found.pointer);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('every error code is documented where it belongs, and no other', () => {
+  const all = [...Object.values(document.components.responses), ...Object.values(document['x-responses-elsewhere'])]
+    .flatMap(examplesOf)
+    .map(([name]) => name)
+    .filter((name) => name !== 'orders');
+  assert.deepEqual(all.toSorted(), ERROR_CODES.toSorted());
+  const { enum: codes } = JSON.parse(text).components.schemas.Error.properties.code;
+  assert.deepEqual(codes.toSorted(), ERROR_CODES.toSorted());
+});
+
+test('the limits of int64 are printed to the last digit, and both are ids', () => {
+  for (const limit of [INT64_MIN, INT64_MAX]) {
+    assert.equal(text.match(new RegExp(`": ${limit},`, 'g'))?.length, 3, 'OrderId, id and petId');
+    validate('#/components/schemas/Order', { id: Number(limit) });
+  }
+  assert.equal(/\d{16,}000\b/.test(text), false);
+});
+
+test('it says what the specification says: paths, names, bearer scheme, no parameter but orderId, plans, version', () => {
+  assert.deepEqual(Object.keys(document.paths), ['/store/orders', '/store/orders/{orderId}']);
+  assert.deepEqual(
+    Object.values(operations).map(({ operationId, tags }) => [operationId, tags]),
+    [
+      ['listOrders', ['orders']],
+      ['cancelOrder', ['orders']],
+    ],
+  );
+  assert.equal(operations.listOrders.parameters, undefined);
+  const { components, paths, info } = JSON.parse(text);
+  const [{ schema, ...parameter }] = paths['/store/orders/{orderId}'].delete.parameters;
+  assert.deepEqual([parameter.name, parameter.in, parameter.required], ['orderId', 'path', true]);
+  assert.equal(schema.$ref, '#/components/schemas/OrderId');
+  assert.deepEqual([components.schemas.OrderId.type, components.schemas.OrderId.format], ['integer', 'int64']);
+  assert.deepEqual(document.security, [{ apiKey: [] }]);
+  assert.deepEqual(
+    [components.securitySchemes.apiKey.type, components.securitySchemes.apiKey.scheme],
+    ['http', 'bearer'],
+  );
+  assert.equal(components.schemas.Order.required, undefined);
+  assert.deepEqual(Object.keys(components.schemas.Order.properties), [
+    'id',
+    'petId',
+    'quantity',
+    'shipDate',
+    'complete',
+  ]);
+  assert.deepEqual(components.schemas.Error.required, ['code', 'message', 'status']);
+  assert.equal(info.version, '1.0.0');
+  for (const { name, policies } of Object.values(PLANS)) {
+    assert.ok(info.description.includes(`| ${name} | ${policies.map(({ quota }) => quota).join(' | ')} |`));
+  }
+  for (const { deprecated, ...marks } of Object.values(operations)) {
+    assert.deepEqual([deprecated, marks['x-stability']], [false, 'stable']);
+  }
+});
+
+test('the base path is the address of the server; one that is none is refused by name', () => {
+  assert.equal(createOpenApiDocument().servers[0]?.url, '/v1');
+  assert.equal(createOpenApiDocument({ basePath: '/shop/v1' }).servers[0]?.url, '/shop/v1');
+  assert.equal(createOpenApiDocument({ basePath: '' }).servers[0]?.url, '/');
+  assert.throws(() => createOpenApiDocument({ basePath: 'v1' }), /basePath/);
+});

@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+export const toolsFolder = fileURLToPath(new URL('../../../openapi-tools/', import.meta.url));
+
+/** Why a test that needs the tools is skipped; `false` if they are there. */
+export const withoutTools = existsSync(`${toolsFolder}node_modules`)
+  ? false
+  : 'the tools are not installed: npm ci --prefix test/openapi-tools';
+
+/** The script of a tool, in the folder of its package. */
+export const TOOLS = {
+  redocly: '@redocly/cli/bin/cli.js',
+  spectral: '@stoplight/spectral-cli/dist/index.js',
+  prism: '@stoplight/prism-cli/dist/index.js',
+  generator: 'openapi-typescript/bin/cli.js',
+} as const;
+
+export function pathOf(tool: keyof typeof TOOLS): string {
+  return `${toolsFolder}node_modules/${TOOLS[tool]}`;
+}
+
+/** The tools write no coverage, and send nothing to anybody. */
+export function toolEnvironment(): NodeJS.ProcessEnv {
+  const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...environment } = process.env;
+  return { ...environment, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' };
+}
+
+/** Runs a script of Node's to its end, in the folder of the tools. Rejects with what it has printed unless it exits with 0. */
+export async function runScript(script: string, ...parameters: readonly string[]): Promise<string> {
+  const options = { cwd: toolsFolder, env: toolEnvironment(), timeout: 60_000 };
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [script, ...parameters], options);
+    return stdout;
+  } catch (error) {
+    const { stdout, stderr } = Object(error);
+    throw new Error(`${script}: ${stdout}\n${stderr}`, { cause: error });
+  }
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { createOpenApiDocument, type OpenApiResponse, printOpenApiDocument } from 'store-orders/openapi';
+import type { Answer } from '../../support/answer.js';
+
+/** As who reads it sees it. */
+export const text = printOpenApiDocument(createOpenApiDocument());
+export const document = createOpenApiDocument();
+
+const ajv = new Ajv2020({ strict: false });
+formats.default(ajv);
+ajv.addSchema(JSON.parse(text), 'openapi.json');
+
+export function validate(pointer: string, value: unknown): void {
+  const isValid = ajv.getSchema(`openapi.json${pointer}`);
+  assert.ok(isValid, pointer);
+  assert.ok(isValid(value), `${JSON.stringify(value)} against ${pointer}: ${ajv.errorsText(isValid.errors)}`);
+}
+
+/** OpenAPI leaves `Content-Type` to the media type; the others belong to the connection or to Node, not to the service. */
+const NOT_DOCUMENTED = ['content-type', 'connection', 'date', 'keep-alive'];
+
+/** Fails unless the answer has the response's documented header fields, no other, and a documented body. */
+export function checkDocumented(answer: Answer, response: OpenApiResponse, pointer: string): void {
+  const headers = new Map(
+    Object.entries(response.headers).map(([name, header]) => {
+      const isReference = typeof header === 'object' && header !== null && '$ref' in header;
+      return [name.toLowerCase(), isReference ? String(header['$ref']) : `${pointer}/headers/${name}`];
+    }),
+  );
+  for (const [name, value] of answer.fields) {
+    if (NOT_DOCUMENTED.includes(name)) continue;
+    const found = headers.get(name);
+    assert.ok(found, `${answer.status} has ${name}, which ${pointer} does not`);
+    const isNumber = headerAt(found).schema.type === 'integer';
+    validate(`${found}/schema`, isNumber ? Number(value) : value);
+  }
+  for (const [name, found] of headers) {
+    if (headerAt(found).required) assert.ok(answer.fields.has(name), `${answer.status} lacks ${name}`);
+  }
+  assert.equal(response.content === undefined, answer.text === '', `${answer.status} has a body if one is documented`);
+  if (response.content === undefined) return;
+  assert.equal(answer.fields.get('content-type'), 'application/json');
+  validate(`${pointer}/content/application~1json/schema`, JSON.parse(answer.text));
+}
+
+interface Header {
+  readonly required?: boolean;
+  readonly example: string | number;
+  readonly schema: { readonly type: string };
+}
+
+function headerAt(pointer: string): Header {
+  let value = JSON.parse(text);
+  for (const name of pointer.slice(2).split('/')) value = value[name];
+  return value;
+}
+
+/** What an operation answers with a status; `undefined` if that is not documented. */
+export function documented(
+  operation: 'listOrders' | 'cancelOrder',
+  status: number,
+): { readonly response: OpenApiResponse; readonly pointer: string } | undefined {
+  const { responses } = operations[operation];
+  const ref = responses[status]?.$ref;
+  const response = document.components.responses[ref?.split('/').at(-1) ?? ''];
+  return ref === undefined || response === undefined ? undefined : { response, pointer: ref };
+}
+
+/** What is answered where no operation is. */
+export function documentedElsewhere(
+  status: number,
+): { readonly response: OpenApiResponse; readonly pointer: string } | undefined {
+  const response = document['x-responses-elsewhere'][status];
+  return response && { response, pointer: `#/x-responses-elsewhere/${status}` };
+}
+
+export const operations = {
+  listOrders: document.paths['/store/orders'].get,
+  cancelOrder: document.paths['/store/orders/{orderId}'].delete,
+};
+
+/** The examples of all header fields, by lower-case name. */
+export function headerExamples(): Map<string, string> {
+  const { components, 'x-responses-elsewhere': elsewhere } = JSON.parse(text);
+  const headers: Readonly<Record<string, Header>> = { ...components.headers, Allow: elsewhere[405].headers.Allow };
+  return new Map(Object.entries(headers).map(([name, { example }]) => [name.toLowerCase(), String(example)]));
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createPlan, type Plan, perDay, perMinute, type QuotaPolicyOptions } from 'store-orders';
+import { parseList } from 'structured-headers';
+import { createAnswer, trioOf } from './support/answer.js';
+import { bearer, createShop, ORDERS, type Shop } from './support/shop.js';
+
+function planOf(...policies: readonly QuotaPolicyOptions[]): Plan {
+  return createPlan({ name: 'custom', policies, ban: false });
+}
+
+function shopWith(plan: Plan, draftFields?: boolean): Shop {
+  return createShop({ authenticate: () => ({ id: 'owner', plan }), ...(draftFields !== undefined && { draftFields }) });
+}
+
+async function ask({ service }: Shop) {
+  const { status, headers, body } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: bearer('any') });
+  return createAnswer(status, headers, String(body));
+}
+
+/** Reads a list of strings with integer parameters by RFC 9651, with a parser that is not ours. */
+function read(field: string | undefined): Record<string, Record<string, unknown>> {
+  const items = parseList(field ?? '').map(([name, parameters]) => {
+    assert.equal(typeof name, 'string', 'a structured-fields string');
+    for (const value of parameters.values()) assert.ok(Number.isInteger(value), 'an integer');
+    return [name, Object.fromEntries(parameters)];
+  });
+  return Object.fromEntries(items);
+}
+
+test('RateLimit-Policy lists every quota policy, and RateLimit what is left of each, as structured fields', async () => {
+  const shop = shopWith(planOf(perMinute(60), perDay(1_000)));
+  const first = await ask(shop);
+  assert.deepEqual(read(first.fields.get('ratelimit-policy')), {
+    minute: { q: 60, w: 60 },
+    day: { q: 1_000, w: 86_400 },
+  });
+  assert.deepEqual(read(first.fields.get('ratelimit')), { minute: { r: 59, t: 60 }, day: { r: 999, t: 86_400 } });
+  shop.clock.advance(1_001);
+  const second = await ask(shop);
+  assert.deepEqual(read(second.fields.get('ratelimit')), { minute: { r: 58, t: 59 }, day: { r: 998, t: 86_399 } });
+});
+
+test('any plan is printed: one window, three, names with punctuation, the largest numbers, parts of a second', async () => {
+  const largest = 999_999_999_999_999;
+  const plans = [
+    planOf({ name: 'a', quota: 1, windowMs: 1 }),
+    planOf({ name: 'Burst_1.x-y', quota: largest, windowMs: largest }),
+    planOf(perMinute(3), perDay(4), { name: 'hour', quota: 9, windowMs: 3_600_001 }),
+    planOf({ name: 'trickle', quota: 7, windowMs: 10_000, refill: 'continuous' }),
+    planOf({ name: 'utc', quota: 7, windowMs: 86_400_000, align: 'utc' }),
+  ];
+  for (const plan of plans) {
+    const { fields } = await ask(shopWith(plan));
+    const expected = plan.policies.map(({ name, quota, windowMs }) => [
+      name,
+      { q: quota, w: Math.ceil(windowMs / 1_000) },
+    ]);
+    assert.deepEqual(read(fields.get('ratelimit-policy')), Object.fromEntries(expected));
+    for (const { name, quota, windowMs } of plan.policies) {
+      const item = read(fields.get('ratelimit'))[name];
+      assert.equal(item?.['r'], quota - 1);
+      assert.ok(Number(item?.['t']) >= 1 && Number(item?.['t']) <= Math.ceil(windowMs / 1_000));
+    }
+  }
+});
+
+test('the window in force is the one with the least remaining, on a tie the one that resets later', async () => {
+  const rows: [number, number, { limit: number; remaining: number }][] = [
+    [3, 10, { limit: 3, remaining: 2 }],
+    [10, 3, { limit: 3, remaining: 2 }],
+  ];
+  for (const [minute, day, expected] of rows) {
+    const { limit, remaining } = trioOf(await ask(shopWith(planOf(perMinute(minute), perDay(day)))));
+    assert.deepEqual({ limit, remaining }, expected);
+  }
+  for (const policies of [
+    [perMinute(3), perDay(3)],
+    [perDay(3), perMinute(3)],
+  ]) {
+    const shop = shopWith(planOf(...policies));
+    const { reset } = trioOf(await ask(shop));
+    assert.equal(reset, shop.clock.nowMs() / 1_000 + 86_400);
+  }
+});
+
+test('of windows that refuse, the one that resets last is in force', async () => {
+  for (const policies of [
+    [perMinute(1), perDay(1)],
+    [perDay(1), perMinute(1)],
+  ]) {
+    const shop = shopWith(planOf(...policies));
+    await ask(shop);
+    const refused = await ask(shop);
+    assert.equal(refused.status, 429);
+    assert.deepEqual(trioOf(refused), { limit: 1, remaining: 0, reset: shop.clock.nowMs() / 1_000 + 86_400 });
+    assert.equal(refused.fields.get('retry-after'), '86400');
+  }
+});
+
+test('X-RateLimit-Reset is Unix time, rounded up, by the offset of the limiter to the wall clock', async () => {
+  const { createMemoryLimiter } = await import('store-orders/limiter');
+  const limiter = createMemoryLimiter({ clock: { nowMs: () => 5_001, utcOffsetMs: () => 1_000_000 } });
+  const shop = createShop({ limiter, authenticate: () => ({ id: 'owner', plan: planOf(perMinute(2)) }) });
+  assert.equal(trioOf(await ask(shop)).reset, Math.ceil((5_001 + 60_000 + 1_000_000) / 1_000));
+});
+
+test('draftFields: false leaves the fields of the draft away, and nothing else', async () => {
+  const plan = planOf(perMinute(2));
+  const names = async (shop: Shop) => [...(await ask(shop)).fields.keys()];
+  const withDraft = await names(shopWith(plan));
+  assert.deepEqual(withDraft, await names(shopWith(plan, true)));
+  const without = await names(shopWith(plan, false));
+  assert.deepEqual(
+    without,
+    withDraft.filter((name) => !name.startsWith('ratelimit')),
+  );
+  assert.equal(withDraft.length, without.length + 2);
+});
+
+test('in shadow mode a request over the limit is announced and never refused', async () => {
+  const plan = createPlan({ name: 'shadow', policies: [perMinute(1)], enforce: false, ban: false });
+  const shop = shopWith(plan);
+  for (let i = 0; i < 3; i++) {
+    const answer = await ask(shop);
+    assert.deepEqual([answer.status, trioOf(answer).remaining, answer.fields.has('retry-after')], [200, 0, false]);
+  }
+});

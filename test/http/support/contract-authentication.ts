@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { assertError } from './answer.js';
+import type { Clause } from './clause.js';
+import { bearer, KEY, ORDERS, order } from './shop.js';
+
+/** Specification, part 5. */
+export const authenticationClauses: readonly Clause[] = [
+  {
+    id: '5-missing',
+    says: 'without an API key every operation answers 401 missing_api_key, with a challenge and no error attribute',
+    check: async (ask) => {
+      for (const fields of [
+        [],
+        ...['', 'Bearer', 'bearer ', 'Basic dTpw', 'Token business-key', 'business-key', 'Bearerbusiness-key'].map(
+          (value): [string, string][] => [['Authorization', value]],
+        ),
+      ]) {
+        for (const [method, path] of [
+          ['GET', ORDERS],
+          ['DELETE', order(1)],
+          ['GET', '/v1/nothing'],
+          ['POST', ORDERS],
+        ] as const) {
+          const answer = await ask(method, path, fields);
+          assertError(answer, 'missing_api_key');
+          assert.equal(answer.fields.get('www-authenticate'), 'Bearer realm="store-orders"');
+        }
+      }
+    },
+  },
+  {
+    id: '5-invalid',
+    says: 'with a key that is not valid every operation answers 401 invalid_api_key, and says that a token was sent',
+    check: async (ask, { store }) => {
+      const long = 'k'.repeat(7_000);
+      for (const key of [
+        'nobody',
+        'business-key2',
+        'BUSINESS-KEY',
+        'business-key x',
+        'business-key,',
+        '"business-key"',
+        '=',
+        'constructor',
+        '__proto__',
+        'k%31',
+        long,
+      ]) {
+        for (const [method, path] of [
+          ['GET', ORDERS],
+          ['DELETE', order(1)],
+          ['GET', '/v1/nothing'],
+        ] as const) {
+          const answer = await ask(method, path, [bearer(key)]);
+          assertError(answer, 'invalid_api_key');
+          assert.equal(answer.fields.get('www-authenticate'), 'Bearer realm="store-orders", error="invalid_token"');
+          assert.equal(answer.text.includes(key) && key.length > 1, false, 'the key is not repeated');
+        }
+      }
+      assert.equal(store.get(1n)?.status, 'pending');
+    },
+  },
+  {
+    id: '5-two-schemes',
+    says: 'a second Authorization field of another scheme, or an empty one, makes no difference to that',
+    verbatim: true,
+    check: async (ask) => {
+      for (const other of ['Basic dTpw', '']) {
+        assertError(await ask('GET', ORDERS, [['Authorization', other], KEY]), 'invalid_api_key');
+        assertError(await ask('GET', ORDERS, [KEY, ['AUTHORIZATION', other]]), 'invalid_api_key');
+      }
+    },
+  },
+];

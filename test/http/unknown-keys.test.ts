@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createPlan, PLANS, perMinute, type Reply } from 'store-orders';
+import { createGuard } from 'store-orders/guard';
+import { bearer, createShop, ORDERS } from './support/shop.js';
+
+const QUOTA = 5;
+const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(QUOTA)] });
+const FLOODED = '192.0.2.1';
+
+/**
+ * A service, and a guard over the same parts, whose keys are looked up in a table that is asked
+ * over a wire.
+ */
+function createParts(withKnownKeys = true) {
+  const asked: string[] = [];
+  const known = new Set<string>();
+  const options = {
+    addressPlan,
+    async authenticate(apiKey: string) {
+      asked.push(apiKey);
+      if (!apiKey.startsWith('valid-')) return undefined;
+      known.add(apiKey);
+      return { id: apiKey.slice(6), plan: PLANS.pro };
+    },
+    ...(withKnownKeys && { isKnownKey: (apiKey: string) => known.has(apiKey) }),
+  };
+  const { service, limiter, clock } = createShop(options);
+  const guard = createGuard({ ...options, limiter });
+  const get = async (apiKey: string, address = FLOODED): Promise<Reply> =>
+    service.respond({ method: 'GET', url: ORDERS, rawHeaders: bearer(apiKey) }, address);
+  const flood = async () => {
+    for (let i = 0; i < QUOTA; i++) assert.equal((await get(`made-up-${i}`)).status, 401);
+    asked.length = 0;
+  };
+  return { asked, get, flood, guard, limiter, clock };
+}
+
+describe('a key that was never seen', () => {
+  test('is not looked up while its address is over its limit, and is neither charged nor called invalid', async () => {
+    const { asked, get, flood, clock, limiter } = createParts();
+    await flood();
+    for (let i = 0; i < 50; i++) assert.equal((await get(`made-up-${i}`)).status, 429);
+    const refused = await get('valid-ann');
+    assert.deepEqual([refused.status, asked], [429, []]);
+    assert.equal(fieldOf(refused, 'X-RateLimit-Limit'), `${QUOTA}`, 'that of the address');
+    assert.match(String(refused.body), /rate_limit_exceeded/);
+    assert.equal(limiter.inspect('ann'), undefined);
+    clock.advance(Number(fieldOf(refused, 'Retry-After')) * 1_000);
+    assert.equal((await get('valid-ann')).status, 200, 'Retry-After is a promise');
+  });
+
+  test('is looked up once its address has anything left, which it does not charge', async () => {
+    const { get } = createParts();
+    for (let i = 0; i < QUOTA - 1; i++) assert.equal((await get('made-up')).status, 401);
+    for (let i = 0; i < 20; i++) assert.equal((await get(`valid-${i}`)).status, 200);
+    assert.equal((await get('made-up')).status, 401, 'the last of the quota is still there');
+    assert.equal((await get('made-up')).status, 429);
+  });
+
+  test('that is sent from another address is looked up', async () => {
+    const { get, flood } = createParts();
+    await flood();
+    assert.equal((await get('valid-ann', '192.0.2.2')).status, 200);
+  });
+
+  test('is looked up in shadow mode, and wherever the host does not tell which keys are known', async () => {
+    const shadow = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)], enforce: false });
+    const { service } = createShop({
+      addressPlan: shadow,
+      authenticate: async (apiKey) => (apiKey === 'valid' ? { id: 'ann', plan: PLANS.pro } : undefined),
+      isKnownKey: () => false,
+    });
+    const statusOf = async (apiKey: string) =>
+      (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: bearer(apiKey) }, FLOODED)).status;
+    assert.deepEqual([await statusOf('x'), await statusOf('x'), await statusOf('valid')], [401, 401, 200]);
+
+    const { get, flood } = createParts(false);
+    await flood();
+    assert.deepEqual([(await get('valid-ann')).status, (await get('made-up')).status], [200, 429]);
+  });
+});
+
+test('a key that was valid here passes behind a flooded address', async () => {
+  const { get, flood, guard } = createParts();
+  assert.equal((await get('valid-ann')).status, 200);
+  await flood();
+  for (let i = 0; i < 20; i++) assert.equal((await get('valid-ann')).status, 200);
+  const admitted = await guard.admit({ method: 'GET', url: '/pets', rawHeaders: bearer('valid-ann') }, FLOODED);
+  const refused = await guard.admit({ method: 'GET', url: '/pets', rawHeaders: bearer('valid-bob') }, FLOODED);
+  assert.deepEqual([admitted.admitted, refused.admitted], [true, false]);
+});
+
+test('isKnownKey that is not a function is refused at once', () => {
+  assert.throws(() => createShop({ isKnownKey: Object(true) }), {
+    name: 'TypeError',
+    message: 'isKnownKey: expected a function',
+  });
+});
+
+function fieldOf({ headers }: Reply, name: string): string | undefined {
+  const index = headers.indexOf(name);
+  return index < 0 ? undefined : headers[index + 1];
+}

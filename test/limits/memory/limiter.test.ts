@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  createMemoryLimiter,
+  createPlan,
+  type Decision,
+  type KeyState,
+  PLANS,
+  perDay,
+  perMinute,
+} from 'store-orders/limiter';
+import { createManualClock } from 'store-orders/testing';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
+const strangers = createPlan({ name: 'strangers', policies: [perMinute(3)], partition: 'address' });
+
+function start(maxAddresses?: number) {
+  const clock = createManualClock();
+  return { clock, limiter: createMemoryLimiter({ clock, ...(maxAddresses === undefined ? {} : { maxAddresses }) }) };
+}
+
+/** All that a decision says; how it is kept is its own affair. */
+function printed(decision: Decision): unknown {
+  return JSON.parse(JSON.stringify(decision));
+}
+
+test('minute and day are taken together or not at all', () => {
+  const { clock, limiter } = start();
+  const plan = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)] });
+  const rows = [
+    { afterMs: 0, verdict: 'within_quota', minute: 1, day: 2, inForce: 'minute', retryAfterMs: 0 },
+    { afterMs: 0, verdict: 'within_quota', minute: 0, day: 1, inForce: 'minute', retryAfterMs: 0 },
+    { afterMs: 0, verdict: 'over_quota', minute: 0, day: 1, inForce: 'minute', retryAfterMs: MINUTE_MS },
+    { afterMs: MINUTE_MS - 1, verdict: 'over_quota', minute: 0, day: 1, inForce: 'minute', retryAfterMs: 1 },
+    { afterMs: 1, verdict: 'within_quota', minute: 1, day: 0, inForce: 'day', retryAfterMs: 0 },
+    { afterMs: 0, verdict: 'over_quota', minute: 1, day: 0, inForce: 'day', retryAfterMs: DAY_MS - MINUTE_MS },
+  ];
+  for (const { afterMs, ...expected } of rows) {
+    clock.advance(afterMs);
+    const { verdict, windows, inForce, retryAfterMs } = limiter.take('key', plan);
+    const [minute, day] = windows.map((window) => window.remaining);
+    assert.deepEqual({ verdict, minute, day, inForce: inForce.policy.name, retryAfterMs }, expected);
+  }
+});
+
+test('an upgrade and a downgrade act on the next request, on what was taken before', () => {
+  const { limiter } = start();
+  for (let n = 0; n < 50; n++) limiter.take('key', PLANS.free);
+  assert.equal(limiter.take('key', PLANS.pro).inForce.remaining, 300 - 51);
+  for (let n = 51; n < 70; n++) limiter.take('key', PLANS.pro);
+  const { verdict, inForce } = limiter.take('key', PLANS.free);
+  assert.deepEqual([verdict, inForce.remaining], ['over_quota', 0]);
+  assert.equal(limiter.take('key', PLANS.business).inForce.remaining, 1_000 - 71);
+});
+
+test('what is refunded can be taken again, in its window only', () => {
+  const { clock, limiter } = start();
+  limiter.refund(limiter.take('key', daily, 2));
+  assert.equal(limiter.inspect('key'), undefined, 'a full bucket is the same as no record');
+
+  const late = limiter.take('key', daily, 2);
+  clock.advance(DAY_MS);
+  limiter.take('key', daily, 2);
+  limiter.refund(late);
+  limiter.refund(limiter.take('key', daily));
+  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'a window was over, a request took nothing');
+  limiter.reset('key');
+  limiter.refund(late);
+  assert.equal(limiter.inspect('key'), undefined);
+});
+
+test('peek answers as take would, and changes nothing', () => {
+  const { limiter } = start();
+  for (const key of ['one', 'two']) {
+    for (let n = 0; n < 4; n++) {
+      const before = limiter.inspect(key);
+      const peeked = limiter.peek(key, daily);
+      assert.deepEqual(limiter.inspect(key), before);
+      assert.deepEqual(printed(limiter.take(key, daily)), printed(peeked));
+    }
+  }
+});
+
+test('a key and an address that are spelled alike have nothing in common', () => {
+  const { limiter } = start();
+  limiter.take('2001:db8::', daily, 2);
+  assert.equal(limiter.take('2001:db8::', strangers).inForce.remaining, 2);
+  limiter.ban('2001:db8::', MINUTE_MS);
+  assert.equal(limiter.take('2001:db8::', strangers).inForce.remaining, 1);
+  assert.equal(limiter.inspect('2001:db8::')?.buckets.length, 1);
+});
+
+for (const strangersCount of [20_000, 200_000]) {
+  test(`a flood of ${strangersCount} foreign addresses reopens neither a blocked key nor a blocked address`, () => {
+    const { clock, limiter } = start();
+    limiter.take('key', daily, 2);
+    limiter.take('blocked', strangers, 3);
+    let refused = 0;
+    for (let n = 0; n < strangersCount; n++) {
+      if (!limiter.take(`stranger ${n}`, strangers).allowed) refused++;
+      if (n % 4_000 === 0) clock.advance(1);
+    }
+    assert.equal(limiter.take('key', daily).verdict, 'over_quota');
+    assert.equal(limiter.take('blocked', strangers).verdict, 'over_quota');
+    assert.equal(limiter.take('valid', daily).verdict, 'within_quota', 'no valid key notices');
+    // All but the 99,999 that found a place of their own shared the 3 requests of one more.
+    assert.equal(refused, Math.max(0, strangersCount - 99_999 - 3));
+  });
+}
+
+test('a flood of 200,000 foreign keys reopens no blocked key: no issued key is evicted', () => {
+  const { limiter } = start();
+  limiter.take('key', daily, 2);
+  for (let n = 0; n < 200_000; n++) assert.equal(limiter.take(`other ${n}`, daily).verdict, 'within_quota');
+  assert.equal(limiter.take('key', daily).verdict, 'over_quota');
+  for (let n = 0; n < 200_000; n += 777) assert.equal(limiter.take(`other ${n}`, daily).inForce.remaining, 0);
+});
+
+test('newcomers to a full pool of addresses share one bucket, and no counter is forgotten for them', () => {
+  const { limiter } = start(5);
+  for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 2);
+  assert.deepEqual(
+    Array.from({ length: 5 }, (_, n) => limiter.take(`late ${n}`, strangers).verdict),
+    ['within_quota', 'within_quota', 'within_quota', 'over_quota', 'over_quota'],
+  );
+  assert.equal(limiter.peek('never seen', strangers).verdict, 'over_quota');
+  for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 1);
+});
+
+test('a refund to the shared bucket goes to the shared bucket', () => {
+  const { limiter } = start(1);
+  limiter.take('early', strangers);
+  const decision = limiter.take('late', strangers);
+  limiter.refund(decision);
+  assert.equal(limiter.take('later', strangers).inForce.remaining, 2);
+  assert.equal(limiter.take('early', strangers).inForce.remaining, 1);
+});
+
+test('room in a full pool of addresses becomes free as windows end, and only that', () => {
+  const { clock, limiter } = start(100);
+  const slow = createPlan({ name: 'slow', policies: [{ ...perMinute(2), windowMs: DAY_MS }], partition: 'address' });
+  for (let n = 0; n < 50; n++) limiter.take(`early ${n}`, strangers);
+  for (let n = 0; n < 50; n++) limiter.take(`late ${n}`, slow, 2);
+  assert.equal(limiter.take('newcomer', strangers, 3).verdict, 'within_quota', 'in the shared bucket');
+
+  const admitted = (wave: string) =>
+    Array.from({ length: 1_000 }, (_, n) => limiter.take(`${wave} ${n}`, strangers)).filter(({ allowed }) => allowed);
+  assert.equal(admitted('first wave').length, 0);
+  clock.advance(MINUTE_MS);
+  const second = admitted('second wave').length;
+  assert.ok(second >= 3 && second <= 3 + 50, `${second} newcomers share a bucket and the room of 50`);
+  clock.advance(MINUTE_MS);
+  // What was over is swept by now, so that the first fifty find room, and the others share three requests.
+  assert.equal(admitted('third wave').length, 53);
+  for (let n = 0; n < 50; n++) assert.equal(limiter.take(`late ${n}`, slow).inForce.remaining, 0);
+});
+
+test('what no longer matters of a key is swept as other keys arrive, and nothing else is', () => {
+  const { clock, limiter } = start();
+  const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
+  const trickle = createPlan({ name: 'trickle', policies: [{ ...perMinute(9), refill: 'continuous' }] });
+  for (let n = 0; n < 100; n++) limiter.take(`over ${n}`, n % 2 === 0 ? daily : trickle);
+  for (let n = 0; n < 100; n++) limiter.take(`open ${n}`, month);
+  for (let n = 0; n < 100; n++) limiter.ban(`banned ${n}`, 30 * DAY_MS);
+  clock.advance(DAY_MS);
+  for (let n = 0; n < 320; n++) limiter.take(`newcomer ${n}`, month);
+  for (let n = 0; n < 100; n++) {
+    assert.equal(limiter.inspect(`over ${n}`), undefined);
+    assert.equal(limiter.inspect(`open ${n}`)?.buckets.length, 1);
+    assert.equal(limiter.take(`banned ${n}`, month).verdict, 'banned');
+  }
+});
+
+test('a bucket whose window is not over is not swept a millisecond early, one whose window is over is', () => {
+  for (const [afterMs, isKept] of [
+    [DAY_MS - 1, true],
+    [DAY_MS, false],
+  ] as const) {
+    const { clock, limiter } = start();
+    limiter.take('key', daily);
+    clock.advance(afterMs);
+    for (let n = 0; n < 3; n++) limiter.take(`other ${n}`, daily);
+    assert.equal(limiter.inspect('key') !== undefined, isKept);
+  }
+});
+
+test('that a key was banned is remembered after its windows and its ban are over, whoever arrives', () => {
+  const { clock, limiter } = start();
+  const policies = [{ name: 'moment', quota: 1, windowMs: 5_000 }];
+  const plan = createPlan({ name: 'moments', policies, ban: { after: 1, graceMs: 0 } });
+  for (const banMs of [MINUTE_MS, 4 * MINUTE_MS]) {
+    for (let n = 0; n < 2; n++) limiter.take('key', plan);
+    clock.advance(1);
+    assert.equal(limiter.take('key', plan).retryAfterMs, banMs);
+    clock.advance(banMs);
+    for (let n = 0; n < 9; n++) limiter.take(`other ${n}`, plan);
+  }
+});
+
+test('a record of no tokens taken is the same as no record', () => {
+  const { clock, limiter } = start();
+  const bucket = { name: 'day', windowMs: DAY_MS, refill: 'interval', taken: 0, atMs: clock.nowMs() + 5 } as const;
+  limiter.restore('key', { buckets: [bucket] });
+  const { inForce, nowMs } = limiter.take('key', daily);
+  assert.deepEqual([inForce.remaining, inForce.resetAtMs], [1, nowMs + DAY_MS]);
+});
+
+test('what is inspected survives JSON and a restart: windows, strikes and bans', () => {
+  const { clock, limiter } = start();
+  const plan = createPlan({ name: 'p', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
+  const takes = [0, 0, 1, 1, 1, 500, 60_000, 0, 1, 1];
+  let state: KeyState | undefined;
+  for (const afterMs of takes) {
+    clock.advance(afterMs);
+    const restarted = createMemoryLimiter({ clock });
+    if (state !== undefined) restarted.restore('key', JSON.parse(JSON.stringify(state)));
+    assert.deepEqual(printed(restarted.take('key', plan)), printed(limiter.take('key', plan)));
+    state = restarted.inspect('key');
+    assert.deepEqual(state, limiter.inspect('key'));
+  }
+  assert.equal(limiter.inspect('key')?.ban?.level, 1, 'it was banned on the way');
+});
+
+test('what was inspected does not change with what happens later', () => {
+  const { limiter } = start();
+  limiter.take('key', daily);
+  const state = limiter.inspect('key');
+  const printed = JSON.stringify(state);
+  limiter.take('key', daily);
+  limiter.ban('key', 1);
+  assert.equal(JSON.stringify(state), printed);
+});

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import {
+  createMemoryLimiter,
+  createPlan,
+  type Decision,
+  PLANS,
+  type Plan,
+  perDay,
+  perMinute,
+} from 'store-orders/limiter';
+import { createManualClock } from 'store-orders/testing';
+import { plainDecision } from '../support/plain-decision.js';
+
+// What a limiter that packs its state in a few bytes could get wrong.
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+function start(startMs?: number) {
+  const clock = createManualClock(startMs);
+  return { clock, limiter: createMemoryLimiter({ clock }) };
+}
+
+function left({ windows, nowMs }: Decision): readonly (readonly number[])[] {
+  return windows.map(({ remaining, resetAtMs }) => [remaining, resetAtMs - nowMs]);
+}
+
+test('counts beyond 32 bits are exact', () => {
+  const { limiter } = start();
+  const quota = 999_999_999_999_999;
+  const plan = createPlan({ name: 'huge', policies: [perMinute(quota), perDay(quota)] });
+  let taken = 0;
+  for (const cost of [1, 2 ** 31 - 3, 1, 1, 1, 2 ** 31, 1, 2 ** 32, 2 ** 32 + 1, 1]) {
+    taken += cost;
+    assert.deepEqual(left(limiter.take('key', plan, cost)), [
+      [quota - taken, MINUTE_MS],
+      [quota - taken, DAY_MS],
+    ]);
+  }
+});
+
+test('windows beyond 32 bits of milliseconds are exact', () => {
+  for (const windowMs of [2 ** 31 - 1, 2 ** 31, 30 * DAY_MS, 999_999_999_999_999]) {
+    const { clock, limiter } = start();
+    const plan = createPlan({ name: 'long', policies: [perMinute(9), { name: 'long', quota: 9, windowMs }] });
+    limiter.take('key', plan);
+    clock.advance(MINUTE_MS);
+    assert.deepEqual(left(limiter.take('key', plan)), [
+      [8, MINUTE_MS],
+      [7, windowMs - MINUTE_MS],
+    ]);
+  }
+});
+
+test('a clock may begin at 0, and be set back from there', () => {
+  const { clock, limiter } = start(0);
+  for (const [ms, minute, day] of [
+    [0, [8, MINUTE_MS], [8, DAY_MS]],
+    [1, [7, MINUTE_MS - 1], [7, DAY_MS - 1]],
+    [-2, [6, MINUTE_MS], [6, DAY_MS]],
+    [MINUTE_MS - 1, [5, 1], [5, DAY_MS - MINUTE_MS + 1]],
+    [1, [8, MINUTE_MS], [4, DAY_MS - MINUTE_MS]],
+    [-5 * DAY_MS, [7, MINUTE_MS], [3, DAY_MS]],
+  ] as const) {
+    clock.advance(ms);
+    assert.deepEqual(left(limiter.take('key', nine)), [minute, day]);
+  }
+});
+
+const nine = createPlan({ name: 'nine', policies: [perMinute(9), perDay(9)] });
+
+test('who takes a place that was swept has nothing of who had it before', () => {
+  const { clock, limiter } = start();
+  const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
+  const plans = [nine, month, createPlan({ name: 'three', policies: [perMinute(9), perDay(9), ...month.policies] })];
+  const planOf = (n: number): Plan => plans[n % plans.length] ?? nine;
+  for (let wave = 0; wave < 6; wave++) {
+    for (let n = 0; n < 200; n++) {
+      const { windows, verdict } = limiter.take(`${wave} ${n}`, planOf(n + wave), 1 + (n % 9));
+      assert.equal(verdict, 'within_quota');
+      for (const { remaining } of windows) assert.equal(remaining, 8 - (n % 9));
+      if (n % 10 === 0) limiter.reset(`${wave} ${n}`);
+      if (n % 50 === 0) limiter.ban(`${wave} ${n}`, MINUTE_MS);
+    }
+    clock.advance(31 * DAY_MS);
+  }
+});
+
+test('plans of ever other windows, more than anybody has, are limited like any other', () => {
+  const { clock, limiter } = start();
+  const plans = Array.from({ length: 100 }, (_, n) =>
+    createPlan({ name: `${n}`, policies: [{ name: `w${n}`, quota: 3, windowMs: MINUTE_MS + n }] }),
+  );
+  for (let round = 1; round <= 3; round++) {
+    for (const [n, plan] of plans.entries()) {
+      assert.deepEqual(left(limiter.take(`key ${n}`, plan)), [[3 - round, MINUTE_MS + n - round + 1]]);
+    }
+    clock.advance(1);
+  }
+  for (const [n, plan] of plans.entries()) assert.equal(limiter.take(`key ${n}`, plan).verdict, 'over_quota');
+});
+
+test('a plan that was not made by createPlan, and is changed, acts as it is at each request', () => {
+  const { limiter } = start();
+  const plan = structuredClone(PLANS.free);
+  assert.equal(limiter.take('key', plan).inForce.remaining, 59);
+  Object.assign(plan.policies[0] ?? {}, { quota: 2 });
+  assert.deepEqual(
+    [1, 2].map(() => limiter.take('key', plan).verdict),
+    ['within_quota', 'over_quota'],
+  );
+});
+
+test('a cost that is no whole number, or could never pass, takes nothing from a key in use', () => {
+  const { limiter } = start();
+  limiter.take('key', nine);
+  for (const cost of [0.5, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 10, 2 ** 32 + 1]) {
+    assert.throws(() => limiter.take('key', nine, cost), RangeError);
+  }
+  assert.equal(limiter.take('key', nine, 0).inForce.remaining, 8);
+  assert.equal(limiter.take('key', nine).inForce.remaining, 7);
+});
+
+test('a decision says the same however often and late it is read, as JSON and on a console', () => {
+  const { clock, limiter } = start();
+  limiter.take('key', nine);
+  const decision = limiter.take('key', nine, 2);
+  const { nowMs } = decision;
+  clock.advance(DAY_MS);
+  limiter.take('key', nine);
+  assert.deepEqual(JSON.parse(JSON.stringify(decision)), {
+    key: 'key',
+    plan: nine,
+    cost: 2,
+    allowed: true,
+    verdict: 'within_quota',
+    nowMs,
+    utcOffsetMs: 0,
+    retryAfterMs: 0,
+    windows: [
+      { policy: nine.policies[0], remaining: 6, resetAtMs: nowMs + MINUTE_MS, refillAtMs: nowMs + MINUTE_MS },
+      { policy: nine.policies[1], remaining: 6, resetAtMs: nowMs + DAY_MS, refillAtMs: nowMs + DAY_MS },
+    ],
+    inForce: { policy: nine.policies[1], remaining: 6, resetAtMs: nowMs + DAY_MS, refillAtMs: nowMs + DAY_MS },
+  });
+  assert.equal(inspect(decision), inspect(plainDecision(decision)));
+  assert.equal(decision.windows, decision.windows);
+  assert.equal(decision.inForce, decision.windows[1]);
+});
+
+test('decisions of one millisecond have the offset to UTC of their own time', () => {
+  let utcOffsetMs = 0;
+  const limiter = createMemoryLimiter({ clock: { nowMs: () => 5, utcOffsetMs: () => utcOffsetMs } });
+  const early = limiter.take('key', nine);
+  utcOffsetMs = 7_000;
+  assert.deepEqual([early.utcOffsetMs, limiter.take('key', nine).utcOffsetMs], [0, 7_000]);
+});

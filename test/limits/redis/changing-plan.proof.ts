@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createPlan, type Decision, type Plan, perDay } from 'store-orders/limiter';
+import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
+import { createManualClock } from 'store-orders/testing';
+import { connect, type Server, skip, startServer } from './support/server.js';
+
+let server: Server | undefined;
+let client: ReturnType<typeof connect>;
+const send: SendCommand = (command) => client.call(...command);
+
+before(async () => {
+  if (skip) return;
+  server = await startServer();
+  client = connect(server.port);
+});
+
+after(async () => {
+  client?.disconnect();
+  await server?.stop();
+});
+
+/** A plan of a host that was not made by `createPlan`, and whose quota it may change in place. */
+function loosePlan(quota: number) {
+  const plan = createPlan({ name: 'loose', policies: [perDay(quota)], ban: false });
+  const [policy = assert.fail()] = plan.policies.map((one) => ({ ...one }));
+  return { plan: { ...plan, policies: [policy] } satisfies Plan, policy };
+}
+
+test('a quota that changes in place counts from the next request on', { skip }, async () => {
+  const limiter = createRedisLimiter({ send, deadlineMs: 10_000, onBackendError: 'closed', prefix: 'smaller:' });
+  const { plan, policy } = loosePlan(1_000);
+  await limiter.take('customer', plan);
+  policy.quota = 5;
+  let admitted = 1;
+  for (let n = 0; n < 20; n++) if ((await limiter.take('customer', plan)).allowed) admitted++;
+  assert.equal(admitted, 5);
+  policy.quota = 7;
+  assert.equal((await limiter.take('customer', plan)).inForce.remaining, 1);
+});
+
+test('a decision is by the plan as it was when the request was made', { skip }, async () => {
+  const limiter = createRedisLimiter({ send, deadlineMs: 10_000, onBackendError: 'closed', prefix: 'meanwhile:' });
+  for (const method of ['take', 'peek'] as const) {
+    const { plan, policy } = loosePlan(5);
+    const asked = limiter[method](`customer, ${method}`, plan, 5);
+    policy.quota = 1_000;
+    const decision = await asked;
+    assert.equal(decision.inForce.remaining, 0);
+    assert.equal(decision.inForce.policy.quota, 5);
+  }
+});
+
+test('a refund goes to the windows that were charged, whatever the plan is by then', { skip }, async () => {
+  const limiter = createRedisLimiter({ send, deadlineMs: 10_000, onBackendError: 'closed', prefix: 'refund:' });
+  const { plan, policy } = loosePlan(5);
+  const decision = await limiter.take('customer', plan);
+  policy.windowMs = 1_000;
+  await limiter.refund(decision);
+  assert.equal(await limiter.inspect('customer'), undefined);
+});
+
+test('plans that are equal are one plan to a refused key', { skip }, async () => {
+  let sent = 0;
+  const counting: SendCommand = (command, key) => {
+    sent++;
+    return send(command, key);
+  };
+  const clock = createManualClock();
+  const limiter = createRedisLimiter({ send: counting, clock, deadlineMs: 10_000, prefix: 'equal:' });
+  const decisions: Decision[] = [];
+  for (let n = 0; n < 50; n++) decisions.push(await limiter.take('customer', loosePlan(1).plan));
+  assert.deepEqual(new Set(decisions.slice(1).map(({ verdict }) => verdict)), new Set(['over_quota']));
+  assert.ok(sent <= 4, `${sent} calls`);
+});
+
+test('a server that decides otherwise than the rule is a failing server', { skip }, async () => {
+  const disagreeing: SendCommand = async (command, key) => {
+    const answer = await send(command, key);
+    assert.ok(Array.isArray(answer));
+    // A request that passed is answered by now and two numbers for each window: here, one window of a day.
+    return answer.length === 3 ? [answer[0], 6, answer[2]] : answer;
+  };
+  const limiter = createRedisLimiter({ send: disagreeing, deadlineMs: 10_000, onBackendError: 'closed' });
+  await assert.rejects(async () => limiter.take('customer', createPlan({ name: 'five', policies: [perDay(5)] })), {
+    message: 'the limits cannot be counted',
+  });
+});

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Cluster, Redis } from 'ioredis';
+import { Redis as Valkey, Cluster as ValkeyCluster } from 'iovalkey';
+import { createClient, createCluster } from 'redis';
+import { createPlan, perDay, perMinute } from 'store-orders/limiter';
+import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
+import { type Server, skip, startCluster, startServer } from './support/server.js';
+
+interface Client {
+  readonly send: SendCommand;
+  readonly close: () => unknown;
+}
+
+let single: Server | undefined;
+let cluster: Server[] = [];
+
+before(async () => {
+  if (skip) return;
+  single = await startServer();
+  cluster = await startCluster();
+});
+
+after(() => Promise.all([single, ...cluster].map((server) => server?.stop())));
+
+const LOCAL = '127.0.0.1';
+const nodes = () => cluster.map(({ port }) => ({ host: LOCAL, port }));
+const port = () => single?.port ?? 0;
+
+const CLIENTS: Readonly<Record<string, () => Client | Promise<Client>>> = {
+  ioredis() {
+    const client = new Redis(port(), LOCAL);
+    return { send: (command) => client.call(...command), close: () => client.disconnect() };
+  },
+  'ioredis, a cluster'() {
+    const client = new Cluster(nodes());
+    return { send: (command) => client.call(...command), close: () => client.disconnect() };
+  },
+  iovalkey() {
+    const client = new Valkey(port(), LOCAL);
+    return { send: (command) => client.call(...command), close: () => client.disconnect() };
+  },
+  'iovalkey, a cluster'() {
+    const client = new ValkeyCluster(nodes());
+    return { send: (command) => client.call(...command), close: () => client.disconnect() };
+  },
+  async redis() {
+    const client = createClient({ url: `redis://${LOCAL}:${port()}` });
+    await client.connect();
+    return { send: (command) => client.sendCommand(command), close: () => client.destroy() };
+  },
+  async 'redis, RESP 2'() {
+    const client = createClient({ url: `redis://${LOCAL}:${port()}`, RESP: 2 });
+    await client.connect();
+    return { send: (command) => client.sendCommand(command), close: () => client.destroy() };
+  },
+  async 'redis, a cluster'() {
+    const client = createCluster({ rootNodes: nodes().map((node) => ({ url: `redis://${node.host}:${node.port}` })) });
+    await client.connect();
+    return { send: (command, key) => client.sendCommand(key, false, command), close: () => client.destroy() };
+  },
+};
+
+const plan = createPlan({ name: 'p', policies: [perMinute(2), { ...perDay(3), refill: 'continuous' }] });
+
+describe('the limiter works with', { skip }, () => {
+  for (const [name, open] of Object.entries(CLIENTS)) {
+    test(name, { skip }, async (t) => {
+      const { send, close } = await open();
+      t.after(close);
+      // A failure is to be seen as one.
+      const limiter = createRedisLimiter({ send, prefix: `${name}:`, onBackendError: 'closed', deadlineMs: 10_000 });
+      // So many that every part of a cluster has some.
+      const keys = Array.from({ length: 20 }, (_, index) => `customer-${index}`);
+      for (const key of keys) {
+        const verdicts = [];
+        for (let n = 0; n < 3; n++) verdicts.push((await limiter.take(key, plan)).verdict);
+        assert.deepEqual(verdicts, ['within_quota', 'within_quota', 'over_quota']);
+      }
+      const [key = ''] = keys;
+      assert.equal((await limiter.inspect(key))?.buckets.length, 2);
+      assert.ok((await limiter.inspect(key))?.ban?.refusedAtMs);
+
+      for (const server of [single, ...cluster]) await server?.client.script('FLUSH');
+      await limiter.ban(key, 60_000);
+      assert.equal((await limiter.take(key, plan)).verdict, 'banned');
+      await limiter.unban(key);
+      assert.equal((await limiter.peek(key, plan)).verdict, 'over_quota');
+      assert.equal((await limiter.inspect(key))?.ban, undefined);
+      await limiter.reset(key);
+      assert.equal(await limiter.inspect(key), undefined);
+      await limiter.refund(await limiter.take(key, plan));
+      const left = await limiter.peek(key, plan, 0);
+      assert.deepEqual(
+        left.windows.map(({ remaining }) => remaining),
+        [2, 3],
+      );
+      assert.equal(limiter.mode, 'shared');
+    });
+  }
+});

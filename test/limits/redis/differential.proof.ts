@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  type Clock,
+  createMemoryLimiter,
+  createPlan,
+  type Decision,
+  type KeyState,
+  type Plan,
+} from 'store-orders/limiter';
+import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
+import { anyMs, forwardMs, keyPlan } from '../support/arbitraries.js';
+import { plainDecision } from '../support/plain-decision.js';
+import { ROUNDS } from './support/rounds.js';
+import { connect, type Server, skip, startServer } from './support/server.js';
+
+type Command =
+  | { readonly do: 'take' | 'peek'; readonly key: number; readonly plan: number; readonly cost: number }
+  | { readonly do: 'flood'; readonly key: number; readonly plan: number; readonly times: number; readonly ms: number }
+  | { readonly do: 'refund'; readonly back: number }
+  | { readonly do: 'wait'; readonly shortMs: number }
+  | { readonly do: 'advance' | 'wallClock'; readonly ms: number }
+  | { readonly do: 'change'; readonly plan: number; readonly quota: number }
+  | { readonly do: 'ban'; readonly key: number; readonly ms: number }
+  | { readonly do: 'unban' | 'reset' | 'inspect'; readonly key: number };
+
+function commands(keys: number, ms: fc.Arbitrary<number>): fc.Arbitrary<Command[]> {
+  const key = fc.nat({ max: keys - 1 }).map(Math.floor);
+  const plan = fc.nat({ max: 2 });
+  const cost = fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat({ max: 6 }) });
+  const short = fc.integer({ min: -30, max: 30 });
+  return fc.array(
+    fc.oneof(
+      { weight: 24, arbitrary: fc.record({ do: fc.constant('take' as const), key, plan, cost }) },
+      { weight: 4, arbitrary: fc.record({ do: fc.constant('peek' as const), key, plan, cost }) },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          do: fc.constant('flood' as const),
+          key,
+          plan,
+          times: fc.oneof({ weight: 4, arbitrary: fc.nat({ max: 12 }) }, { weight: 1, arbitrary: fc.nat({ max: 60 }) }),
+          ms: fc.constantFrom(0, 0, 1, 2),
+        }),
+      },
+      { weight: 12, arbitrary: fc.record({ do: fc.constant('advance' as const), ms }) },
+      { weight: 3, arbitrary: fc.record({ do: fc.constant('wait' as const), shortMs: fc.nat({ max: 1 }) }) },
+      { weight: 3, arbitrary: fc.record({ do: fc.constant('refund' as const), back: fc.nat({ max: 5 }) }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant('wallClock' as const), ms: short }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({ do: fc.constant('change' as const), plan, quota: fc.integer({ min: 1, max: 6 }) }),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.record({ do: fc.constant('ban' as const), key, ms: fc.integer({ min: 1, max: 30 }) }),
+      },
+      { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('unban', 'reset'), key }) },
+      { weight: 2, arbitrary: fc.record({ do: fc.constant('inspect' as const), key }) },
+    ),
+    { maxLength: 400, size: 'max' },
+  );
+}
+
+let server: Server | undefined;
+let stopClient = () => {};
+let send: SendCommand;
+let sent = 0;
+let runs = 0;
+
+before(async () => {
+  if (skip) return;
+  server = await startServer();
+  const client = connect(server.port);
+  send = (command) => {
+    sent++;
+    return client.call(...command);
+  };
+  stopClient = () => client.disconnect();
+});
+
+after(async () => {
+  stopClient();
+  await server?.stop();
+});
+
+/** Does all commands to both limiters; every two answers are equal. Returns how many operations that were. */
+async function play(made: readonly Plan[], script: readonly Command[], scale: number): Promise<number> {
+  const plans = made.map(loosePlan);
+  const now = { nowMs: 1_000_000_007, utcOffsetMs: 0 };
+  const clock: Clock = { nowMs: () => now.nowMs, utcOffsetMs: () => now.utcOffsetMs };
+  const memory = createMemoryLimiter({ clock });
+  const redis = createRedisLimiter({ send, clock, prefix: `${runs++}:`, deadlineMs: 1_000 });
+  const taken: { mine: Decision; theirs: Decision }[] = [];
+  let retryAfterMs = 0;
+  let operations = 0;
+
+  async function request(method: 'take' | 'peek', key: string, plan: Plan | undefined, cost: number) {
+    assert.ok(plan);
+    const most = Math.min(...plan.policies.map((policy) => policy.quota), cost);
+    // Of a plan that changes, a decision is by what it was.
+    const mine = plainDecision(memory[method](key, structuredClone(plan), most));
+    const theirs = await redis[method](key, plan, most);
+    assert.deepEqual(plainDecision(theirs), mine);
+    if (method === 'take') taken.push({ mine, theirs });
+    retryAfterMs = mine.retryAfterMs;
+    operations++;
+  }
+
+  for (const command of script) {
+    if (!['take', 'peek', 'flood'].includes(command.do)) operations++;
+    const key = `key ${'key' in command ? command.key : 0}`;
+    switch (command.do) {
+      case 'take':
+      case 'peek':
+        await request(command.do, key, plans[command.plan], command.cost);
+        break;
+      case 'flood':
+        for (let n = 0; n < command.times; n++) {
+          now.nowMs += command.ms;
+          await request('take', key, plans[command.plan], 1);
+        }
+        break;
+      case 'refund': {
+        const [refunded] = taken.splice(-1 - command.back, 1);
+        if (refunded === undefined) break;
+        memory.refund(refunded.mine);
+        await redis.refund(refunded.theirs);
+        break;
+      }
+      case 'wait':
+        now.nowMs += Math.max(0, retryAfterMs - command.shortMs);
+        break;
+      case 'advance':
+        now.nowMs += command.ms * scale;
+        break;
+      case 'wallClock':
+        now.utcOffsetMs = command.ms;
+        break;
+      case 'change': {
+        const [policy] = plans[command.plan]?.policies ?? [];
+        if (policy !== undefined && policy.quota <= 6) policy.quota = command.quota;
+        break;
+      }
+      case 'ban':
+        memory.ban(key, command.ms);
+        await redis.ban(key, command.ms);
+        break;
+      case 'inspect':
+        // With several keys the memory limiter sweeps what no longer matters.
+        if (script.every((other) => !('key' in other) || other.key === 0)) {
+          assert.deepEqual(sorted(await redis.inspect(key)), sorted(memory.inspect(key)));
+        }
+        break;
+      default:
+        memory[command.do](key);
+        await redis[command.do](key);
+    }
+  }
+  return operations;
+}
+
+function sorted(state: KeyState | undefined): KeyState | undefined {
+  const text = (bucket: object) => JSON.stringify(bucket);
+  return state && { ...state, buckets: state.buckets.toSorted((a, b) => (text(a) < text(b) ? -1 : 1)) };
+}
+
+/** A plan of a host that changes it in place. */
+function loosePlan(plan: Plan) {
+  return { ...plan, policies: plan.policies.map((policy) => ({ ...policy })) };
+}
+
+/** The same plan with everything that takes time taking longer, so that denials are answered without the server. */
+function slower(plan: Plan, scale: number): Plan {
+  const { name, policies, ban, enforce } = plan;
+  return createPlan({
+    name,
+    policies: policies.map(({ windowMs, ...policy }) => {
+      return { ...policy, windowMs: windowMs < 1_000 ? windowMs * scale : windowMs };
+    }),
+    ban: ban && {
+      ...ban,
+      after: scale === 1 ? ban.after : ban.after * 10,
+      withinMs: ban.withinMs * scale,
+      graceMs: ban.graceMs,
+      baseMs: ban.baseMs * scale,
+      maxMs: ban.maxMs * scale,
+      forgetMs: ban.forgetMs * scale,
+    },
+    enforce,
+  });
+}
+
+const OPERATIONS = ROUNDS * 200;
+
+for (const { what, keys, ms, scale } of [
+  { what: 'one key, whichever way the clock steps', keys: 1, ms: anyMs, scale: 1 },
+  { what: 'several keys', keys: 3, ms: forwardMs, scale: 1 },
+  { what: 'one key, windows and counts so long that most refusals are answered here', keys: 1, ms: anyMs, scale: 250 },
+]) {
+  test(`Redis decides as the memory limiter does: ${what}`, { skip }, async (t) => {
+    let operations = 0;
+    sent = 0;
+    const plan = keyPlan.map((options) => slower(options, scale));
+    const property = fc.asyncProperty(fc.tuple(plan, plan, plan), commands(keys, ms), async (plans, script) => {
+      if (operations < OPERATIONS) operations += await play(plans, script, scale);
+    });
+    await fc.assert(property, { numRuns: OPERATIONS });
+    t.diagnostic(`${operations} operations, ${sent} commands sent`);
+    assert.ok(operations >= OPERATIONS, `only ${operations} operations`);
+  });
+}

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createRedisLimiter, type OnBackendError } from 'store-orders/redis';
+import { spread } from '../../support/figures.js';
+import { type Link, startLink } from './support/link.js';
+import { nowMs, startLoading } from './support/loading.js';
+import { IS_FULL } from './support/rounds.js';
+import { type Server, skip, startServer } from './support/server.js';
+
+/** One at a time at 1,000 requests a second for the figures, all at once and less of each otherwise. */
+const PER_SECOND = IS_FULL ? 1_000 : 150;
+const FAULT_MS = IS_FULL ? 4_000 : 1_500;
+const CALM_MS = IS_FULL ? 2_000 : 400;
+/** That of the figures is the default; a busy machine needs more to be told from a failing server. */
+const DEADLINE_MS = IS_FULL ? 100 : 400;
+/** What a request may take longer than one whose server does not fail: of a hundred 99, and all of them. */
+const [MOST_ADDED_MS, EVER_ADDED_MS] = IS_FULL ? [50, 100] : [2 * DEADLINE_MS, 2 * DEADLINE_MS];
+const SHARED_AGAIN_MS = IS_FULL ? 2_000 : 10_000;
+const KEYS = Array.from({ length: 10 }, (_, index) => `customer-${index}`);
+
+interface Stage {
+  server: Server;
+  readonly link: Link;
+  readonly prefix: string;
+  readonly load: Awaited<ReturnType<typeof startLoading>>;
+}
+
+interface Load {
+  readonly deadlineMs?: number;
+  readonly quota?: number;
+  readonly keys?: readonly string[];
+}
+
+async function setUp(t: TestContext, onBackendError: OnBackendError, load: Load = {}): Promise<Stage> {
+  const [server, sound] = [await startServer(), await startServer()];
+  const link = await startLink(server.port);
+  const prefix = `${t.name}:`;
+  const stops = [() => link.stop(), () => sound.stop(), () => stage.server.stop()];
+  t.after(() => Promise.all(stops.map((stop) => stop())));
+  const stage: Stage = {
+    server,
+    link,
+    prefix,
+    load: await startLoading(t, {
+      port: link.port,
+      soundPort: sound.port,
+      prefix,
+      onBackendError,
+      deadlineMs: DEADLINE_MS,
+      quota: 1e9,
+      keys: KEYS,
+      perSecond: PER_SECOND,
+      ...load,
+    }),
+  };
+  return stage;
+}
+
+interface Fault {
+  readonly begin: (stage: Stage) => unknown;
+  readonly end: (stage: Stage) => unknown;
+  /** Whether what was counted before is gone. */
+  readonly forgets?: true;
+  /** Whether the server works all the time, so that nothing is decided elsewhere. */
+  readonly isHarmless?: true;
+}
+
+const FAULTS: Readonly<Record<string, Fault>> = {
+  killed: {
+    begin: ({ server }) => server.stop(),
+    end: async (stage) => {
+      stage.server = await startServer([], stage.server.port);
+    },
+    forgets: true,
+  },
+  'stopped by SIGSTOP': {
+    begin: ({ server }) => server.child.kill('SIGSTOP'),
+    end: ({ server }) => server.child.kill('SIGCONT'),
+  },
+  [IS_FULL ? '300 ms further away' : '1.2 s further away']: {
+    begin: ({ link }) => {
+      link.delayMs = IS_FULL ? 150 : 600;
+    },
+    end: ({ link }) => {
+      link.delayMs = 0;
+    },
+  },
+  'behind a black hole': { begin: ({ link }) => link.blackhole(true), end: ({ link }) => link.blackhole(false) },
+  'a read-only replica': {
+    begin: ({ server }) => server.client.replicaof('127.0.0.1', 1),
+    end: ({ server }) => server.client.replicaof('NO', 'ONE'),
+  },
+  'out of memory': {
+    begin: ({ server }) => server.client.config('SET', 'maxmemory', 1),
+    end: ({ server }) => server.client.config('SET', 'maxmemory', 0),
+  },
+  'without its scripts (SCRIPT FLUSH)': {
+    begin: ({ server }) => server.client.script('FLUSH'),
+    end: () => {},
+    isHarmless: true,
+  },
+  'without its keys (FLUSHALL)': {
+    begin: ({ server }) => server.client.flushall(),
+    end: () => {},
+    forgets: true,
+    isHarmless: true,
+  },
+};
+
+/** Load before, while and after the fault. Returns what was answered, and when the fault began and ended. */
+async function endure(stage: Stage, fault: Fault) {
+  await sleep(CALM_MS);
+  const beganMs = nowMs();
+  await fault.begin(stage);
+  await sleep(FAULT_MS);
+  await fault.end(stage);
+  const endedMs = nowMs();
+  await stage.load.sharedAgain();
+  await sleep(CALM_MS);
+  return { ...(await stage.load.stop()), beganMs, endedMs, changes: stage.load.changes() };
+}
+
+/** How many tokens the server says were taken. */
+async function takenOf({ server, prefix }: Stage, keys: readonly string[] = KEYS): Promise<number> {
+  const limiter = createRedisLimiter({ send: (command) => server.client.call(...command), prefix, deadlineMs: 20_000 });
+  const states = await Promise.all(keys.map((key) => limiter.inspect(key)));
+  return states.reduce((sum, state) => sum + (state?.buckets[0]?.taken ?? 0), 0);
+}
+
+function quantile(durationsMs: readonly number[], part: number): number {
+  const sorted = durationsMs.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
+}
+
+describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
+  for (const [what, fault] of Object.entries(FAULTS)) {
+    for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
+      test(`${what}, ${onBackendError}: every request is answered, and counted once`, { skip }, async (t) => {
+        // Where nothing is to be noticed, a busy machine is not to be noticed either.
+        const stage = await setUp(t, onBackendError, fault.isHarmless ? { deadlineMs: 10_000 } : {});
+        const { answered, soundMs, stallMs, beganMs, endedMs, changes } = await endure(stage, fault);
+
+        const latenciesMs = answered.map((answer) => answer.endedMs - answer.startedMs);
+        const back = changes.find(({ mode, atMs }) => mode === 'shared' && atMs > endedMs);
+        const backMs = back === undefined ? 0 : back.atMs - endedMs;
+        t.diagnostic(`${answered.length} requests, ${spread(latenciesMs)}; shared ${backMs.toFixed(0)} ms after`);
+        t.diagnostic(`beside it ${spread(soundMs)}; held up for ${stallMs.toFixed(1)} ms`);
+        assert.deepEqual(new Set(answered.map(({ status }) => status)), new Set([200]));
+        if (!fault.isHarmless) {
+          const added = (part: number) => quantile(latenciesMs, part) - quantile(soundMs, part);
+          const [most, ever] = [added(0.99), added(1)];
+          // What this process itself was stopped for by a busy machine is nobody's waiting for the server.
+          const noiseMs = IS_FULL ? 0 : 2 * stallMs;
+          assert.ok(most <= MOST_ADDED_MS + noiseMs && ever <= EVER_ADDED_MS + noiseMs, `${most} and ${ever} ms more`);
+        }
+
+        const modes = changes.map(({ mode }) => mode);
+        if (fault.isHarmless) assert.deepEqual(modes, []);
+        else assert.deepEqual([modes[0], modes.at(-1)], [onBackendError, 'shared']);
+        const early = changes.filter(({ mode, atMs }) => mode === 'shared' && atMs > beganMs && atMs < endedMs - 200);
+        assert.deepEqual(early, [], 'no probe takes a failing server for a sound one');
+        assert.ok(backMs <= SHARED_AGAIN_MS + 2 * stallMs, `shared again after ${backMs} ms`);
+
+        const taken = await takenOf(stage);
+        const admitted = fault.forgets ? answered.filter((answer) => answer.endedMs > beganMs).length : answered.length;
+        // What was under way when the server lost its memory may be on either side.
+        const unsure = fault.forgets ? (PER_SECOND * (100 + 2 * stallMs)) / 1_000 : 0;
+        assert.ok(Math.abs(taken - admitted) <= unsure, `${admitted} were admitted, ${taken} are charged`);
+      });
+    }
+  }
+
+  test('stopped, closed: requests are answered 503 with Retry-After, and none of them is charged', {
+    skip,
+  }, async (t) => {
+    const stage = await setUp(t, 'closed');
+    const { answered, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
+    const refused = answered.filter(({ status }) => status !== 200);
+    assert.ok(refused.length >= (PER_SECOND * FAULT_MS) / 1_000 / 2);
+    for (const { status, retryAfter } of refused) assert.deepEqual([status, retryAfter], [503, '1']);
+    // Of what it counted in its last moment the server cannot tell in time.
+    const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
+    // A server that is only held up, once more and by a busy machine, counts all that is waited for.
+    const furtherOutages = changes.filter(({ mode }) => mode === 'closed').length - 1;
+    const most = 5 + (furtherOutages * PER_SECOND * DEADLINE_MS) / 1_000;
+    assert.ok(unsaid >= 0 && unsaid <= most, `${unsaid} are charged that were answered 503, not ${most} at most`);
+  });
+
+  test('stopped, local: an outage is no free quota', { skip }, async (t) => {
+    const stage = await setUp(t, 'local', { quota: 40, keys: ['customer'] });
+    const { answered, beganMs, endedMs } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
+    const passed = answered.filter(({ status }) => status === 200);
+    const meanwhile = passed.filter((answer) => answer.endedMs > beganMs && answer.endedMs < endedMs);
+    assert.equal(meanwhile.length, 40, 'this process grants the quota once');
+    assert.ok(passed.length <= 80);
+    assert.equal(answered.at(-1)?.status, 429);
+    assert.equal(await takenOf(stage, ['customer']), passed.length);
+  });
+
+  test('stopped, open: nobody is refused, and what the quota covers is charged', { skip }, async (t) => {
+    const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });
+    const { answered, endedMs, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
+    // Until the server is asked again, a second at most, what it has refused is refused.
+    const openedMs = changes[0]?.atMs ?? Number.NaN;
+    const meanwhile = answered.filter((answer) => answer.startedMs > openedMs && answer.endedMs < endedMs);
+    assert.deepEqual(new Set(meanwhile.map(({ status }) => status)), new Set([200]));
+    assert.ok(meanwhile.length > 40);
+    assert.equal(answered.at(-1)?.status, 429);
+    assert.equal(await takenOf(stage, ['customer']), 80);
+  });
+});

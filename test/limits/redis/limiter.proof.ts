@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, mock, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createMemoryLimiter, createPlan, PLANS, perDay } from 'store-orders/limiter';
+import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
+import { createManualClock } from 'store-orders/testing';
+import { plainDecision } from '../support/plain-decision.js';
+import { connect, type Server, skip, startServer } from './support/server.js';
+
+const DAY_MS = 86_400_000;
+
+let server: Server;
+let client: ReturnType<typeof connect>;
+let send: SendCommand;
+/** The names of the commands that were sent. */
+let sent: string[];
+
+before(async () => {
+  if (skip) return;
+  server = await startServer();
+  client = connect(server.port);
+});
+
+after(async () => {
+  client?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(async () => {
+  if (skip) return;
+  await client.flushall();
+  sent = [];
+  send = (command) => {
+    sent.push(command[0]);
+    return client.call(...command);
+  };
+});
+
+/** A failure is to be seen, and a busy machine is none. */
+const patient = (options: object = {}) =>
+  createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: 10_000, ...options });
+
+const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
+
+/** How often the server ran each command since the last time. */
+async function ran(): Promise<Record<string, number>> {
+  const text = await client.info('commandstats');
+  await client.config('RESETSTAT');
+  return Object.fromEntries(
+    [...text.matchAll(/cmdstat_([a-z]+)[^:]*:calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
+  );
+}
+
+test('one decision is one round trip, for all windows and the ban', { skip }, async () => {
+  const limiter = patient();
+  await limiter.take('warm', PLANS.free);
+  await ran();
+  sent = [];
+  for (let n = 0; n < 200; n++) await limiter.take(`customer-${n % 20}`, PLANS.free);
+  const { evalsha, eval: evaluated, expire, pexpireat } = await ran();
+  assert.deepEqual([evalsha, evaluated, expire], [200, undefined, undefined]);
+  assert.equal(pexpireat, 20, 'when it ends is told once, when the day begins');
+  assert.deepEqual(sent, Array(200).fill('EVALSHA'));
+});
+
+test('an abusive key costs the server one call a second and a tenth of its strikes, and all of them count', {
+  skip,
+}, async () => {
+  const clock = createManualClock();
+  const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 500, graceMs: 3_000 } });
+  const limiter = patient({ clock });
+  const memory = createMemoryLimiter({ clock });
+  sent = [];
+  const seconds = 8;
+  for (let ms = 0; ms < seconds * 1_000; ms++) {
+    assert.deepEqual(plainDecision(await limiter.take('abuser', plan)), plainDecision(memory.take('abuser', plan)));
+    clock.advance(1);
+    if (ms === 3_333) assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
+  }
+  // The first request, the first refusal, the first strike and the ban are not for this process to decide.
+  assert.ok(sent.length <= seconds / 0.9 + 10 + 5, `${sent.length} calls in ${seconds} seconds`);
+  assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
+  assert.ok(memory.inspect('abuser')?.ban?.banEndMs);
+});
+
+test('a second process hears of the strikes within a second, and bans for them', { skip }, async () => {
+  const clock = createManualClock();
+  const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 0 } });
+  const [one, other] = [patient({ clock }), patient({ clock })];
+  await one.take('abuser', plan);
+  await one.take('abuser', plan);
+  clock.advance(1);
+  for (let n = 0; n < 10; n++) assert.equal((await one.take('abuser', plan)).verdict, 'over_quota');
+  for (let n = 0; n < 9; n++) assert.equal((await other.take('abuser', plan)).verdict, 'over_quota');
+  clock.advance(1_000);
+  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota');
+  assert.equal((await other.take('abuser', plan)).verdict, 'banned');
+  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota', 'for the rest of its second');
+  clock.advance(1_000);
+  assert.equal((await one.take('abuser', plan)).verdict, 'banned');
+});
+
+test('what a refusal clears away is cleared away in the server too, before anything can tell', { skip }, async () => {
+  const short = { name: 'short', quota: 5, windowMs: 2_000 };
+  const plan = createPlan({ name: 'both', policies: [short, perDay(1)], ban: false });
+  const former = createPlan({ name: 'former', policies: [short], ban: false });
+  for (const later of [plan, createPlan({ name: 'later', policies: [perDay(1)], ban: false })]) {
+    const clock = createManualClock();
+    const limiters = [createMemoryLimiter({ clock }), patient({ clock, prefix: `${later.name}:` })] as const;
+    await Promise.all(limiters.map((limiter) => limiter.take('key', later === plan ? plan : former)));
+    for (const ms of [0, 1_500, 600]) {
+      clock.advance(ms);
+      const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.take('key', later)));
+      assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));
+    }
+    // The short window was over, and now is not: only a clock that steps back can tell whether it was forgotten.
+    clock.advance(-500);
+    const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.peek('key', former)));
+    assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));
+    assert.equal(mine?.inForce.remaining, 4);
+  }
+});
+
+test('addresses stay in this process: nothing is sent for them', { skip }, async () => {
+  const strangers = createPlan({ name: 'strangers', policies: [perDay(2)], partition: 'address' });
+  const limiter = patient({ maxAddresses: 1 });
+  sent = [];
+  assert.equal((await limiter.take('192.0.2.1', strangers)).inForce.remaining, 1);
+  assert.equal((await limiter.take('192.0.2.2', strangers)).inForce.remaining, 1);
+  assert.equal((await limiter.take('192.0.2.3', strangers)).inForce.remaining, 0, 'in the shared bucket');
+  const decision = await limiter.take('192.0.2.1', strangers);
+  await limiter.refund(decision);
+  assert.equal((await limiter.peek('192.0.2.1', strangers, 0)).inForce.remaining, 1);
+  assert.deepEqual(sent, []);
+});
+
+test('a record is kept to the last instant that matters, and no longer; no key id is in its name', {
+  skip,
+}, async () => {
+  const limiter = patient();
+  const { nowMs, inForce, utcOffsetMs } = await limiter.take('customer-1', daily);
+  assert.equal(utcOffsetMs, 0);
+  assert.equal(inForce.resetAtMs, nowMs + DAY_MS);
+  const [name = '', ...others] = await client.keys('*');
+  assert.deepEqual(others, []);
+  assert.match(name, /^store-orders:[\w-]{43}$/);
+  assert.equal(await client.pexpiretime(name), inForce.resetAtMs);
+  await limiter.ban('customer-1', 2 * DAY_MS);
+  assert.ok((await client.pexpiretime(name)) >= nowMs + 2 * DAY_MS);
+  await limiter.unban('customer-1');
+  await limiter.reset('customer-1');
+  await limiter.refund(await limiter.take('customer-1', daily));
+  assert.deepEqual(await client.keys('*'), [], 'a full bucket is the same as no record');
+});
+
+test('the clock is the server’s, however wrong this process’s is', { skip }, async () => {
+  const real = performance.now.bind(performance);
+  for (const wrongMs of [-3_600_000, 3_600_000]) {
+    const mocked = mock.method(performance, 'now', () => real() + wrongMs);
+    try {
+      const limiter = patient();
+      await limiter.take('warm', daily);
+      await ran();
+      const { nowMs } = await limiter.take(`customer ${wrongMs}`, daily);
+      const [seconds] = await client.time();
+      assert.ok(Math.abs(Number(seconds) * 1_000 - nowMs) < 60_000);
+      assert.equal((await ran())['evalsha'], 1, 'in one round trip, once the difference is known');
+    } finally {
+      mocked.mock.restore();
+    }
+  }
+});
+
+test('a call that was kept on the way until nobody waited for it changes nothing', { skip }, async () => {
+  const kept: (() => void)[] = [];
+  let isKeeping = false;
+  const keeping: SendCommand = async (command) => {
+    if (isKeeping && command[0] === 'EVALSHA') await new Promise<void>((resolve) => kept.push(resolve));
+    return client.call(...command);
+  };
+  const limiter = createRedisLimiter({ send: keeping, deadlineMs: 50 });
+  await limiter.peek('warm', daily);
+  while (limiter.mode !== 'shared') await sleep(50);
+  isKeeping = true;
+  const decision = await limiter.take('customer', daily);
+  assert.deepEqual([decision.verdict, limiter.mode], ['within_quota', 'local']);
+  isKeeping = false;
+  await sleep(100);
+  for (const release of kept) release();
+  await sleep(100);
+  assert.equal(await patient().inspect('customer'), undefined);
+});
+
+test('a cost that could never pass, and an option that cannot be used, throw an error that names it', () => {
+  const none: SendCommand = () => Promise.reject(new Error('unused'));
+  const limiter = createRedisLimiter({ send: none });
+  for (const cost of [3, 1.5, -1]) {
+    assert.throws(() => limiter.take('key', daily, cost), { name: 'RangeError', message: /^cost: / });
+    assert.throws(() => limiter.peek('key', daily, cost), { name: 'RangeError', message: /^cost: / });
+  }
+  for (const [option, name, value] of [
+    ['send', 'TypeError', undefined],
+    ['prefix', 'TypeError', 5],
+    ['onBackendError', 'TypeError', 'panic'],
+    ['deadlineMs', 'RangeError', 0],
+    ['deadlineMs', 'TypeError', '100'],
+    ['maxAddresses', 'RangeError', 0],
+  ] as const) {
+    assert.throws(() => createRedisLimiter({ send: none, [option]: value }), { name, message: RegExp(`^${option}: `) });
+  }
+});
+
+test('a server that answers something else is a failing server', async () => {
+  for (const answer of ['OK', null, [], [1, 2], ['x', 0, 0, 0]]) {
+    const limiter = createRedisLimiter({ send: () => Promise.resolve(answer), onBackendError: 'closed' });
+    await assert.rejects(async () => limiter.take('key', daily), /cannot be counted/);
+  }
+  const throwing = createRedisLimiter({
+    send: () => {
+      throw new Error('not connected');
+    },
+  });
+  assert.equal((await throwing.take('key', daily)).inForce.remaining, 1);
+  assert.equal((await throwing.peek('key', daily)).inForce.remaining, 0);
+  assert.equal(throwing.mode, 'local');
+});

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { createPlan, type Decision, PLANS, type Plan, perDay, type QuotaPolicyOptions } from 'store-orders/limiter';
+import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
+import { createManualClock, type ManualClock } from 'store-orders/testing';
+import { type Cut, cuttable } from './support/cut.js';
+import { connect, type Server, skip, startServer } from './support/server.js';
+
+const HOUR_MS = 3_600_000;
+const perHour = (quota: number): QuotaPolicyOptions => ({ name: 'hour', quota, windowMs: HOUR_MS });
+const daily = createPlan({ name: 'daily', policies: [perDay(100)] });
+const hourly = createPlan({ name: 'hourly', policies: [perHour(100)] });
+const trickling = createPlan({ name: 'trickling', policies: [{ ...perHour(100), refill: 'continuous' }] });
+
+let server: Server | undefined;
+let client: ReturnType<typeof connect>;
+let clock: ManualClock;
+let cut: Cut;
+let limiter: RedisLimiter;
+
+before(async () => {
+  if (skip) return;
+  server = await startServer();
+  client = connect(server.port);
+});
+
+after(async () => {
+  client?.disconnect();
+  await server?.stop();
+});
+
+beforeEach(async () => {
+  if (skip) return;
+  await client.flushall();
+  clock = createManualClock();
+  cut = cuttable((command) => client.call(...command));
+  limiter = createRedisLimiter({ send: cut.send, clock, deadlineMs: 10_000 });
+});
+
+afterEach(() => cut?.stop());
+
+async function cutOff(): Promise<void> {
+  cut.isCut = true;
+  await limiter.take('somebody else', daily);
+  assert.equal(limiter.mode, 'local');
+}
+
+async function taken(): Promise<Record<string, number>> {
+  const buckets = (await limiter.inspect('customer'))?.buckets ?? [];
+  return Object.fromEntries(
+    buckets.map((bucket) => [bucket.name, bucket.refill === 'interval' ? bucket.taken : bucket.taken / HOUR_MS]),
+  );
+}
+
+test('what was admitted is charged under the plan that admitted it', { skip }, async () => {
+  await cutOff();
+  for (let n = 0; n < 20; n++) await limiter.take('customer', daily);
+  await limiter.take('customer', hourly);
+  await cut.join(limiter);
+  assert.deepEqual(await taken(), { day: 20, hour: 1 });
+});
+
+test('a window of two plans is charged what both have admitted', { skip }, async () => {
+  const both = createPlan({ name: 'both', policies: [perHour(50), perDay(50)] });
+  await cutOff();
+  for (const plan of [daily, both, daily, hourly, both]) await limiter.take('customer', plan);
+  await cut.join(limiter);
+  assert.deepEqual(await taken(), { day: 4, hour: 3 });
+});
+
+test('a plan that changes in place is charged as it was at each request', { skip }, async () => {
+  const [policy = assert.fail()] = daily.policies.map((one) => ({ ...one }));
+  const plan: Plan = { ...daily, policies: [policy] };
+  await cutOff();
+  for (let n = 0; n < 3; n++) await limiter.take('customer', plan);
+  Object.assign(policy, { name: 'hour', windowMs: HOUR_MS });
+  await limiter.take('customer', plan);
+  await cut.join(limiter);
+  assert.deepEqual(await taken(), { day: 3, hour: 1 });
+});
+
+for (const [what, plan] of [
+  ['an interval', daily],
+  ['a trickle', trickling],
+] as const) {
+  test(`a decision of an outage is refunded in it, before it is charged, and after, with ${what}`, {
+    skip,
+  }, async () => {
+    const [{ name = '' } = {}] = plan.policies;
+    await limiter.take('customer', plan);
+    clock.advance(plan === daily ? 1_000 : 0);
+    await cutOff();
+    const decisions: Decision[] = [];
+    for (let n = 0; n < 5; n++) decisions.push(await limiter.take('customer', plan));
+    const [one, two, three] = decisions;
+    assert.ok(one && two && three);
+    await limiter.refund(one);
+    assert.equal((await limiter.peek('customer', plan, 0)).inForce.remaining, 96);
+    await cut.join(limiter);
+    assert.deepEqual(await taken(), { [name]: 5 });
+    await limiter.refund(two);
+    assert.deepEqual(await taken(), { [name]: 4 });
+    await cutOff();
+    assert.equal((await limiter.peek('customer', plan, 0)).inForce.remaining, 97);
+    await assert.rejects(limiter.refund(three), 'the server would have to put it back');
+  });
+}
+
+test('a refund in an outage of what Redis had charged puts nothing back here', { skip }, async () => {
+  const decision = await limiter.take('customer', trickling);
+  await cutOff();
+  await limiter.take('customer', trickling);
+  await assert.rejects(limiter.refund(decision));
+  assert.equal((await limiter.peek('customer', trickling, 0)).inForce.remaining, 99);
+});
+
+test('a key of another type is forgotten by the probe as by a request', { skip }, async () => {
+  await limiter.take('customer', PLANS.free);
+  const [name = ''] = await client.keys('*');
+  cut.isCut = true;
+  await limiter.take('customer', PLANS.free);
+  assert.equal(limiter.mode, 'local');
+  await client.del(name);
+  await client.lpush(name, 'x');
+  await cut.join(limiter);
+  assert.equal((await limiter.take('customer', PLANS.free)).inForce.remaining, 58);
+});

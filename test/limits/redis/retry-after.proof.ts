@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createPlan } from 'store-orders/limiter';
+import { createRedisLimiter } from 'store-orders/redis';
+import { connect, type Server, skip, startServer } from './support/server.js';
+
+const SLOW_MS = 40;
+const SPAN_MS = 4_000;
+
+let server: Server | undefined;
+let client: ReturnType<typeof connect>;
+
+before(async () => {
+  if (skip) return;
+  server = await startServer();
+  client = connect(server.port);
+});
+
+after(async () => {
+  client?.disconnect();
+  await server?.stop();
+});
+
+const seconds = (ms: number) => Math.max(1, Math.ceil(ms / 1_000));
+
+for (const [way, thereMs, backMs] of [
+  ['there', SLOW_MS, 0],
+  ['back', 0, SLOW_MS],
+] as const) {
+  test(`Retry-After is exact when the way ${way} takes ${SLOW_MS} ms`, { skip }, async (t) => {
+    let sent = 0;
+    const limiter = createRedisLimiter({
+      deadlineMs: 1_000,
+      onBackendError: 'closed',
+      prefix: way,
+      async send(command) {
+        sent++;
+        await sleep(thereMs);
+        const answer = await client.call(...command);
+        await sleep(backMs);
+        return answer;
+      },
+    });
+    const plan = createPlan({ name: 'long', policies: [{ name: 'long', quota: 1, windowMs: 9_700 }], ban: false });
+    await limiter.peek('warm', plan);
+    await limiter.take('abuser', plan);
+    const resetAtMs = (await limiter.take('abuser', plan)).inForce.resetAtMs;
+
+    const beganMs = Date.now();
+    sent = 0;
+    let answers = 0;
+    let wrong = 0;
+    const asked = new Set<Promise<void>>();
+    while (Date.now() - beganMs < SPAN_MS) {
+      // The server runs on this machine, so this is its clock.
+      const soonestMs = Date.now();
+      const request = Promise.resolve(limiter.take('abuser', plan)).then(({ retryAfterMs }) => {
+        answers++;
+        const longest = seconds(resetAtMs - soonestMs);
+        const shortest = seconds(resetAtMs - Date.now());
+        if (seconds(retryAfterMs) > longest || seconds(retryAfterMs) < shortest) wrong++;
+      });
+      asked.add(request);
+      await sleep(1);
+    }
+    await Promise.all(asked);
+    t.diagnostic(`${answers} answers, ${wrong} with another Retry-After, ${sent} calls`);
+    assert.ok(answers > 100);
+    // The clock of this process may have been looked at on the other side of a millisecond.
+    assert.ok(wrong <= answers / 500, `${wrong} of ${answers}`);
+    // One call a second, and those of which the second is unsure.
+    assert.ok(sent <= (2 * answers * SLOW_MS) / 1_000 + 8, `${sent} calls of ${answers}`);
+  });
+}

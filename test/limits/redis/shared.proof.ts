@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { IS_FULL } from './support/rounds.js';
+import { type Server, skip, startCluster, startServer } from './support/server.js';
+
+const PROCESSES = 4;
+const CONNECTIONS = 8;
+const KEYS = 100;
+const SECONDS = IS_FULL ? 10 : 3;
+/** The quota of a second, and that of the hour, which some seconds use up. */
+const A_SECOND = 5;
+const AN_HOUR = A_SECOND * (SECONDS - 2);
+/** Ten times what the quota of a second allows all of them. */
+const PER_SECOND = (10 * A_SECOND * KEYS) / PROCESSES;
+
+const run = promisify(execFile);
+const program = fileURLToPath(new URL('support/taking-process.ts', import.meta.url));
+
+interface Result {
+  readonly requests: number;
+  readonly admitted: readonly (readonly [window: string, count: number])[];
+}
+
+async function takeFrom(servers: readonly Server[]): Promise<Result[]> {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const parameters = [CONNECTIONS, KEYS, PER_SECOND, SECONDS * 1_000, A_SECOND, AN_HOUR];
+  const ports = servers.map(({ port }) => port).join(',');
+  const command = ['--import', 'tsx', program, ports, ...parameters.map(String)];
+  const outputs = await Promise.all(
+    Array.from({ length: PROCESSES }, () => run(process.execPath, command, { env, maxBuffer: 1e8 })),
+  );
+  return outputs.map(({ stdout }) => JSON.parse(stdout) as Result);
+}
+
+for (const [where, start] of [
+  ['one server', async () => [await startServer()]],
+  ['a cluster of three masters', startCluster],
+] as const) {
+  test(`${PROCESSES} processes × ${CONNECTIONS} connections on ${where} admit the quota exactly`, {
+    skip,
+  }, async (t: TestContext) => {
+    const servers = await start();
+    t.after(() => Promise.all(servers.map((server) => server.stop())));
+    const results = await takeFrom(servers);
+    const requests = results.reduce((sum, result) => sum + result.requests, 0);
+    const windows = new Map<string, number>();
+    for (const { admitted } of results) {
+      for (const [window, count] of admitted) windows.set(window, (windows.get(window) ?? 0) + count);
+    }
+    const hours = [...windows].filter(([window]) => window.includes(' hour '));
+    const seconds = [...windows].filter(([window]) => window.includes(' second '));
+    t.diagnostic(`${requests} requests, ${hours.length} windows of an hour, ${seconds.length} of a second`);
+
+    assert.ok(requests >= PROCESSES * PER_SECOND * SECONDS * 0.9);
+    assert.equal(hours.length, KEYS, 'one window for each key, whoever asked');
+    assert.deepEqual(new Set(hours.map(([, count]) => count)), new Set([AN_HOUR]));
+    for (const [window, count] of seconds) assert.ok(count <= A_SECOND, `${window}: ${count}`);
+    // A busy machine may leave part of a second unasked for, and its tokens to the next.
+    if (IS_FULL) assert.equal(seconds.length, KEYS * (AN_HOUR / A_SECOND));
+  });
+}

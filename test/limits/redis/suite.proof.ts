@@ -1,0 +1,38 @@
+import { after, before, suite, test } from 'node:test';
+import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
+import { createManualClock, type OpenRateLimiter, rateLimiterSuite } from 'store-orders/testing';
+import { connect, type Server, skip, startServer } from './support/server.js';
+
+let server: Server | undefined;
+let client: ReturnType<typeof connect> | undefined;
+let opened = 0;
+
+before(async () => {
+  if (skip) return;
+  server = await startServer();
+  client = connect(server.port);
+});
+
+after(async () => {
+  client?.disconnect();
+  await server?.stop();
+});
+
+const send: SendCommand = async (command) => client?.call(...command);
+
+/** Each with keys of its own, and patient: a busy machine is no failing server. */
+const options = () => ({ send, prefix: `${opened++}:`, deadlineMs: 30_000 });
+
+const limiters: Readonly<Record<string, OpenRateLimiter>> = {
+  'the Redis limiter on a manual clock'() {
+    const clock = createManualClock();
+    return { limiter: createRedisLimiter({ ...options(), clock }), advance: clock.advance };
+  },
+  'the Redis limiter on the clock of its server': () => ({ limiter: createRedisLimiter(options()) }),
+};
+
+for (const [name, open] of Object.entries(limiters)) {
+  suite(name, { concurrency: true, skip }, () => {
+    for (const { name, run } of rateLimiterSuite(open)) test(name, { skip }, run);
+  });
+}

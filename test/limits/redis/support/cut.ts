@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { mock } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import type { RedisLimiter, SendCommand } from 'store-orders/redis';
+
+/** A way to the server that can be cut. */
+export interface Cut {
+  readonly send: SendCommand;
+  isCut: boolean;
+  /** Joins it again, and resolves when the limiter has noticed and was paid what it is owed. */
+  join(limiter: RedisLimiter): Promise<void>;
+  stop(): void;
+}
+
+/** The process's own clock is moved on to the next probe, so that nobody waits for it. */
+export function cuttable(send: SendCommand): Cut {
+  const real = performance.now.bind(performance);
+  let aheadMs = 0;
+  const now = mock.method(performance, 'now', () => real() + aheadMs);
+  const cut: Cut = {
+    isCut: false,
+    send: (command, key) => (cut.isCut ? Promise.reject(new Error('cut')) : send(command, key)),
+    async join(limiter) {
+      cut.isCut = false;
+      aheadMs += 1_001;
+      for (let turns = 0; limiter.mode !== 'shared'; turns++) {
+        assert.ok(turns < 100_000, 'the limiter stays cut off');
+        await setImmediate();
+      }
+      await limiter.inspect('behind what is charged');
+    },
+    stop: () => now.mock.restore(),
+  };
+  return cut;
+}

@@ -1,0 +1,280 @@
+import type { Plan, QuotaPolicy } from 'store-orders/limiter';
+
+/**
+ * The limits as one would first write them down: a log per window of what happened to it, replayed from its beginning
+ * for every question. Slow and obvious; it knows nothing of how the limiter keeps its state.
+ */
+export interface Model {
+  take(key: string, plan: Plan, cost: number, instant: Instant): Answer;
+  peek(key: string, plan: Plan, cost: number, instant: Instant): Answer;
+  refund(answer: Answer, nowMs: number): void;
+  ban(key: string, ms: number, nowMs: number): void;
+  unban(key: string): void;
+  reset(key: string): void;
+}
+
+interface Instant {
+  readonly nowMs: number;
+  readonly utcOffsetMs: number;
+}
+
+export interface Answer {
+  readonly key: string;
+  readonly plan: Plan;
+  readonly cost: number;
+  readonly allowed: boolean;
+  readonly verdict: 'within_quota' | 'over_quota' | 'banned';
+  readonly retryAfterMs: number;
+  readonly windows: readonly AnsweredWindow[];
+  readonly inForce: AnsweredWindow;
+}
+
+export interface AnsweredWindow {
+  readonly name: string;
+  readonly remaining: number;
+  readonly resetAtMs: number;
+  readonly refillAtMs: number;
+}
+
+/** Something that happened to a window. Negative tokens were put back; none is a look that found the clock stepped back. */
+interface Entry {
+  readonly policy: QuotaPolicy;
+  readonly instant: Instant;
+  readonly tokens: number;
+}
+
+interface Key {
+  readonly logs: Map<string, Entry[]>;
+  /** When each request since the last that passed was refused by a window, and how it was taken. */
+  refusals: { readonly atMs: number; readonly as: 'first' | 'forgiven' | 'strike' }[];
+  banEndMs: number;
+  banMs: number;
+  level: number;
+  forgetAtMs: number;
+}
+
+export function createModel(): Model {
+  const keys = new Map<string, Key>();
+  const bucketKey = (key: string, plan: Plan) => (plan.partition === 'address' ? `address ${key}` : `key ${key}`);
+  const find = (name: string): Key => keys.get(name) ?? newKey();
+
+  return {
+    take(key, plan, cost, instant) {
+      const state = find(bucketKey(key, plan));
+      keys.set(bucketKey(key, plan), state);
+      return take(state, key, plan, cost, instant);
+    },
+    peek: (key, plan, cost, instant) => take(structuredClone(find(bucketKey(key, plan))), key, plan, cost, instant),
+    refund({ key, plan, cost, verdict, windows }, nowMs) {
+      if (verdict !== 'within_quota') return;
+      const { logs } = find(bucketKey(key, plan));
+      for (const [index, policy] of plan.policies.entries()) {
+        const log = logs.get(nameOf(policy));
+        const resetAtMs = windows[index]?.resetAtMs ?? 0;
+        if (log === undefined || resetAtMs <= nowMs) continue;
+        if (policy.refill === 'interval' && replayInterval(log).endMs !== resetAtMs) continue;
+        log.push({ policy, instant: { nowMs, utcOffsetMs: 0 }, tokens: -cost });
+        if (isFull(log)) logs.delete(nameOf(policy));
+      }
+    },
+    ban(key, ms, nowMs) {
+      const state = find(`key ${key}`);
+      keys.set(`key ${key}`, state);
+      state.refusals = [];
+      state.banMs = ms;
+      state.banEndMs = nowMs + ms;
+    },
+    unban: (key) => keys.set(`key ${key}`, { ...newKey(), logs: find(`key ${key}`).logs }),
+    reset: (key) => keys.delete(`key ${key}`),
+  };
+}
+
+function newKey(): Key {
+  return {
+    logs: new Map(),
+    refusals: [],
+    banEndMs: 0,
+    banMs: 0,
+    level: 0,
+    forgetAtMs: 0,
+  };
+}
+
+function take(state: Key, key: string, plan: Plan, cost: number, instant: Instant): Answer {
+  const { nowMs } = instant;
+  for (const [name, log] of state.logs) if (isOver(log, nowMs)) state.logs.delete(name);
+  const found = plan.policies.map((policy) => look(state, policy, cost, instant));
+  forgetAndClamp(state, plan, nowMs);
+
+  const refusing = found.filter((window) => !window.fits);
+  const passes = refusing.length === 0 && state.banEndMs === 0;
+  if (cost > 0 && passes) state.refusals = [];
+  if (cost > 0 && !passes && state.banEndMs === 0) refuse(state, plan, nowMs);
+  const isBanned = state.banEndMs > 0;
+
+  for (const { policy, isAhead } of found) {
+    const log = state.logs.get(nameOf(policy)) ?? [];
+    if (passes && cost > 0) state.logs.set(nameOf(policy), [...log, { policy, instant, tokens: cost }]);
+    else if (isAhead) state.logs.set(nameOf(policy), [...log, { policy, instant, tokens: 0 }]);
+  }
+  const retryAtMs = Math.max(nowMs, state.banEndMs, ...refusing.map((window) => window.fitsAtMs));
+  const windows = lookAtAll(state, plan, cost, instant);
+  return {
+    key,
+    plan,
+    cost,
+    allowed: passes || !plan.enforce,
+    verdict: passes ? 'within_quota' : isBanned ? 'banned' : 'over_quota',
+    retryAfterMs: retryAtMs - nowMs,
+    windows: windows.map(({ window }) => window),
+    inForce: isBanned ? inForceDuringBan(state, plan, cost, instant, retryAtMs) : inForceOf(windows, passes),
+  };
+}
+
+function lookAtAll(state: Key, plan: Plan, cost: number, instant: Instant) {
+  return plan.policies.map((policy) => {
+    const { fits, remaining, resetAtMs, refillAtMs } = look(state, policy, cost, instant);
+    return { fits, window: { name: policy.name, remaining, resetAtMs, refillAtMs } };
+  });
+}
+
+function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): AnsweredWindow {
+  const refusing = windows.filter(({ fits }) => !fits && !passed);
+  if (refusing.length > 0) return lastToReset(refusing.map(({ window }) => window));
+  return leastRemaining(windows.map(({ window }) => window));
+}
+
+/** What was in force a millisecond before a request passes, with nothing of it left until then. */
+function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
+  const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });
+  return { ...inForceOf(windows, false), remaining: 0, resetAtMs: passesAtMs, refillAtMs: passesAtMs };
+}
+
+function lastToReset(windows: readonly AnsweredWindow[]): AnsweredWindow {
+  const latestMs = Math.max(...windows.map((window) => window.resetAtMs));
+  const last = windows.find((window) => window.resetAtMs === latestMs);
+  if (last === undefined) throw new Error('a plan has a window');
+  return last;
+}
+
+function leastRemaining(windows: readonly AnsweredWindow[]): AnsweredWindow {
+  const least = Math.min(...windows.map((window) => window.remaining));
+  return lastToReset(windows.filter((window) => window.remaining === least));
+}
+
+function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
+  const { nowMs } = instant;
+  const { quota, windowMs, refill } = policy;
+  const log = state.logs.get(nameOf(policy)) ?? [];
+  const now: Entry = { policy, instant, tokens: 0 };
+  if (refill === 'interval') {
+    const { used, endMs } = replayInterval([...log, now]);
+    const isAhead = log.length > 0 && replayInterval(log).endMs > nowMs + windowMs;
+    const remaining = Math.max(0, quota - used);
+    const fits = used + cost <= quota;
+    return { policy, fits, remaining, resetAtMs: endMs, refillAtMs: endMs, fitsAtMs: endMs, isAhead };
+  }
+  const deficit = replayContinuous([...log, now]);
+  const capacity = BigInt(quota) * BigInt(windowMs);
+  const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
+  const remaining = (capacity - deficit) / BigInt(windowMs);
+  // A full bucket can give more than it holds as soon as what is taken from it now begins to come back.
+  const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
+  return {
+    policy,
+    fits: missing <= 0n,
+    remaining: Number(remaining),
+    refillAtMs: nowMs + msToRefill(toOneMore, quota),
+    resetAtMs: nowMs + msToRefill(deficit, quota),
+    fitsAtMs: nowMs + msToRefill(missing, quota),
+    isAhead: (log.at(-1)?.instant.nowMs ?? nowMs) > nowMs,
+  };
+}
+
+/** A window begins at the first token out of a full bucket. It never ends later than one window from any look at it. */
+function replayInterval(log: readonly Entry[]): { used: number; endMs: number } {
+  let used = 0;
+  let endMs = 0;
+  for (const { policy, instant, tokens } of log) {
+    const { nowMs, utcOffsetMs } = instant;
+    const { windowMs, align } = policy;
+    if (used === 0 || endMs <= nowMs) {
+      used = 0;
+      const nextUtcMs = (Math.floor((nowMs + utcOffsetMs) / windowMs) + 1) * windowMs - utcOffsetMs;
+      endMs = align === 'utc' ? nextUtcMs : nowMs + windowMs;
+    }
+    endMs = Math.min(endMs, nowMs + windowMs);
+    used = Math.max(0, used + tokens);
+  }
+  return { used, endMs };
+}
+
+/** The deficit in token·ms after the last entry: a token is `windowMs`, a millisecond gives back `quota`. */
+function replayContinuous(log: readonly Entry[]): bigint {
+  let deficit = 0n;
+  let beforeMs = Number.POSITIVE_INFINITY;
+  for (const { policy, instant, tokens } of log) {
+    const windowMs = BigInt(policy.windowMs);
+    const quota = BigInt(policy.quota);
+    const elapsedMs = BigInt(Math.max(0, instant.nowMs - beforeMs));
+    const capped = deficit < quota * windowMs ? deficit : quota * windowMs;
+    deficit = atLeastNone(atLeastNone(capped - elapsedMs * quota) + BigInt(tokens) * windowMs);
+    beforeMs = instant.nowMs;
+  }
+  return deficit;
+}
+
+function atLeastNone(deficit: bigint): bigint {
+  return deficit > 0n ? deficit : 0n;
+}
+
+function msToRefill(deficit: bigint, quota: number): number {
+  return Number((deficit + BigInt(quota) - 1n) / BigInt(quota));
+}
+
+function nameOf({ name, windowMs, refill }: QuotaPolicy): string {
+  return `${name} ${windowMs} ${refill}`;
+}
+
+function isFull(log: readonly Entry[]): boolean {
+  const isInterval = log.every(({ policy }) => policy.refill === 'interval');
+  return isInterval ? replayInterval(log).used === 0 : replayContinuous(log) === 0n;
+}
+
+/** Whether every token is back by now, whatever the plan. */
+function isOver(log: readonly Entry[], nowMs: number): boolean {
+  const last = log.at(-1);
+  if (last === undefined) return true;
+  const { policy, instant } = last;
+  return (policy.refill === 'interval' ? replayInterval(log).endMs : instant.nowMs + policy.windowMs) <= nowMs;
+}
+
+/** What is over is forgotten; what the clock, stepped back, shows further away than it can be is brought as near as that. */
+function forgetAndClamp(state: Key, { ban }: Plan, nowMs: number): void {
+  state.refusals = state.refusals
+    .map(({ atMs, as }) => ({ atMs: Math.min(atMs, nowMs), as }))
+    .filter(({ atMs, as }) => as !== 'strike' || ban === false || nowMs < atMs + ban.withinMs);
+  if (state.banEndMs <= nowMs) state.banEndMs = 0;
+  state.banEndMs = Math.min(state.banEndMs, nowMs + state.banMs);
+  if (state.forgetAtMs <= nowMs) state.level = 0;
+  if (ban === false) return;
+  state.forgetAtMs = Math.min(state.forgetAtMs, nowMs + ban.maxMs + ban.forgetMs);
+}
+
+function refuse(state: Key, { ban, enforce, policies }: Plan, nowMs: number): void {
+  if (ban === false || !enforce) return;
+  const [first] = state.refusals;
+  const count = (kind: string) => state.refusals.filter(({ as }) => as === kind).length;
+  const mostForgiven = Math.max(10 * ban.after, Math.min(...policies.map(({ quota }) => quota)));
+  const isForgiven = first !== undefined && nowMs <= first.atMs + ban.graceMs && count('forgiven') < mostForgiven;
+  const as = first === undefined ? 'first' : isForgiven ? 'forgiven' : 'strike';
+  state.refusals.push({ atMs: nowMs, as });
+  if (as !== 'strike' || count('strike') < ban.after) return;
+  let banMs = ban.baseMs;
+  for (let level = 0; level < state.level; level++) banMs = Math.min(banMs * ban.factor, ban.maxMs);
+  state.refusals = [];
+  state.banMs = Math.min(banMs, ban.maxMs);
+  state.banEndMs = nowMs + state.banMs;
+  state.level += 1;
+  state.forgetAtMs = state.banEndMs + ban.forgetMs;
+}

@@ -1,0 +1,7 @@
+import type { Decision } from 'store-orders/limiter';
+
+/** Copies a decision, whose properties may be computed when they are read. */
+export function plainDecision(decision: Decision): Decision {
+  const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = decision;
+  return { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };
+}

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import type pg from 'pg';
+import {
+  createMappedOrderStore,
+  createPostgresOrderStore,
+  type PostgresClient,
+  type PostgresRow,
+} from 'store-orders/postgres';
+import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { until } from '../../server/support/program.js';
+
+describe('cancels of several orders at the same time, in PostgreSQL', { skip: missingEngine }, async () => {
+  const engine = await startEngine();
+
+  async function open(count: number, options?: pg.PoolConfig) {
+    const pool = engine.pool(options);
+    const asked: string[][] = [];
+    const client: PostgresClient = {
+      query(text, values = []) {
+        asked.push(values);
+        return pool.query(text, values);
+      },
+    };
+    await createPostgresOrderStore(pool).migrate();
+    const store = createPostgresOrderStore(client);
+    await store.put(Array.from({ length: count }, (_, id) => ({ id })));
+    asked.length = 0;
+    const statusOf = async (id: number) => (await store.get(BigInt(id)))?.status;
+    return { pool, store, asked, statusOf };
+  }
+
+  test('are one statement, with the outcome of each as its order then is', async () => {
+    const { store, asked } = await open(10);
+    await store.put([
+      { id: 20, status: 'shipped' },
+      { id: 21, status: 'cancelled' },
+      { id: 22, status: 'on_hold' },
+    ]);
+    asked.length = 0;
+    const ids = [7n, 20n, 3n, 99n, 7n, 21n, 2n ** 63n - 1n, -(2n ** 63n), 22n, 3n, 7n];
+    assert.deepEqual(await Promise.all(ids.map((id) => store.cancel(id))), [
+      'cancelled',
+      'already_shipped',
+      'cancelled',
+      'not_found',
+      'already_cancelled',
+      'already_cancelled',
+      'not_found',
+      'not_found',
+      'not_pending',
+      'already_cancelled',
+      'already_cancelled',
+    ]);
+    assert.equal(asked.length, 1);
+    assert.deepEqual(await Promise.all([store.ship(1n), store.ship(3n), store.ship(1n)]), [
+      'shipped',
+      'already_cancelled',
+      'already_shipped',
+    ]);
+  });
+
+  test('go together if they come while a statement is on its way', async () => {
+    const { store, asked } = await open(200);
+    const first = store.cancel(0n);
+    await setImmediate();
+    const others = Array.from({ length: 199 }, (_, index) => store.cancel(BigInt(199 - index)));
+    assert.ok([await first, ...(await Promise.all(others))].every((outcome) => outcome === 'cancelled'));
+    assert.ok(asked.length <= 3, `${asked.length} statements`);
+  });
+
+  test('do not wait for one that another transaction has locked, which gets the outcome of what that did', async () => {
+    const { pool, store, asked, statusOf } = await open(20);
+    const other = await pool.connect();
+    await other.query('BEGIN');
+    await other.query("UPDATE store_orders SET status = 'shipped' WHERE id = 5");
+    let answered = false;
+    const locked = store.cancel(5n).finally(() => {
+      answered = true;
+    });
+    const free = Array.from({ length: 20 }, (_, id) => id).filter((id) => id !== 5);
+    const outcomes = await Promise.all(free.map((id) => store.cancel(BigInt(id))));
+    assert.ok(outcomes.every((outcome) => outcome === 'cancelled'));
+    assert.equal(answered, false);
+    assert.equal(asked.length, 2, 'one for all of them, and one for the locked order');
+    await other.query('COMMIT');
+    other.release();
+    assert.deepEqual([await locked, await statusOf(5)], ['already_shipped', 'shipped']);
+  });
+
+  test('leave connections to others, however many of them are locked', async () => {
+    const { pool, store } = await open(100, { max: 6 });
+    const other = await pool.connect();
+    await other.query('BEGIN');
+    await other.query("UPDATE store_orders SET status = 'shipped' WHERE id < 50");
+    const locked = Array.from({ length: 50 }, (_, id) => store.cancel(BigInt(id)));
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    const watch = engine.pool();
+    await until(async () => (await watch.query(waiting)).rows.length === 4);
+    for (const id of [60n, 61n]) assert.equal(await store.cancel(id), 'cancelled');
+    assert.equal((await store.get(70n))?.status, 'pending');
+    await other.query('COMMIT');
+    other.release();
+    assert.ok((await Promise.all(locked)).every((outcome) => outcome === 'already_shipped'));
+  });
+
+  for (const [what, body, message] of [
+    ['raises', "RAISE 'not this one'", /not this one/],
+    ['keeps it as it is', 'RETURN NULL', /^Error: order 13: its status did not change/],
+  ] as const) {
+    test(`fail alone where a trigger of the host ${what}`, async () => {
+      const { pool } = await open(0);
+      await pool.query(`CREATE TABLE parcels (no int PRIMARY KEY, state text NOT NULL);
+        INSERT INTO parcels SELECT i, 'new' FROM generate_series(1, 64) AS i;
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN IF NEW.no = 13 THEN ${body}; END IF; RETURN NEW; END $$;
+        CREATE TRIGGER refuse BEFORE UPDATE ON parcels FOR EACH ROW EXECUTE FUNCTION refuse()`);
+      const columns = { id: 'no', status: 'state' };
+      const statuses = { pending: 'new', cancelled: ['void', 'refunded'] };
+      const store = createMappedOrderStore(pool, { table: 'parcels', columns, statuses });
+      const ids = [...Array.from({ length: 64 }, (_, index) => BigInt(index + 1)), 1n];
+      const outcomes = await Promise.allSettled(ids.map((id) => store.cancel(id)));
+      for (const [index, outcome] of outcomes.entries()) {
+        if (ids[index] === 13n) {
+          assert.ok(outcome.status === 'rejected' && message.test(String(outcome.reason)), JSON.stringify(outcome));
+        } else if (index < 64) assert.deepEqual(outcome, { status: 'fulfilled', value: 'cancelled' });
+      }
+      assert.deepEqual(outcomes.at(-1), { status: 'fulfilled', value: 'already_cancelled' });
+      const { rows } = await pool.query('SELECT state, count(*)::int AS n FROM parcels GROUP BY state ORDER BY state');
+      assert.deepEqual(rows, [
+        { state: 'new', n: 1 },
+        { state: 'void', n: 63 },
+      ]);
+    });
+  }
+
+  test('do not wait for one whose trigger waits for another transaction', async () => {
+    const { pool, store } = await open(30);
+    await pool.query(`CREATE TABLE stock (pet int PRIMARY KEY, left_over int); INSERT INTO stock VALUES (7, 0), (8, 0);
+      CREATE FUNCTION put_back() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN UPDATE stock SET left_over = left_over + 1 WHERE pet = CASE NEW.id WHEN 13 THEN 7 ELSE 8 END; RETURN NEW; END $$;
+      CREATE TRIGGER put_back BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION put_back()`);
+    const other = await pool.connect();
+    await other.query('BEGIN');
+    await other.query('UPDATE stock SET left_over = 0 WHERE pet = 7');
+    const slow = store.cancel(13n);
+    const others = Array.from({ length: 30 }, (_, id) => id).filter((id) => id !== 13);
+    const outcomes = await Promise.all(others.map((id) => store.cancel(BigInt(id))));
+    assert.ok(outcomes.every((outcome) => outcome === 'cancelled'));
+    await other.query('COMMIT');
+    other.release();
+    assert.equal(await slow, 'cancelled');
+    const { rows } = await pool.query('SELECT left_over FROM stock ORDER BY pet');
+    assert.deepEqual(rows, [{ left_over: 1 }, { left_over: 29 }]);
+  });
+
+  test('by several processes, in whatever order, are acknowledged once each', async () => {
+    const { pool } = await open(1_000);
+    const stores = Array.from({ length: 4 }, () => createPostgresOrderStore(pool));
+    const outcomes = await Promise.all(
+      stores.flatMap((store, seat) =>
+        Array.from({ length: 1_000 }, (_, index) => store.cancel(BigInt(seat % 2 === 0 ? index : 999 - index))),
+      ),
+    );
+    const count = (outcome: string) => outcomes.filter((other) => other === outcome).length;
+    assert.deepEqual([count('cancelled'), count('already_cancelled')], [1_000, 3_000]);
+  });
+});
+
+/** A pool that never answers by itself. */
+function heldPool() {
+  const asked: { resolve(answer: { rows: PostgresRow[] }): void; reject(error: Error): void }[] = [];
+  const client: PostgresClient = {
+    query: () => new Promise((resolve, reject) => void asked.push({ resolve, reject })),
+  };
+  return { store: createPostgresOrderStore(client), asked };
+}
+
+for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006', '53300', 'XX000']) {
+  test(`several cancels whose answer is lost (${code}) all reject, and are not sent again`, async () => {
+    const { store, asked } = heldPool();
+    const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);
+    await until(() => asked.length > 0);
+    asked[0]?.reject(Object.assign(new Error('lost'), { code }));
+    assert.ok((await outcomes).every(({ status }) => status === 'rejected'));
+    await setImmediate();
+    assert.equal(asked.length, 1);
+  });
+}
+
+test('a statement that is not answered holds up the next ones for a moment only', async () => {
+  const { store, asked } = heldPool();
+  const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);
+  await until(() => asked.length === 1);
+  const further = Promise.allSettled([store.cancel(3n), store.cancel(4n)]);
+  await until(() => asked.length === 2, 1_000);
+  for (const { reject } of asked) reject(new Error('lost'));
+  await Promise.all([outcomes, further]);
+});

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type OrderStore, printOrders } from 'store-orders';
+import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
+import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { TELLING_IDS } from '../support/order-arbitrary.js';
+
+const SHOP: PostgresOrderTable = {
+  table: 'shop.Orders "2026"',
+  columns: { id: 'order no', status: 'state', petId: 'pet', quantity: 'qty', shipDate: 'ships', complete: 'done' },
+  statuses: { pending: ['new', "it's \\ paid"], cancelled: ['canceled', 'refunded'], shipped: 'sent' },
+};
+
+describe('the order store over a table of the host in PostgreSQL', { skip: missingEngine }, async () => {
+  // A place where the day begins before it does in UTC.
+  const engine = await startEngine('timezone=Asia/Tokyo');
+  const pool = engine.pool();
+  await pool.query(`CREATE SCHEMA shop;
+    CREATE TYPE shop.state AS ENUM ('new', 'it''s \\ paid', 'sent', 'canceled', 'refunded', 'on hold', 'pending');
+    CREATE TABLE shop."Orders ""2026""" (
+      "order no" integer PRIMARY KEY, state shop.state, pet smallint, qty numeric, ships timestamp, done boolean,
+      note text NOT NULL DEFAULT 'of no concern', cancelled_at timestamptz);
+    INSERT INTO shop."Orders ""2026""" ("order no", state, pet, qty, ships, done) VALUES
+      (3, 'sent', 7, 2, '2026-02-03 04:05:06.25', true), (-8, 'new', 1, NULL, 'infinity', false),
+      (2, 'it''s \\ paid', NULL, 1, NULL, NULL);
+    INSERT INTO shop."Orders ""2026""" ("order no", state) VALUES
+      (1, 'new'), (4, 'refunded'), (5, 'on hold'), (6, NULL), (7, 'pending'), (10, 'new');
+    UPDATE shop."Orders ""2026""" SET qty = 9007199254740993 WHERE "order no" = 10`);
+  const store = createMappedOrderStore(pool, SHOP);
+
+  test('lists its rows as orders, without what is NULL or more than an order can say', async () => {
+    const listed = await store.list();
+    assert.deepEqual(listed, [
+      { id: -8n, petId: 1n, complete: false },
+      { id: 1n },
+      { id: 2n, quantity: 1 },
+      { id: 3n, petId: 7n, quantity: 2, shipDate: '2026-02-03T04:05:06.25Z', complete: true },
+      { id: 4n },
+      { id: 5n },
+      { id: 6n },
+      { id: 7n },
+      { id: 10n },
+    ]);
+    assert.equal(await store.list(), listed);
+  });
+
+  for (const [id, outcome, state] of [
+    [1n, 'cancelled', 'canceled'],
+    [1n, 'already_cancelled', 'canceled'],
+    [2n, 'cancelled', 'canceled'],
+    [3n, 'already_shipped', 'sent'],
+    [4n, 'already_cancelled', 'refunded'],
+    [5n, 'not_pending', 'on hold'],
+    [6n, 'not_pending', null],
+    // Our own word is nothing special where the host has another for it.
+    [7n, 'not_pending', 'pending'],
+    [9n, 'not_found', undefined],
+    [2n ** 31n, 'not_found', undefined],
+  ] as const) {
+    test(`answers a cancel of order ${id} with ${outcome}, and leaves the state ${state}`, async () => {
+      assert.equal(await store.cancel(id), outcome);
+      const { rows } = await pool.query(`SELECT state FROM shop."Orders ""2026""" WHERE "order no"::text = $1`, [
+        `${id}`,
+      ]);
+      assert.equal(rows[0]?.state, state);
+    });
+  }
+
+  test('cancels by the trigger of the host too, in the same step', async () => {
+    await pool.query(`CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.cancelled_at = now(); RETURN NEW; END';
+      CREATE TRIGGER stamp BEFORE UPDATE ON shop."Orders ""2026""" FOR EACH ROW EXECUTE FUNCTION stamp()`);
+    assert.equal(await store.cancel(10n), 'cancelled');
+    const { rows } = await pool.query('SELECT cancelled_at FROM shop."Orders ""2026""" WHERE "order no" = 10');
+    assert.ok(rows[0].cancelled_at instanceof Date);
+  });
+
+  test('takes a view that can be updated, and statuses that are numbers', async () => {
+    await pool.query(`CREATE TABLE parcels (tenant int, number bigint PRIMARY KEY, state smallint NOT NULL);
+      CREATE VIEW own_parcels AS SELECT * FROM parcels WHERE tenant = 1 WITH CHECK OPTION`);
+    for (const [index, id] of TELLING_IDS.entries()) {
+      await pool.query('INSERT INTO parcels VALUES ($1, $2, 0)', [index === 1 ? 2 : 1, `${id}`]);
+    }
+    const view = createMappedOrderStore(pool, {
+      table: 'own_parcels',
+      columns: { id: 'number', status: 'state' },
+      statuses: { pending: '0', shipped: '1', cancelled: '9' },
+    });
+    for (const [index, id] of TELLING_IDS.entries()) {
+      assert.equal(await view.cancel(id), index === 1 ? 'not_found' : 'cancelled');
+    }
+    const { rows } = await pool.query('SELECT number::text, state FROM parcels ORDER BY parcels.number');
+    assert.deepEqual(
+      rows,
+      TELLING_IDS.map((id, index) => ({ number: `${id}`, state: index === 1 ? 0 : 9 })),
+    );
+    assert.equal((await listedIds(view)).length, TELLING_IDS.length - 1);
+  });
+
+  for (const [type, value, shipDate] of [
+    ['timestamptz', '2026-02-03T04:05:06Z', '2026-02-03T13:05:06+09:00'],
+    ['timestamptz', 'infinity', undefined],
+    ['timestamp', '2026-02-03T04:05:06', '2026-02-03T04:05:06Z'],
+    ['timestamp', 'infinity', undefined],
+    ['date', '2026-02-03', '2026-02-03T00:00:00Z'],
+    ['date', 'infinity', undefined],
+    ['text', '2026-02-03T04:05:06.789z', '2026-02-03T04:05:06.789z'],
+    ['text', 'im März, "bald" \\ \u{1f600}\u007f', 'im März, "bald" \\ \u{1f600}\u007f'],
+  ] as const) {
+    test(`streams the ${type} ${value} as ${shipDate}`, async () => {
+      await pool.query(
+        `DROP TABLE IF EXISTS dated; CREATE TABLE dated (id numeric(20, 1) PRIMARY KEY, status text, date ${type})`,
+      );
+      await pool.query(`INSERT INTO dated SELECT i, 'x', $1::text::${type} FROM generate_series(1, 2000) AS i`, [
+        value,
+      ]);
+      const columns = { id: 'id', status: 'status', shipDate: 'date' };
+      const batches = await createMappedOrderStore(pool, { table: 'dated', columns }).list();
+      assert.ok(Symbol.asyncIterator in batches);
+      const orders = Array.from({ length: 2_000 }, (_, index) => ({ id: BigInt(index + 1), shipDate }));
+      const texts: unknown[] = [];
+      for await (const batch of batches) texts.push(batch);
+      assert.equal(`[${texts.join(',')}]`, printOrders(orders));
+    });
+  }
+
+  const columns = { id: 'id', status: 'status' };
+  for (const [table, message] of [
+    [{ table: '', columns }, 'table: expected a name of 1 to 63 bytes'],
+    [{ columns }, 'table: expected a name of 1 to 63 bytes'],
+    [{ table: 'a.b.c', columns }, 'table: expected the name of a table, with a schema and a dot at most'],
+    [{ table: 'ä'.repeat(32), columns }, 'table: expected a name of 1 to 63 bytes'],
+    [{ table: 'a' }, 'columns.id: expected a name of 1 to 63 bytes'],
+    [{ table: 'a', columns: { id: 'id' } }, 'columns.status: expected a name of 1 to 63 bytes'],
+    [{ table: 'a', columns: { ...columns, petId: 'a\0' } }, 'columns.petId: expected a name of 1 to 63 bytes'],
+    [{ table: 'a', columns, statuses: null }, 'statuses: expected an object'],
+    [{ table: 'a', columns, statuses: { pending: [] } }, 'statuses.pending: expected at least one text'],
+    [{ table: 'a', columns, statuses: { shipped: 1 } }, 'statuses.shipped: expected texts'],
+    [
+      { table: 'a', columns, statuses: { pending: 'cancelled' } },
+      "statuses.cancelled: 'cancelled' stands for pending already",
+    ],
+  ] as const) {
+    test(`refuses at once: ${message}`, () => {
+      assert.throws(() => createMappedOrderStore(pool, Object(table)), { name: 'TypeError', message });
+    });
+  }
+});
+
+async function listedIds(store: OrderStore): Promise<readonly bigint[]> {
+  const listed = await store.list();
+  assert.ok(Array.isArray(listed));
+  return listed.map(({ id }) => id);
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import type pg from 'pg';
+import { createPostgresOrderStore } from 'store-orders/postgres';
+import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { until } from '../../server/support/program.js';
+import { median, spread } from '../../support/figures.js';
+import { createListScan } from '../../support/list-scan.js';
+import { forgetPeak, MIB, mebibytes, peakBytes } from '../../support/memory.js';
+import { readStalls } from '../../support/stalls.js';
+
+const MANY = 1_000_000;
+const BEYOND_BASE = 64 * MIB;
+const FIRST_BYTE_MS = 100;
+const STALL_MS = 25;
+const FREED_MS = 1_000;
+const HANG_UPS = 20;
+
+test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
+  const engine = await startEngine();
+  const admin = engine.pool({ options: '' });
+  await createPostgresOrderStore(admin).migrate();
+  // By SQL: it is not `put` that is tested.
+  await admin.query(`INSERT INTO store_orders SELECT 2 * i, i % 90, i % 30 + 1, '2026-07-16T00:00:00Z', i % 2 = 0, 'pending'
+    FROM generate_series(0, ${MANY - 1}) AS i`);
+  await admin.query('VACUUM ANALYZE store_orders');
+  const server = await startServing(t, engine.url);
+  const isAtRest = async () => (await statesOf(admin)).every((state) => state === 'idle');
+
+  await t.test('a client that hangs up frees its connection', async (t) => {
+    const firstBytesMs: number[] = [];
+    const freedMs: number[] = [];
+    for (let i = 0; i < HANG_UPS; i++) {
+      const { response, tookMs } = await server.list();
+      firstBytesMs.push(tookMs);
+      assert.ok(!(await isAtRest()), 'a list is being read');
+      response.destroy();
+      const startMs = performance.now();
+      await until(isAtRest, FREED_MS);
+      freedMs.push(performance.now() - startMs);
+    }
+    t.diagnostic(`first byte: ${Math.min(...firstBytesMs).toFixed(1)} ms at least, ${spread(firstBytesMs)}`);
+    t.diagnostic(`freed after the client hung up: ${spread(freedMs)}`);
+    assert.ok(median(firstBytesMs) <= FIRST_BYTE_MS);
+    assert.ok((await statesOf(admin)).length <= 2, 'the next list takes the same connection');
+  });
+
+  await t.test('are listed from one snapshot, in bounded memory', async (t) => {
+    // The base is a server in use.
+    forgetPeak(server.pid);
+    const baseBytes = peakBytes(server.pid);
+    const { response } = await server.list();
+    const scan = createListScan();
+    let put: Promise<unknown> | undefined;
+    for await (const chunk of response) {
+      // One behind the reader and one before him.
+      put ??= admin.query("INSERT INTO store_orders (id, status) VALUES (1, 'pending'), (1999997, 'pending')");
+      scan.add(chunk);
+    }
+    await put;
+    const beyondBytes = peakBytes(server.pid) - baseBytes;
+    assert.deepEqual([scan.orders(), scan.isAscending()], [MANY, true]);
+    t.diagnostic(
+      `memory: base ${mebibytes(baseBytes)}, list ${mebibytes(scan.bytes())}, beyond ${mebibytes(beyondBytes)}`,
+    );
+    assert.ok(beyondBytes <= BEYOND_BASE, `${beyondBytes} bytes beyond the base`);
+    assert.ok(await isAtRest());
+  });
+
+  await t.test('are cut off where the connection is lost, while nobody reads, and the next list is whole', async () => {
+    const { response } = await server.list();
+    await until(async () => (await statesOf(admin)).includes('idle in transaction'));
+    await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'serving'");
+    await until(async () => (await statesOf(admin)).length === 0);
+    await assert.rejects(text(response), { code: 'ECONNRESET' });
+
+    const scan = createListScan();
+    for await (const chunk of (await server.list()).response) scan.add(chunk);
+    assert.deepEqual([scan.orders(), scan.isAscending()], [MANY + 2, true]);
+  });
+
+  const stallsMs = await server.stop();
+  t.diagnostic(`the longest stall of each tenth of a second: ${spread(stallsMs)}`);
+  // A busy machine stalls any process now and then.
+  assert.ok(median(stallsMs) <= STALL_MS);
+});
+
+/** What each connection of the server is doing. */
+async function statesOf(admin: pg.Pool): Promise<readonly string[]> {
+  const { rows } = await admin.query("SELECT state FROM pg_stat_activity WHERE application_name = 'serving'");
+  return rows.map(({ state }) => state);
+}
+
+/** Starts a process that serves the orders, its event loop watched. */
+async function startServing(t: TestContext, url: string) {
+  const child = fork(new URL('./support/serving-process.ts', import.meta.url), [url], {
+    execArgv: [
+      ...process.execArgv,
+      `--import=${new URL('../../support/event-loop-stalls.mjs', import.meta.url)}`,
+      // Newer versions of V8 let young garbage grow further before they collect it: that is not the list's.
+      '--max-semi-space-size=4',
+    ],
+    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+  });
+  t.after(() => child.kill());
+  if (child.stderr === null) throw new Error('no pipe');
+  const stderr = text(child.stderr);
+  const [port] = await once(child, 'message');
+  const options = { port, path: '/v1/store/orders', headers: { authorization: 'Bearer any' } };
+
+  return {
+    pid: child.pid,
+
+    /** Resolves with its head, none of its body read. */
+    async list(): Promise<{ readonly response: IncomingMessage; readonly tookMs: number }> {
+      const startMs = performance.now();
+      const [response] = await once(get(options), 'response');
+      await once(response, 'readable');
+      return { response, tookMs: performance.now() - startMs };
+    },
+
+    async stop(): Promise<readonly number[]> {
+      child.disconnect();
+      return readStalls(await stderr);
+    },
+  };
+}

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import pg from 'pg';
+import postgres from 'postgres';
+import { type Order, type OrderInput, printOrders } from 'store-orders';
+import { createPostgresOrderStore } from 'store-orders/postgres';
+import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { until } from '../../server/support/program.js';
+import { orderRecord, TELLING_IDS } from '../support/order-arbitrary.js';
+
+/** More than the store reads in one go. */
+const MANY = 4_500;
+
+describe('the order store over its own table in PostgreSQL', { skip: missingEngine }, async () => {
+  const engine = await startEngine('wal_writer_delay=10000');
+
+  async function stored(...orders: readonly OrderInput[]) {
+    const pool = engine.pool();
+    const store = createPostgresOrderStore(pool);
+    await store.migrate();
+    await store.put(orders);
+    return { pool, store };
+  }
+
+  test('makes its table once, however many processes begin at once', async () => {
+    const pool = engine.pool({ max: 8 });
+    const stores = Array.from({ length: 8 }, () => createPostgresOrderStore(pool));
+    await Promise.all(stores.map((store) => store.migrate()));
+    await stores[0]?.put([{ id: 1 }]);
+    await Promise.all(stores.map((store) => store.migrate()));
+    assert.equal((await stores[1]?.get(1n))?.status, 'pending');
+  });
+
+  test('makes its table once also over a connection that has seen that it was not there', async () => {
+    const pool = engine.pool({ max: 2 });
+    const [first, second] = [await pool.connect(), await pool.connect()];
+    await first.query('BEGIN');
+    await storeOn(first).migrate();
+    await second.query("SELECT to_regclass('store_orders_schema')");
+    const migrated = storeOn(second).migrate();
+    await until(() => isWaiting(engine.pool()));
+    await first.query('COMMIT');
+    await migrated.finally(() => [first, second].map((client) => client.release()));
+  });
+
+  test('needs no right to make tables when there is nothing to make', async () => {
+    const { pool, store } = await stored({ id: 1 });
+    await pool.query('CREATE ROLE clerk LOGIN');
+    const { rows } = await pool.query('SELECT current_schema() AS schema');
+    const schema: string = rows[0].schema;
+    await pool.query(`GRANT USAGE ON SCHEMA ${schema} TO clerk;
+      GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ${schema} TO clerk`);
+    const clerks = new pg.Pool({
+      ...engine.connection,
+      user: 'clerk',
+      database: 'postgres',
+      options: pool.options.options,
+    });
+    const clerk = createPostgresOrderStore(clerks);
+    await clerk.migrate();
+    assert.equal(await clerk.cancel(1n), 'cancelled');
+    assert.deepEqual(await clerk.put([{ id: 2 }]), { outcome: 'stored', count: 1 });
+    assert.deepEqual(await store.list(), [{ id: 1n }, { id: 2n }]);
+    await clerks.end();
+  });
+
+  test('touches no table of that name that is not its own, and none of a newer version', async () => {
+    const pool = engine.pool();
+    const store = createPostgresOrderStore(pool);
+    await pool.query('CREATE TABLE store_orders (id text)');
+    await assert.rejects(store.migrate(), /"store_orders" already exists/);
+    await pool.query('DROP TABLE store_orders');
+    await store.migrate();
+    await pool.query('UPDATE store_orders_schema SET version = 7');
+    await assert.rejects(
+      store.migrate(),
+      /its orders schema has version 7, this program knows 1; use a newer store-orders/,
+    );
+  });
+
+  test('asks one question for everything but a long list', async () => {
+    const { pool } = await stored({ id: 1 }, { id: 2 }, { id: 3, status: 'shipped' });
+    let asked = 0;
+    const store = createPostgresOrderStore({
+      query(text, values) {
+        asked++;
+        return pool.query(text, values);
+      },
+    });
+    await store.cancel(1n);
+    await store.cancel(1n);
+    await store.cancel(3n);
+    await store.cancel(4n);
+    await store.ship(2n);
+    await store.list();
+    await store.get(1n);
+    await store.put([{ id: 3 }, { id: 5 }]);
+    await store.put([{ id: 3 }, { id: 5 }], { replace: true });
+    assert.equal(asked, 9);
+  });
+
+  // What another transaction does to the pending order 1 while ours waits for it, and what it came to.
+  const WHILE_WAITING = [
+    ["UPDATE store_orders SET status = 'shipped'", 'COMMIT', 'already_shipped', 'shipped'],
+    ["UPDATE store_orders SET status = 'shipped'", 'ROLLBACK', 'cancelled', 'cancelled'],
+    ["UPDATE store_orders SET status = 'on_hold'", 'COMMIT', 'not_pending', 'on_hold'],
+    ['UPDATE store_orders SET quantity = 7', 'COMMIT', 'cancelled', 'cancelled'],
+    ['DELETE FROM store_orders', 'COMMIT', 'not_found', undefined],
+  ] as const;
+
+  for (const [change, end, outcome, status] of WHILE_WAITING) {
+    test(`a cancel that waits for ${change}, ${end} is answered ${outcome}`, async () => {
+      const { pool, store } = await stored({ id: 1 });
+      const other = await pool.connect();
+      await other.query('BEGIN');
+      await other.query(change);
+      const cancelled = store.cancel(1n);
+      await until(() => isWaiting(pool));
+      await other.query(end);
+      other.release();
+      assert.equal(await cancelled, outcome);
+      assert.equal((await store.get(1n))?.status, status);
+    });
+  }
+
+  test('a put that waits for one of its ids names it, and stores nothing', async () => {
+    const { pool, store } = await stored();
+    const other = await pool.connect();
+    await other.query('BEGIN');
+    await other.query("INSERT INTO store_orders (id, status) VALUES (5, 'shipped')");
+    const put = store.put([{ id: 1 }, { id: 5 }]);
+    await until(() => isWaiting(pool));
+    await other.query('COMMIT');
+    other.release();
+    assert.deepEqual(await put, { outcome: 'exists', id: 5n });
+    assert.deepEqual(await store.list(), [{ id: 5n }]);
+  });
+
+  test('a cancel that a trigger prevents is a failure, and no false 204', async () => {
+    const { pool, store } = await stored({ id: 1 });
+    await pool.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      CREATE TRIGGER refuse BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION refuse()`);
+    await assert.rejects(store.cancel(1n), /^Error: order 1: its status did not change/);
+    assert.equal((await store.get(1n))?.status, 'pending');
+  });
+
+  test('what was answered is on disk even where the role says synchronous_commit=off', async () => {
+    const { pool } = await stored({ id: 1 }, { id: 3 });
+    // The write-ahead log is on disk up to here.
+    await pool.query('CHECKPOINT');
+    const hasty = engine.pool({ options: `${pool.options.options} -c synchronous_commit=off` });
+    const store = createPostgresOrderStore(hasty);
+    // Each by itself, since one commit that waits brings those before it to the disk.
+    const writes = [
+      () => store.cancel(1n),
+      () => store.put([{ id: 4 }]),
+      () => store.put([{ id: 3, quantity: 3 }], { replace: true }),
+    ];
+    for (const write of writes) {
+      await write();
+      await engine.crash();
+      await engine.start();
+    }
+    assert.equal((await store.get(1n))?.status, 'cancelled');
+    assert.deepEqual(await store.list(), [{ id: 1n }, { id: 3n, quantity: 3 }, { id: 4n }]);
+  });
+
+  test('prints a long list exactly as the orders are printed here, to the ends of int64', async () => {
+    const { store } = await stored();
+    const records = fc.uniqueArray(orderRecord, {
+      selector: ({ id }) => id,
+      minLength: 500,
+      maxLength: 500,
+      size: 'max',
+    });
+    const [some = []] = fc.sample(records, 1);
+    const ids = new Set(some.map(({ id }) => id));
+    const rest = [...Array(MANY).keys()].map((id) => ({ id: BigInt(id) * 3n })).filter(({ id }) => !ids.has(id));
+    const all = [...some, ...rest, ...TELLING_IDS.filter((id) => !ids.has(id) && id % 3n !== 0n).map((id) => ({ id }))];
+    await store.put(all, { replace: true });
+    const sorted = all
+      .map(({ status: _, ...order }: OrderInput) => order as Order)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    assert.equal(`[${(await batchesOf(store)).join(',')}]`, printOrders(sorted));
+  });
+
+  for (const count of [1_999, 2_000, 2_001, 4_000]) {
+    test(`lists all of ${count} orders`, async () => {
+      const { store } = await stored(...Array.from({ length: count }, (_, id) => ({ id })));
+      const listed = await store.list();
+      const found = Symbol.asyncIterator in listed ? JSON.parse(`[${(await batchesOf(store)).join(',')}]`) : listed;
+      assert.deepEqual(
+        found.map((order: Order) => Number(order.id)),
+        [...Array(count).keys()],
+      );
+    });
+  }
+
+  test('takes any driver that can be put behind one function', async () => {
+    const { pool } = await stored(...TELLING_IDS.map((id) => ({ id, petId: id, shipDate: '2026-02-03T04:05:06Z' })));
+    const sql = postgres({
+      host: engine.connection.host,
+      user: 'postgres',
+      database: 'postgres',
+      connection: { options: pool.options.options ?? '' },
+    });
+    const query = async (text: string, values?: string[]) => ({ rows: await sql.unsafe(text, values) });
+    const store = createPostgresOrderStore({ query });
+    await store.migrate();
+    for (const id of TELLING_IDS) assert.equal(await store.cancel(id), 'cancelled');
+    assert.equal(await store.ship(0n), 'already_cancelled');
+    assert.deepEqual(await store.put([{ id: 5 }, { id: 0 }]), { outcome: 'exists', id: 0n });
+    // Without `connect` a long list is read in one go.
+    await store.put(Array.from({ length: MANY }, (_, index) => ({ id: index + 10 })));
+    const listed = await store.list();
+    assert.ok(Array.isArray(listed));
+    assert.equal(listed.length, TELLING_IDS.length + MANY);
+    assert.equal(await store.list(), listed);
+    await sql.end();
+  });
+
+  test('closes a connection over which a long list failed, and asks it nothing more', async () => {
+    const asked: string[] = [];
+    const released: (boolean | undefined)[] = [];
+    const store = createPostgresOrderStore({
+      query: async () => ({ rows: [{ count: '2000', last: '1', text: '' }] }),
+      connect: async () => ({
+        async query(text: string) {
+          asked.push(text.split(' ')[0] ?? '');
+          if (text.startsWith('SELECT')) throw new Error('no answer');
+          return { rows: [] };
+        },
+        release: (destroy?: boolean) => released.push(destroy),
+      }),
+    });
+    const listed = await store.list();
+    assert.ok(Symbol.asyncIterator in listed);
+    await assert.rejects(listed[Symbol.asyncIterator]().next(), /no answer/);
+    assert.deepEqual([asked, released], [['BEGIN', 'SELECT'], [true]]);
+  });
+
+  test('refuses at once what is no pool', () => {
+    assert.throws(() => createPostgresOrderStore(Object({})), {
+      name: 'TypeError',
+      message: 'pool: expected an object with the method query',
+    });
+  });
+});
+
+/** A client's own `connect` is another one than a pool's. */
+function storeOn(client: pg.PoolClient) {
+  return createPostgresOrderStore({ query: (text, values) => client.query(text, values) });
+}
+
+/** Not to be asked within a transaction: there the answer stays what it was. */
+async function isWaiting(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+  return rows.length > 0;
+}
+
+async function batchesOf(store: { list(): Promise<unknown> }): Promise<readonly string[]> {
+  const listed = Object(await store.list());
+  assert.ok(Symbol.asyncIterator in listed, 'a long list is streamed');
+  const batches: string[] = [];
+  for await (const batch of listed) batches.push(batch);
+  return batches;
+}

@@ -1,0 +1,29 @@
+import { test } from 'node:test';
+import type { PostgresPool } from 'store-orders/postgres';
+import { createPostgresOrderStore } from 'store-orders/postgres';
+import { type Engine, missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { testOrderStore } from '../support/store-suite.js';
+
+const NAME = 'the order store in PostgreSQL';
+
+if (missingEngine) test(NAME, { skip: missingEngine });
+else {
+  const engine = await startEngine();
+  testOrderStore(NAME, () => ({ store: createPostgresOrderStore(migrated(engine)) }));
+}
+
+/** A pool that has the store's table before anything is asked of it. */
+function migrated(engine: Engine): PostgresPool {
+  const pool = engine.pool();
+  const ready = createPostgresOrderStore(pool).migrate();
+  return {
+    async query(text, values) {
+      await ready;
+      return pool.query(text, values);
+    },
+    async connect() {
+      await ready;
+      return pool.connect();
+    },
+  };
+}

@@ -1,0 +1,6 @@
+import { test } from 'node:test';
+import { changedLists } from './support/changed-lists.js';
+
+test('60 long lists, each after a change, leave no descriptor open', async (t) => {
+  await changedLists(t, 60);
+});

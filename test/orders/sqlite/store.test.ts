@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { createSqliteOrderStore, type SqliteDatabase } from 'store-orders/sqlite';
+import { temporaryFile } from '../../support/temporary-file.js';
+import { sqliteDrivers } from './support/drivers.js';
+import { once, wrapDatabase } from './support/wrapped-database.js';
+
+/** The first column of what a statement answers, as text: drivers disagree on number and bigint. */
+function ask(database: SqliteDatabase, sql: string, column: string): string {
+  const row = database.prepare(sql).get();
+  assert.ok(typeof row === 'object' && row !== null);
+  return String(Reflect.get(row, column));
+}
+
+for (const { name, open } of sqliteDrivers) {
+  describe(`a SQLite file under ${name}`, () => {
+    test('is written with a write-ahead log and an fsync per commit, whatever the handle was set to', () => {
+      const database = open(temporaryFile());
+      database.exec('PRAGMA synchronous = OFF');
+      createSqliteOrderStore(database);
+      assert.equal(ask(database, 'PRAGMA journal_mode', 'journal_mode'), 'wal');
+      assert.equal(ask(database, 'PRAGMA synchronous', 'synchronous'), '2');
+      database.close();
+    });
+
+    test("is opened so that SQLite does not block the event loop to wait for another's lock", () => {
+      const database = open(temporaryFile());
+      database.exec('PRAGMA busy_timeout = 5000');
+      createSqliteOrderStore(database);
+      assert.equal(ask(database, 'PRAGMA busy_timeout', 'timeout'), '0');
+      database.close();
+    });
+
+    for (const [setting, found] of [
+      ['PRAGMA synchronous = FULL', 'journal_mode=wal, synchronous=0'],
+      ['PRAGMA journal_mode = WAL', 'journal_mode=delete, synchronous=2'],
+    ] as const) {
+      test(`is refused if SQLite does not take ${setting}, without which an answer is not durable`, () => {
+        const database = open(temporaryFile());
+        database.exec('PRAGMA synchronous = OFF');
+        const deaf = wrapDatabase(database, { exec: (sql) => database.exec(sql.replace(setting, '')) });
+        const message = `database: SQLite answered ${found} instead of wal, 2 (FULL); put the file on a local file system`;
+        assert.throws(() => createSqliteOrderStore(deaf), { name: 'Error', message });
+        database.close();
+      });
+    }
+
+    test('may be replaced by memory, which has nothing to lose', async () => {
+      const database = open(':memory:');
+      const store = createSqliteOrderStore(database);
+      await store.put([{ id: 1n }]);
+      assert.equal(await store.cancel(1n), 'cancelled');
+      database.close();
+    });
+
+    test('is refused with a clear sentence, and left as it was, if it is no SQLite file', () => {
+      const file = temporaryFile();
+      writeFileSync(file, 'orders, but as text. '.repeat(100));
+      assertRefused(file, 'database: the file is not a SQLite database');
+    });
+
+    test('is refused with a clear sentence, and left as it was, if it holds tables of somebody else', () => {
+      const file = temporaryFile();
+      const database = open(file);
+      database.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT)');
+      database.close();
+      assertRefused(file, 'database: the file is not an order database, it holds other tables; name a file of its own');
+    });
+
+    test('is refused with a clear sentence, and left as it was, if a newer version wrote it', () => {
+      const file = temporaryFile();
+      const database = open(file);
+      createSqliteOrderStore(database);
+      database.exec("UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'");
+      database.close();
+      assertRefused(file, 'database: its orders schema has version 99, this program knows 2; use a newer store-orders');
+    });
+
+    function assertRefused(file: string, message: string): void {
+      const before = readFileSync(file);
+      const database = open(file);
+      assert.throws(() => createSqliteOrderStore(database), { name: 'Error', message });
+      database.close();
+      assert.ok(readFileSync(file).equals(before), 'not a byte has changed');
+    }
+
+    test('is not called foreign when something else is wrong', () => {
+      const broken = wrapDatabase(open(temporaryFile()), {
+        prepare() {
+          throw new Error('disk I/O error');
+        },
+      });
+      assert.throws(() => createSqliteOrderStore(broken), { message: 'disk I/O error' });
+    });
+
+    test('is refused under a driver that cannot read int64 exactly', () => {
+      const database = open(temporaryFile());
+      const rounding: SqliteDatabase = {
+        exec: (sql) => database.exec(sql),
+        prepare(sql) {
+          const statement = database.prepare(sql);
+          return {
+            run: (...p) => statement.run(...p),
+            get: (...p) => statement.get(...p),
+            all: (...p) => statement.all(...p),
+          };
+        },
+        close: () => database.close(),
+      };
+      assert.throws(() => createSqliteOrderStore(rounding), {
+        name: 'TypeError',
+        message: /^database: this SQLite driver cannot read int64 exactly/,
+      });
+      database.close();
+    });
+
+    test('keeps all that was answered when it is opened again', async () => {
+      const file = temporaryFile();
+      const orders = [
+        { id: -1n, petId: 2n ** 63n - 1n, quantity: 3, shipDate: '2026-01-31T12:00:00+05:45', complete: false },
+        { id: 2n ** 53n + 1n, status: 'on_hold' },
+        { id: 2n ** 53n },
+      ];
+      const first = open(file);
+      const store = createSqliteOrderStore(first);
+      await store.put(orders);
+      await Promise.all([store.cancel(-1n), store.ship(2n ** 53n)]);
+      first.close();
+
+      const second = open(file);
+      const reopened = createSqliteOrderStore(second);
+      assert.deepEqual(reopened.get(-1n), { ...orders[0], status: 'cancelled' });
+      assert.deepEqual(reopened.get(2n ** 53n + 1n), orders[1]);
+      assert.deepEqual(reopened.get(2n ** 53n), { id: 2n ** 53n, status: 'shipped' });
+      assert.deepEqual(reopened.list(), [orders[0], { id: 2n ** 53n }, { id: 2n ** 53n + 1n }]);
+      second.close();
+    });
+
+    test('lists what was put through it at once, and through another connection a tenth of a second later', async () => {
+      const file = temporaryFile();
+      const [here, there] = [open(file), open(file)];
+      const [store, other] = [createSqliteOrderStore(here), createSqliteOrderStore(there)];
+      const before = store.list();
+      await other.put([{ id: 1n }, { id: 2n }]);
+      await setTimeout(100);
+      const after = store.list();
+      assert.deepEqual([before, after], [[], [{ id: 1n }, { id: 2n }]]);
+      assert.deepEqual(other.list(), after);
+      assert.equal(await other.cancel(1n), 'cancelled');
+      assert.equal(store.get(1n)?.status, 'cancelled');
+      assert.equal(await store.cancel(1n), 'already_cancelled');
+      assert.equal(store.list(), after);
+      // A read left open would keep the log from being emptied, for ever.
+      assert.equal(ask(there, 'PRAGMA wal_checkpoint(TRUNCATE)', 'busy'), '0');
+      here.close();
+      there.close();
+    });
+
+    test('shows no list from before a put while the orders cannot be read', async () => {
+      const database = open(temporaryFile());
+      const store = createSqliteOrderStore(database);
+      await store.put([{ id: 1n }]);
+      store.list();
+      await store.put([{ id: 2n }]);
+      database.exec('ALTER TABLE orders RENAME TO gone');
+      for (let time = 0; time < 2; time++) assert.throws(() => store.list(), /no such table/);
+      database.exec('ALTER TABLE gone RENAME TO orders');
+      assert.deepEqual(store.list(), [{ id: 1n }, { id: 2n }]);
+      database.close();
+    });
+
+    test('is set up once when two connections find it new', async () => {
+      const file = temporaryFile();
+      const [here, there] = [open(file), open(file)];
+      const arriving = wrapDatabase(
+        here,
+        once('BEGIN IMMEDIATE', 'before', () => void createSqliteOrderStore(there).put([{ id: 1n }])),
+      );
+      const store = createSqliteOrderStore(arriving);
+      assert.deepEqual(await store.put([{ id: 2n }]), { outcome: 'stored', count: 1 });
+      here.close();
+      there.close();
+    });
+
+    test('is not taken back to an older version by a program that found it new and came late', () => {
+      const [file, newer] = [temporaryFile(), "UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'"];
+      const [here, there] = [open(file), open(file)];
+      const arriving = wrapDatabase(
+        here,
+        once('BEGIN IMMEDIATE', 'before', () => {
+          createSqliteOrderStore(there);
+          there.exec(newer);
+        }),
+      );
+      assert.throws(() => createSqliteOrderStore(arriving), /has version 99, this program knows 2/);
+      assert.equal(ask(there, 'SELECT version FROM store_orders_schema', 'version'), '99');
+      here.close();
+      there.close();
+    });
+  });
+}

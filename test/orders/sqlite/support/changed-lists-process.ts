@@ -1,0 +1,30 @@
+// A process of its own, with Node's garbage collector at hand: reads a long list again and again, each time after a
+// change, and prints what it holds of the file and in memory before and after.
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { openSqliteOrderStore } from 'store-orders/sqlite';
+import { temporaryFile } from '../../../support/temporary-file.js';
+
+const [lists = 0] = process.argv.slice(2).map(Number);
+const ORDERS = 600;
+
+const store = openSqliteOrderStore(temporaryFile());
+await store.put(Array.from({ length: ORDERS }, (_, id) => ({ id })));
+
+async function readChangedList(quantity: number): Promise<void> {
+  await store.put([{ id: 1, quantity }], { replace: true });
+  const listed = await store.list();
+  assert.ok(Symbol.asyncIterator in listed);
+  for await (const batch of listed) assert.ok(typeof batch === 'object' && 'version' in batch);
+}
+
+function held() {
+  return { descriptors: readdirSync('/proc/self/fd').length, megabytes: process.memoryUsage.rss() / 2 ** 20 };
+}
+
+const warmUp = Math.min(lists, 500);
+for (let list = 0; list < warmUp; list++) await readChangedList(list);
+const before = held();
+for (let list = 0; list < lists; list++) await readChangedList(list);
+console.log(JSON.stringify({ before, after: held() }));
+await store.close();

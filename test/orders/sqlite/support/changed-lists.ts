@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+export interface Held {
+  readonly descriptors: number;
+  readonly megabytes: number;
+}
+
+const PROCESS = fileURLToPath(new URL('./changed-lists-process.ts', import.meta.url));
+
+/** Has a process read that many lists, each after a change, and asserts that it then has no more descriptors open. */
+export async function changedLists(t: TestContext, lists: number): Promise<{ before: Held; after: Held }> {
+  if (!existsSync('/proc/self/fd')) {
+    t.skip('what a process has open is looked up in /proc: run this on Linux');
+    return { before: { descriptors: 0, megabytes: 0 }, after: { descriptors: 0, megabytes: 0 } };
+  }
+  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', PROCESS, `${lists}`]);
+  const held: { before: Held; after: Held } = JSON.parse(stdout);
+  t.diagnostic(`${lists} lists: ${stdout.trim()}`);
+  assert.ok(held.after.descriptors <= held.before.descriptors, stdout);
+  return held;
+}

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createSqliteOrderStore, type SqliteDatabase } from 'store-orders/sqlite';
+import { temporaryFile } from '../../support/temporary-file.js';
+import { sqliteDrivers } from './support/drivers.js';
+import { once, type Wrapping, wrapDatabase } from './support/wrapped-database.js';
+
+/** Longer than the queue waits from one try to the next. */
+const SEVERAL_TRIES_MS = 30;
+
+for (const { name, open } of sqliteDrivers) {
+  describe(`writes to SQLite under ${name}`, () => {
+    /** A store with the orders 1, 2 and 3, and a second connection to its file. */
+    async function opened(t: TestContext, wrappingOf: (other: SqliteDatabase) => Wrapping = () => ({})) {
+      const file = temporaryFile();
+      const [database, other] = [open(file), open(file)];
+      // What better-sqlite3 sets unless told: a handle that blocks while it waits.
+      database.exec('PRAGMA busy_timeout = 5000');
+      await createSqliteOrderStore(database).put([{ id: 1n }, { id: 2n }, { id: 3n }]);
+      const store = createSqliteOrderStore(wrapDatabase(database, wrappingOf(other)));
+      t.after(() => {
+        database.close();
+        other.close();
+      });
+      return { store, other, statuses: () => [1n, 2n, 3n].map((id) => store.get(id)?.status) };
+    }
+
+    test('wait for a lock that another connection holds without blocking the event loop', async (t) => {
+      const { store, other } = await opened(t);
+      other.exec('BEGIN IMMEDIATE');
+      const [cancelled, shipped] = [settled(store.cancel(1n)), settled(store.ship(2n))];
+      const startMs = performance.now();
+      await delay(SEVERAL_TRIES_MS);
+      const late = settled(store.cancel(2n));
+      await delay(SEVERAL_TRIES_MS);
+      assert.ok(performance.now() - startMs < 1_000, 'the event loop went on');
+      assert.deepEqual([cancelled.answer, shipped.answer, late.answer], [undefined, undefined, undefined]);
+      assert.equal(store.get(1n)?.status, 'pending');
+      other.exec('COMMIT');
+      await Promise.all([cancelled.end, shipped.end, late.end]);
+      assert.deepEqual([cancelled.answer, shipped.answer, late.answer], ['cancelled', 'shipped', 'already_shipped']);
+    });
+
+    test('are rejected when they have waited for a lock for 2 s, each counted from its own first try', async (t) => {
+      let nowMs = 10_000;
+      const { store, other, statuses } = await opened(t);
+      t.mock.method(performance, 'now', () => nowMs);
+      other.exec('BEGIN IMMEDIATE');
+      const early = settled(store.cancel(1n));
+      await delay(SEVERAL_TRIES_MS);
+      nowMs += 1_999;
+      const late = settled(store.cancel(2n));
+      await delay(SEVERAL_TRIES_MS);
+      assert.deepEqual([early.answer, late.answer], [undefined, undefined]);
+      nowMs += 1;
+      await delay(SEVERAL_TRIES_MS);
+      assert.match(String(early.answer), /database is locked/);
+      assert.equal(late.answer, undefined);
+      other.exec('COMMIT');
+      await late.end;
+      assert.equal(late.answer, 'cancelled');
+      assert.equal(await store.cancel(3n), 'cancelled');
+      assert.deepEqual(statuses(), ['pending', 'cancelled', 'cancelled']);
+    });
+
+    test('that fail do not fail the others that arrived in the same turn', async (t) => {
+      const failing: Wrapping = {
+        run(parameters, proceed) {
+          if (parameters.includes(2n)) throw new Error('disk I/O error');
+          return proceed();
+        },
+      };
+      const { store, statuses } = await opened(t, () => failing);
+      const answers = await Promise.all(
+        [
+          store.cancel(1n),
+          store.cancel(2n),
+          store.put([{ id: 4n }, { id: 2n }], { replace: true }),
+          store.cancel(2n ** 64n + 1n),
+          store.ship(3n),
+          store.put([{ id: 5n }]),
+        ].map((write) => settled(write).end),
+      );
+      assert.deepEqual(answers.slice(0, 3), ['cancelled', 'Error: disk I/O error', 'Error: disk I/O error']);
+      assert.notEqual(answers[3], 'cancelled');
+      assert.deepEqual(answers.slice(4), ['shipped', { outcome: 'stored', count: 1 }]);
+      assert.deepEqual(statuses(), ['cancelled', 'pending', 'shipped']);
+      assert.deepEqual([store.get(4n), store.get(5n)], [undefined, { id: 5n, status: 'pending' }]);
+    });
+
+    test('that another one failed wait for a lock that came in between', async (t) => {
+      let left = 1;
+      const { store, other } = await opened(t, (other) => ({
+        ...once('ROLLBACK', 'after', () => other.exec('BEGIN IMMEDIATE')),
+        run(_parameters, proceed) {
+          if (left-- > 0) throw new Error('disk I/O error');
+          return proceed();
+        },
+      }));
+      const answers = [settled(store.cancel(1n)), settled(store.cancel(2n))];
+      await delay(SEVERAL_TRIES_MS);
+      assert.deepEqual(
+        answers.map(({ answer }) => answer),
+        [undefined, undefined],
+      );
+      other.exec('COMMIT');
+      assert.deepEqual(await Promise.all(answers.map(({ end }) => end)), ['cancelled', 'cancelled']);
+    });
+
+    test('are answered only after the commit, and rejected if it fails', async (t) => {
+      const executed: string[] = [];
+      let fails = false;
+      const { store, statuses } = await opened(t, () => ({
+        exec(sql, proceed) {
+          executed.push(sql.replace(/\d+$/, 'N'));
+          // A driver may throw what is no Error.
+          if (sql === 'COMMIT' && fails) throw 'disk full';
+          return proceed();
+        },
+      }));
+      executed.length = 0;
+      await Promise.all(
+        [store.cancel(1n), store.cancel(1n), store.ship(3n)].map((write) => write.then(() => executed.push('answer'))),
+      );
+      assert.deepEqual(executed, [
+        'BEGIN IMMEDIATE',
+        'PRAGMA user_version = N',
+        'COMMIT',
+        'answer',
+        'answer',
+        'answer',
+      ]);
+      fails = true;
+      await assert.rejects(store.cancel(2n), (reason) => reason === 'disk full');
+      fails = false;
+      assert.deepEqual(statuses(), ['cancelled', 'pending', 'shipped']);
+      assert.equal(await store.cancel(2n), 'cancelled');
+    });
+
+    test('are rejected, not thrown, when the handle was closed', async () => {
+      const file = temporaryFile();
+      const database = open(file);
+      const store = createSqliteOrderStore(database);
+      const write = store.cancel(1n);
+      database.close();
+      await assert.rejects(write);
+    });
+
+    test('are all answered when close is, which else asks nothing of the file', async (t) => {
+      let calls = 0;
+      const { store } = await opened(t, () => ({
+        exec(_sql, proceed) {
+          calls++;
+          return proceed();
+        },
+        run(parameters, proceed) {
+          if (parameters.includes(2n)) throw new Error('disk I/O error');
+          return proceed();
+        },
+      }));
+      const writes = [settled(store.cancel(1n)), settled(store.cancel(2n))];
+      await store.close();
+      assert.deepEqual(
+        writes.map(({ answer }) => answer),
+        ['cancelled', 'Error: disk I/O error'],
+      );
+      calls = 0;
+      await store.close();
+      assert.equal(calls, 0);
+    });
+
+    test('of one commit are answered a few in a turn of the event loop, in the order in which they were asked for', async (t) => {
+      const { store } = await opened(t);
+      const asked = 64;
+      const answered: number[] = [];
+      const turns: number[] = [];
+      for (let index = 0; index < asked; index++) {
+        void Promise.resolve(store.cancel(BigInt(index))).then(() => answered.push(index));
+      }
+      while (answered.length < asked) {
+        const before = answered.length;
+        await new Promise((resolve) => setImmediate(resolve));
+        turns.push(answered.length - before);
+      }
+      assert.deepEqual(answered, [...Array(asked).keys()]);
+      assert.ok(Math.max(...turns) <= 8, `${turns}`);
+    });
+
+    test('are refused at opening when the file stays locked', (t) => {
+      const file = temporaryFile();
+      const [holder, database] = [open(file), open(file)];
+      holder.exec('BEGIN EXCLUSIVE');
+      let nowMs = 0;
+      t.mock.method(performance, 'now', () => (nowMs += 1_500));
+      assert.throws(() => createSqliteOrderStore(database), /database is locked/);
+      assert.ok(nowMs >= 2_000, 'not at the first try');
+      holder.exec('COMMIT');
+      createSqliteOrderStore(database);
+      holder.close();
+      database.close();
+    });
+  });
+}
+
+/** A promise whose answer, or the reason of its rejection as text, can be looked at while it is pending. */
+function settled(promise: Promise<unknown>) {
+  const observed: { answer: unknown; end: Promise<unknown> } = { answer: undefined, end: promise };
+  observed.end = promise.catch(String).then((answer) => {
+    observed.answer = answer;
+    return answer;
+  });
+  return observed;
+}

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import type { ListedOrders, Order, OrderId, OrderInput, OwnedOrderStore } from 'store-orders';
+import { orderStoreSuite } from 'store-orders/testing';
+import { temporaryFile } from '../../support/temporary-file.js';
+import { orderRecord } from './order-arbitrary.js';
+
+export interface OpenedStore {
+  readonly store: OwnedOrderStore;
+  /** Closes what the store was opened over; not called before the store's own `close`. */
+  release?(): void;
+}
+
+/**
+ * What every bundled store must do: what the exported suite asks of any store, and what it promises its owner. `open` gives a store
+ * over the file named, or one in memory that ignores it.
+ */
+export function testOrderStore(name: string, open: (file: string) => OpenedStore): void {
+  async function stored(t: TestContext, ...orders: OrderInput[]): Promise<OwnedOrderStore> {
+    const { store, release } = open(temporaryFile());
+    t.after(async () => {
+      await store.close();
+      release?.();
+    });
+    assert.deepEqual(await store.put(orders), { outcome: 'stored', count: orders.length });
+    return store;
+  }
+
+  describe(name, () => {
+    const cases = orderStoreSuite(async (orders) => {
+      const { store, release } = open(temporaryFile());
+      await store.put(orders);
+      const close = async () => {
+        await store.close();
+        release?.();
+      };
+      return { store, ship: store.ship, close };
+    });
+    for (const { name, run } of cases) test(name, run);
+
+    test('lists all orders in ascending order of their ids, whenever they came', async (t) => {
+      const store = await stored(t, { id: 10n }, { id: 9n }, { id: -2n });
+      await store.put([{ id: 2n ** 63n - 1n }, { id: 0n }, { id: -10n }, { id: 100n }]);
+      assert.deepEqual(await listedIds(store), [-10n, -2n, 0n, 9n, 10n, 100n, 2n ** 63n - 1n]);
+    });
+
+    test('keeps every field of every order as it was put, and absent fields absent', async (t) => {
+      const store = await stored(t);
+      assert.deepEqual(await listed(store), []);
+      await fc.assert(
+        fc.asyncProperty(orderRecord, async (record) => {
+          await store.put([record], { replace: true });
+          assert.deepEqual(await store.get(record.id), record);
+          const { status: _, ...order } = record;
+          const found = (await listed(store)).find(({ id }) => id === record.id);
+          assert.deepEqual(found, order);
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    test('lists cancelled and shipped orders too, and never a status', async (t) => {
+      const store = await stored(t, { id: 1n, complete: false }, { id: 2n }, { id: 3n, status: 'cancelled' });
+      await store.cancel(1n);
+      await store.ship(2n);
+      assert.deepEqual(await listed(store), [{ id: 1n, complete: false }, { id: 2n }, { id: 3n }]);
+    });
+
+    test('answers the same frozen array until what is listed changes, then a new one', async (t) => {
+      const store = await stored(t, { id: 1n }, { id: 2n });
+      const before = await listed(store);
+      assert.ok(Object.isFrozen(before));
+      await store.cancel(1n);
+      await store.ship(2n);
+      await store.put([{ id: 1n }]);
+      assert.equal(await listed(store), before);
+      await store.put([{ id: 3n }]);
+      const after = await listed(store);
+      assert.notEqual(after, before);
+      assert.deepEqual([before.length, after.length], [2, 3]);
+      await store.put([{ id: 3n, quantity: 1 }], { replace: true });
+      assert.deepEqual((await listed(store)).at(-1), { id: 3n, quantity: 1 });
+      assert.deepEqual(after.at(-1), { id: 3n });
+    });
+
+    test('puts all the orders or none: an id that exists is named and nothing is stored', async (t) => {
+      const store = await stored(t, { id: 5n, status: 'shipped' });
+      assert.deepEqual(await store.put([{ id: 1n }, { id: 5n }, { id: 2n }]), { outcome: 'exists', id: 5n });
+      assert.deepEqual(await store.put([{ id: 1n }, { id: 2n }, { id: 1n }]), { outcome: 'exists', id: 1n });
+      assert.equal(await store.get(1n), undefined);
+      assert.deepEqual(await listedIds(store), [5n]);
+      assert.equal((await store.get(5n))?.status, 'shipped');
+    });
+
+    test('puts all the orders or none: a bad one is refused by a TypeError, wherever it stands', async (t) => {
+      const store = await stored(t, { id: 5n });
+      for (const orders of [
+        [{ id: 1n }, { id: 2n, quantity: 0.5 }],
+        [{ id: 5n }, { id: 2n, quantity: 0.5 }],
+      ]) {
+        await assert.rejects(async () => store.put(orders), { name: 'TypeError', message: /^order 2: quantity / });
+      }
+      assert.deepEqual(await listedIds(store), [5n]);
+    });
+
+    test('replaces whole orders when told so; of an id that comes twice the last counts', async (t) => {
+      const store = await stored(t, { id: 1n, quantity: 1, complete: true, status: 'shipped' }, { id: 2n });
+      const orders = [{ id: 1n }, { id: 1n, petId: 7 }, { id: 3 }];
+      assert.deepEqual(await store.put(orders, { replace: true }), { outcome: 'stored', count: 2 });
+      assert.deepEqual(await store.get(1n), { id: 1n, petId: 7n, status: 'pending' });
+      assert.deepEqual(await listedIds(store), [1n, 2n, 3n]);
+    });
+
+    test('takes orders from any iterable, and none at all', async (t) => {
+      const store = await stored(t);
+      const orders = new Set([{ id: 2n }, { id: 1n }]).values();
+      assert.deepEqual(await store.put(orders), { outcome: 'stored', count: 2 });
+      assert.deepEqual(await store.put([]), { outcome: 'stored', count: 0 });
+      assert.deepEqual(await listedIds(store), [1n, 2n]);
+    });
+
+    const TRANSITIONS = [
+      ['pending', 'cancel', 'cancelled', 'cancelled'],
+      ['pending', 'ship', 'shipped', 'shipped'],
+      ['shipped', 'cancel', 'already_shipped', 'shipped'],
+      ['shipped', 'ship', 'already_shipped', 'shipped'],
+      ['cancelled', 'cancel', 'already_cancelled', 'cancelled'],
+      ['cancelled', 'ship', 'already_cancelled', 'cancelled'],
+      ['on_hold', 'cancel', 'not_pending', 'on_hold'],
+      ['on_hold', 'ship', 'not_pending', 'on_hold'],
+      [undefined, 'cancel', 'not_found', undefined],
+      [undefined, 'ship', 'not_found', undefined],
+    ] as const;
+
+    for (const [status, transition, outcome, next] of TRANSITIONS) {
+      test(`a ${transition} of ${status ?? 'no'} order is answered ${outcome}`, async (t) => {
+        const store = await stored(t, ...(status ? [{ id: 1n, status }] : []), { id: 2n });
+        assert.equal(await store[transition](1n), outcome);
+        assert.equal((await store.get(1n))?.status, next);
+        assert.equal((await store.get(2n))?.status, 'pending');
+      });
+    }
+  });
+}
+
+async function listed(store: OwnedOrderStore): Promise<readonly Order[]> {
+  const orders = await store.list();
+  assert.ok(isOrders(orders), 'a bundled store lists a few orders as an array');
+  return orders;
+}
+
+function isOrders(listed: ListedOrders): listed is readonly Order[] {
+  return Array.isArray(listed) && listed.every((order) => 'id' in order);
+}
+
+async function listedIds(store: OwnedOrderStore): Promise<OrderId[]> {
+  return (await listed(store)).map(({ id }) => id);
+}

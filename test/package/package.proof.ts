@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const subpaths = Object.keys(manifest.exports)
+  .filter((path) => path !== './package.json')
+  .map((path) => path.replace(/^\./, 'store-orders'));
+const tsc = join(root, 'node_modules/typescript/bin/tsc');
+
+const kinds = ['commonjs', 'module'] as const;
+let folder: string;
+
+/** The runner's own variables would make npm and tsc write coverage of their own. */
+function run(command: string, parameters: readonly string[], cwd: string): string {
+  const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
+  return execFileSync(command, parameters, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+before(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
+  run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], root);
+  const tarball = join(folder, `store-orders-${manifest.version}.tgz`);
+  for (const kind of kinds) {
+    const project = join(folder, kind);
+    mkdirSync(project);
+    writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: kind }));
+    run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], project);
+  }
+});
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+test('installing the library adds two packages', () => {
+  for (const kind of kinds) {
+    const installed = readdirSync(join(folder, kind, 'node_modules')).filter((name) => !name.startsWith('.'));
+    assert.deepEqual(installed.sort(), ['lru-cache', 'store-orders', 'valibot']);
+  }
+});
+
+test('the program can still be run where a link leads to it, after another build', () => {
+  assert.equal(statSync(join(root, 'dist/server/main.js')).mode & 0o111, 0o111);
+});
+
+test('every subpath loads with require and with import, and no driver is loaded or needed', () => {
+  const noDriver =
+    "if (process.moduleLoadList.some((m) => m.includes('sqlite'))) throw new Error('a driver was loaded')";
+  const required = subpaths.map(
+    (path) => `if (Object.keys(require('${path}')).length === 0) throw new Error('${path}');`,
+  );
+  run(process.execPath, ['-e', `${required.join('\n')}\n${noDriver}`], join(folder, 'commonjs'));
+  const imported = subpaths.map(
+    (path) => `if (Object.keys(await import('${path}')).length === 0) throw new Error('${path}');`,
+  );
+  run(process.execPath, ['--input-type=module', '-e', `${imported.join('\n')}\n${noDriver}`], join(folder, 'module'));
+});
+
+test('a PostgreSQL database without its driver is one sentence that says what to install', () => {
+  // Looked for from the root, because a directory above the project may have one.
+  const resolve =
+    "(name, context, next) => next(name, name === 'pg' ? { ...context, parentURL: 'file:///' } : context)";
+  const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+  const hook = JSON.stringify(module(`export const resolve = ${resolve}`));
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [
+      '--import',
+      module(`import { register } from 'node:module'; register(${hook})`),
+      'node_modules/store-orders/dist/server/main.js',
+      'keys',
+      'list',
+      '--database-url',
+      'postgres://ann:secret@localhost:1/shop',
+    ],
+    { cwd: join(folder, 'module'), encoding: 'utf8' },
+  );
+  const says = 'store-orders: PostgreSQL needs a driver that is not installed: npm install pg\n';
+  assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: says });
+});
+
+test('the packed service passes the audits, in a server of its own', () => {
+  const script = `
+    import { createServer } from 'node:http';
+    import { nodeHandler } from 'store-orders/handler';
+    import { createTestService, serviceAudits } from 'store-orders/testing';
+    const shop = createTestService();
+    const server = createServer(nodeHandler(shop.service)).listen(0, '127.0.0.1', async () => {
+      const audits = serviceAudits({ ...shop, fetch, url: 'http://127.0.0.1:' + server.address().port + '/v1' });
+      for (const { run } of audits) await run();
+      console.log(audits.length);
+      process.exit();
+    });`;
+  const passed = run(process.execPath, ['--input-type=module', '-e', script], join(folder, 'module'));
+  assert.ok(Number(passed) > 30);
+});
+
+test('every subpath has its types, for CommonJS and for ESM', () => {
+  for (const kind of kinds) {
+    const project = join(folder, kind);
+    writeFileSync(
+      join(project, 'consumer.ts'),
+      `${subpaths.map((path, index) => `import * as part${index} from '${path}';\nvoid part${index};`).join('\n')}
+import { createOrderService, type Order } from 'store-orders';
+const order: Order = { id: 1n };
+// @ts-expect-error the options are not optional
+createOrderService();
+void order;
+`,
+    );
+    writeFileSync(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: {
+          module: 'nodenext',
+          target: 'es2023',
+          strict: true,
+          noEmit: true,
+          types: ['node'],
+          typeRoots: [join(root, 'node_modules/@types')],
+        },
+        files: ['consumer.ts'],
+      }),
+    );
+    run(process.execPath, [tsc, '--project', project], project);
+  }
+});
+
+test('every declaration leads to its source, so that "go to definition" ends there', () => {
+  const installed = join(folder, 'module/node_modules/store-orders');
+  const dist = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' });
+  const declarations = dist.filter((file) => file.endsWith('.d.ts')).map((file) => join(installed, 'dist', file));
+  assert.ok(declarations.length > 0);
+  for (const file of declarations) {
+    const [, map = ''] = /\n\/\/# sourceMappingURL=(.+)$/.exec(readFileSync(file, 'utf8')) ?? [];
+    const { sources } = JSON.parse(readFileSync(join(dirname(file), map), 'utf8'));
+    for (const source of sources) assert.ok(existsSync(join(dirname(file), source)), `${file}: ${source}`);
+  }
+});
+
+test('the tarball holds the program, its types, its sources and its papers, and nothing else', () => {
+  const files = readdirSync(join(folder, 'module/node_modules/store-orders'), { recursive: true, encoding: 'utf8' });
+  const odd = files.filter(
+    (file) =>
+      !/^(?:dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.d\.ts\.map|\.js|\.css|\.svg))?|src(?:\/[a-z]+)*(?:\/[a-z0-9-]+\.ts)?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+        file,
+      ),
+  );
+  assert.deepEqual(odd, []);
+});

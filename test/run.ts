@@ -1,0 +1,93 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+// Runs the tests (*.test.ts), which need only Node.js, the proofs (*.proof.ts), which need engines
+// or minutes, or both. Ends with what was not run and how to run it. Finds the files itself,
+// because neither Node.js 20 nor the shell of Windows knows patterns.
+
+const ENDINGS = {
+  quick: ['.test.ts'],
+  proofs: ['.proof.ts'],
+  all: ['.test.ts', '.proof.ts'],
+} as const;
+/** More would let tests that wait for an event wait for a processor instead. */
+const MOST_AT_ONCE = 8;
+
+/** What test/support/skipped-reporter.mjs writes. */
+interface Skipped {
+  readonly name: string;
+  /** Why, and what to do about it. */
+  readonly reason: string;
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { plain: { type: 'boolean', default: false } },
+});
+const [set = 'quick', ...folders] = positionals;
+if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).join(', ')}`);
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const files = testFiles(ENDINGS[set]);
+if (files.length === 0) throw new Error(`there are no such tests in ${folders.join(', ')}`);
+/** Hostile clients by the thousand and tables with a process for each row, in short. */
+const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
+const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));
+const skipped = join(results, 'skipped.json');
+const { status, signal } = spawnSync(
+  process.execPath,
+  [
+    ...(values.plain ? [] : coverage(set === 'all' && folders.length === 0)),
+    ...['--import', 'tsx', '--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
+    ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],
+    ...['--test-reporter=./test/support/skipped-reporter.mjs', `--test-reporter-destination=${skipped}`],
+    ...files,
+  ],
+  { cwd: root, env: { ...(set === 'quick' && QUICK), ...process.env }, stdio: 'inherit' },
+);
+const written = readFileSync(skipped, 'utf8');
+// There is nothing where the run came to no end.
+if (written !== '') console.log(`\n${remainder(JSON.parse(written))}`);
+rmSync(results, { recursive: true });
+process.exitCode = signal === null ? (status ?? 1) : 1;
+
+function isSet(word: string): word is keyof typeof ENDINGS {
+  return word in ENDINGS;
+}
+
+function coverage(isWhole: boolean): readonly string[] {
+  const measure = createRequire(import.meta.url).resolve('c8/bin/c8.js');
+  return [measure, ...(isWhole ? [] : ['--check-coverage=false']), process.execPath];
+}
+
+function testFiles(endings: readonly string[]): readonly string[] {
+  return readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .map((file) => `test/${file.replaceAll('\\', '/')}`)
+    .filter((file) => endings.some((ending) => file.endsWith(ending)) && !file.includes('/node_modules/'))
+    .filter((file) => folders.length === 0 || folders.some((folder) => file.startsWith(`test/${folder}`)))
+    .sort();
+}
+
+/** One paragraph: which files were not run, which tests were skipped, and how to run them. */
+function remainder(tests: readonly Skipped[]): string {
+  const sentences: string[] = [];
+  const left = set === 'quick' ? testFiles(['.proof.ts']).length : 0;
+  if (left > 0) {
+    sentences.push(
+      `Not run: ${left} files of proofs, which take minutes and need redis-server, ` +
+        'PostgreSQL, strace, Chromium and the tools of test/openapi-tools. Run those for which you have what they ' +
+        'need with: npm run test:proofs. Of tables and random runs every fifth was taken, and coverage leaves the ' +
+        'program out. All of it: npm run test:all',
+    );
+  }
+  for (const reason of new Set(tests.map((test) => test.reason))) {
+    const group = tests.filter((test) => test.reason === reason);
+    sentences.push(`Skipped: ${group.length === 1 ? group[0]?.name : `${group.length} tests`}: ${reason}`);
+  }
+  return sentences.length === 0 ? 'Nothing was skipped.' : `${sentences.join('. ')}.`;
+}

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { sampled } from '../../support/sampled.js';
+import { run, temporaryDirectory } from '../support/program.js';
+
+const COMMANDS = [
+  'serve',
+  'orders import',
+  'orders list',
+  'orders export',
+  'orders show',
+  'orders cancel',
+  'orders ship',
+  'keys create',
+  'keys list',
+  'keys set-plan',
+  'keys rotate',
+  'keys revoke',
+  'quota show',
+  'quota reset',
+  'quota list',
+  'ban set',
+  'ban lift',
+  'db check',
+  'db backup',
+  'config print',
+];
+
+test('the program, each group and each command explain themselves with --help and exit 0', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const program = await run(['--help'], { cwd });
+  assert.equal(program.code, 0);
+  for (const command of COMMANDS) assert.ok(program.stdout.includes(`\n  ${command} `), command);
+  for (const group of ['orders', 'keys', 'quota', 'ban', 'db']) {
+    const { code, stdout } = await run([group, '-h'], { cwd });
+    assert.ok(code === 0 && stdout.includes(`\nUsage: store-orders ${group} COMMAND [options]\n`), group);
+  }
+  for (const command of sampled(COMMANDS)) {
+    const { code, stdout, stderr } = await run([...command.split(' '), '--help'], { cwd });
+    assert.deepEqual([code, stderr], [0, ''], command);
+    assert.ok(stdout.startsWith(`store-orders ${command}: `), stdout);
+    assert.equal((await run(['help', ...command.split(' ')], { cwd })).stdout, stdout);
+    assert.match(stdout, / {2}--db FILE .*\n/);
+    assert.match(stdout, / {2}--json .*\n/);
+  }
+  assert.deepEqual(readdirSync(cwd), []);
+});
+
+test('--version answers with the version of the package', async (t) => {
+  const { code, stdout } = await run(['--version'], { cwd: temporaryDirectory(t) });
+  assert.equal(code, 0);
+  assert.match(stdout, /^\d+\.\d+\.\d+\S*\n$/);
+});
+
+test('help begins with what the program is, marks the default command, and shows examples', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { stdout: program } = await run(['--help'], { cwd });
+  assert.match(program, /^store-orders: the orders of an animal store over HTTP/);
+  assert.match(program, /\n {2}serve +.* \(the default command\)\n/);
+  assert.equal((await run(['help'], { cwd })).stdout, program);
+  const { stdout: serve } = await run(['serve', '--help'], { cwd });
+  assert.match(serve, /\n {2}--port PORT +.* \[default: 8080\] \[env: PORT\]\n/);
+  assert.match(serve, /\n {2}--redis-url URL +.* \[env: REDIS_URL\]\n/);
+  assert.match(serve, /\n {2}--no-sample +[^[]* \[env: STORE_ORDERS_SAMPLE\]\n/);
+  const { stdout: create } = await run(['keys', 'create', '--help'], { cwd });
+  assert.match(create, /\nUsage: store-orders keys create --plan PLAN \[options\]\n/);
+  assert.match(create, /\n {2}--plan PLAN +.* \(required\)\n/);
+});
+
+test('every example in a help text is a command with options that it has', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const helps = await Promise.all(COMMANDS.map((command) => run([...command.split(' '), '--help'], { cwd })));
+  let examples = 0;
+  for (const { stdout } of helps) {
+    const [, command = ''] = /^store-orders ([^:]+):/.exec(stdout) ?? [];
+    for (const [, example = ''] of stdout.matchAll(/^ {2}store-orders (.+)$/gm)) {
+      examples++;
+      assert.ok(example.startsWith(command), example);
+      for (const [option] of example.matchAll(/--[a-z-]+/g))
+        assert.match(stdout, new RegExp(`^ {2}${option}[ \n]`, 'm'));
+    }
+  }
+  assert.ok(examples >= 8, `${examples}`);
+});
+
+test('misuse is told in one sentence and exits 2', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const rows: readonly (readonly [args: string, says: string])[] = [
+    ['import', 'unknown command "import"; did you mean "store-orders orders import"?'],
+    ['ordrs', 'unknown command "ordrs"; did you mean "store-orders orders"?'],
+    ['srve', 'unknown command "srve"; did you mean "store-orders serve"?'],
+    ['frobnicate', 'unknown command "frobnicate"; run "store-orders --help"'],
+    ['redis://:secret@host', 'unknown command; run "store-orders --help"'],
+    ['orders', 'missing command after "orders"; expected one of import, list, export, show, cancel, ship'],
+    ['orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
+    ['help orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
+    ['orders show', 'missing ORDER_ID; run "store-orders orders show --help"'],
+    ['orders show 1 2', 'unexpected argument "2"; run "store-orders orders show --help"'],
+    ['orders show 01', 'ORDER_ID: expected a decimal int64, such as 7, not "01"'],
+    ['orders show -1', 'unknown option -1; write -- before a negative number'],
+    ['orders ship 1e0', 'ORDER_ID: expected a decimal int64, such as 7, not "1e0"'],
+    ['keys revoke', 'missing KEY_ID; run "store-orders keys revoke --help"'],
+    ['keys list --constructor', 'unknown option --constructor; run "store-orders keys list --help"'],
+    ['--prot 80', 'unknown option --prot; did you mean --port?'],
+    ['keys list --database_url x', 'unknown option --database_url; did you mean --database-url?'],
+    ['keys revoke key_a so_secret', 'unexpected argument; run "store-orders keys revoke --help"'],
+  ];
+  for (const [args, says] of sampled(rows)) {
+    assert.deepEqual(await run(args.split(' '), { cwd }), { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
+  }
+});
+
+test('a command on a missing database says so, exits 1, and does not make one', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const commands = [
+    'orders export',
+    'orders show 1',
+    'orders ship 1',
+    'keys list',
+    'keys revoke key_a',
+    'quota show key_a',
+    'quota reset key_a',
+    'ban lift key_a',
+    'db check',
+    'db backup copy.db',
+  ];
+  for (const command of sampled(commands)) {
+    assert.deepEqual(await run([...command.split(' '), '--db', 'absent.db'], { cwd }), {
+      code: 1,
+      stdout: '',
+      stderr:
+        'store-orders: there is no database absent.db; name the right file with --db, or start the server, which creates one\n',
+    });
+  }
+  assert.deepEqual(readdirSync(cwd), []);
+});
+
+test('a database in memory is refused by every command but serve: nobody would see what it did', async (t) => {
+  const cwd = temporaryDirectory(t);
+  for (const command of ['keys create --plan free', 'orders import -', 'keys list', 'db check']) {
+    assert.deepEqual(await run([...command.split(' '), '--db', ':memory:'], { cwd, input: '{"id":1}' }), {
+      code: 2,
+      stdout: '',
+      stderr: 'store-orders: a database in memory is gone when this command ends; name a file with --db\n',
+    });
+  }
+});
+
+test('a failure of the database itself is told in one line and exits 1', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await run(['orders', 'import', '-'], { cwd, input: '[]' });
+  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
+  database.exec("CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'the disk is full'); END");
+  database.close();
+  const { code, stdout, stderr } = await run(['keys', 'create', '--plan', 'free'], { cwd });
+  assert.deepEqual([code, stdout, stderr], [1, '', 'store-orders: store-orders.db: the disk is full\n']);
+});
+
+test('a file that is no database of this program is refused and left alone', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const foreign = openSqliteDatabase(join(cwd, 'foreign.db'));
+  foreign.exec('CREATE TABLE cats (name TEXT)');
+  foreign.close();
+  writeFileSync(join(cwd, 'text.db'), 'no database at all, '.repeat(100));
+  mkdirSync(join(cwd, 'directory.db'));
+  for (const [file, says] of [
+    ['foreign.db', /^store-orders: cannot open the database foreign\.db: .*holds other tables/],
+    ['text.db', /^store-orders: cannot open the database text\.db: /],
+    ['directory.db', /^store-orders: cannot open the database directory\.db: /],
+    ['absent/new.db', /^store-orders: cannot create the database absent\/new\.db; check that its directory exists/],
+  ] as const) {
+    for (const command of [
+      ['keys', 'create', '--plan', 'free'],
+      ['serve', '--port', '0'],
+    ]) {
+      const { code, stderr } = await run([...command, '--db', file], { cwd });
+      assert.equal(code, 1, file);
+      assert.match(stderr, says);
+    }
+  }
+  assert.deepEqual(readdirSync(cwd).sort(), ['directory.db', 'foreign.db', 'text.db']);
+});
+
+test('an order is shown with its status and shipped when it is pending, ids exact', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const input =
+    '{"id":9007199254740993,"petId":1}{"id":-5}{"id":2,"status":"cancelled"}{"id":3,"status":"lost"}'.replaceAll(
+      '}{',
+      '}\n{',
+    );
+  await run(['orders', 'import', '-', '--statuses', 'lost'], { cwd, input });
+  const shown = await run(['orders', 'show', '9007199254740993'], { cwd });
+  assert.equal(shown.stdout, 'id        9007199254740993\npetId     1\nstatus    pending\n');
+  const rows: readonly (readonly [args: string, code: number, says: string])[] = [
+    ['9007199254740993', 0, 'the order 9007199254740993 is shipped\n'],
+    ['-- -5', 0, 'the order -5 is shipped\n'],
+    [
+      '9007199254740993',
+      1,
+      'store-orders: the order 9007199254740993 has already shipped; only a pending order can be shipped\n',
+    ],
+    ['9007199254740992', 1, 'store-orders: the order 9007199254740992 does not exist\n'],
+    ['2', 1, 'store-orders: the order 2 is already cancelled; only a pending order can be shipped\n'],
+    ['3', 1, 'store-orders: the order 3 is not pending; only a pending order can be shipped\n'],
+  ];
+  for (const [args, code, says] of rows) {
+    const shipped = await run(['orders', 'ship', ...args.split(' ')], { cwd });
+    assert.deepEqual([shipped.code, shipped.stdout + shipped.stderr], [code, says]);
+  }
+  const json = await run(['orders', 'show', '9007199254740993', '--json'], { cwd });
+  assert.equal(json.stdout, '{"id":9007199254740993,"petId":1,"status":"shipped"}\n');
+  assert.equal((await run(['orders', 'show', '7'], { cwd })).stderr, 'store-orders: the order 7 does not exist\n');
+});

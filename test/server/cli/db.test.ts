@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
+
+function change(file: string, sql: string): void {
+  const database = openSqliteDatabase(file);
+  database.exec(sql);
+  database.close();
+}
+
+/** A directory with a database of pending orders, ids ascending from 1, and a key. */
+async function withOrders(t: TestContext, count: number): Promise<string> {
+  const cwd = temporaryDirectory(t);
+  const lines = Array.from({ length: count }, (_, index) => JSON.stringify({ id: index + 1, petId: 7, quantity: 1 }));
+  await answerOf(['orders', 'import', '-'], { cwd, input: lines.join('\n') });
+  return cwd;
+}
+
+/** Overwrites the middle of a page full of orders. */
+function damage(file: string): void {
+  const bytes = readFileSync(file);
+  const pageStart = bytes.indexOf('pending', bytes.length / 2) & ~0xfff;
+  writeFileSync(file, bytes.fill(0xff, pageStart + 1_500, pageStart + 2_500));
+}
+
+test('db check says of a sound file what is in it and how it is kept, and changes nothing', async (t) => {
+  const cwd = await withOrders(t, 3);
+  await run(['orders', 'ship', '2'], { cwd });
+  const { id } = await issueKey(cwd, 'free');
+  await issueKey(cwd, 'pro');
+  await run(['keys', 'revoke', id], { cwd });
+  const bytes = readFileSync(join(cwd, 'store-orders.db'));
+  assert.deepEqual(await answerOf(['db', 'check'], { cwd }), {
+    file: 'store-orders.db',
+    orders: { total: 3, byStatus: { pending: 2, shipped: 1 } },
+    keys: { total: 2, revoked: 1 },
+    revision: 1,
+    schema: { orders: { file: 2, program: 2 }, program: { file: 1, program: 1 } },
+    journalMode: 'wal',
+    synchronous: 2,
+    pages: bytes.length / 4096,
+    freePages: 0,
+    pageBytes: 4096,
+    fileBytes: bytes.length,
+    logBytes: 0,
+  });
+  const { code, stdout } = await run(['db', 'check'], { cwd });
+  assert.equal(code, 0);
+  assert.match(stdout, /^store-orders\.db is sound\norders {4}3: 2 pending, 1 shipped\nkeys {6}2, 1 of them revoked\n/);
+  assert.match(stdout, /\nschema {4}orders 2; program 1\njournal {3}wal\nsync {6}full, /);
+  assert.deepEqual(readFileSync(join(cwd, 'store-orders.db')), bytes);
+  assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
+});
+
+test('db check, db backup: a damaged page is told, with what to do; no copy is made of it', async (t) => {
+  const cwd = await withOrders(t, 2_000);
+  damage(join(cwd, 'store-orders.db'));
+  const damaged = readFileSync(join(cwd, 'store-orders.db'));
+  for (const args of [
+    ['db', 'check'],
+    ['db', 'backup', 'copy.db'],
+  ]) {
+    const { code, stdout, stderr } = await run([...args, '--json'], { cwd });
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^store-orders: store-orders\.db is damaged: .+; stop the server, keep the file and its -wal, and put a sound backup in its place with db restore\n$/,
+    );
+    assert.equal(stderr, `store-orders: ${JSON.parse(stdout).error}\n`);
+  }
+  assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
+  assert.ok(readFileSync(join(cwd, 'store-orders.db')).equals(damaged));
+});
+
+test('db check: a list that would never be seen to change, for want of its revision, is damage too', async (t) => {
+  const cwd = await withOrders(t, 1);
+  change(join(cwd, 'store-orders.db'), 'DELETE FROM orders_revision');
+  assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
+});
+
+test('db check: an empty file is no sound database', async (t) => {
+  const cwd = temporaryDirectory(t);
+  writeFileSync(join(cwd, 'store-orders.db'), '');
+  const { code, stderr } = await run(['db', 'check'], { cwd });
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: store-orders\.db: it is empty, .*; start the server, .*\n$/);
+  assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
+});
+
+test('db check, db backup: tables that the program has not made yet are left to be made', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const store = openSqliteOrderStore(join(cwd, 'store-orders.db'));
+  await store.put([{ id: 1 }]);
+  await store.close();
+  await answerOf(['db', 'backup', 'copy.db'], { cwd });
+  for (const db of ['store-orders.db', 'copy.db']) {
+    const { stdout } = await run(['db', 'check', '--db', db], { cwd });
+    assert.match(stdout, /\nkeys {6}0, 0 of them revoked\n/);
+    assert.match(stdout, /\nschema {4}orders 2; program 0, this program has 1\n/);
+  }
+});
+
+test('db backup: the copy is a whole database in one file, which a server opens', async (t) => {
+  const cwd = await withOrders(t, 2_500);
+  const { key } = await issueKey(cwd, 'free');
+  chmodSync(join(cwd, 'store-orders.db'), 0o600);
+  const { bytes } = Object(await answerOf(['db', 'backup', 'copy.db'], { cwd }));
+  const copy = statSync(join(cwd, 'copy.db'));
+  assert.equal(copy.size, bytes);
+  assert.equal(copy.mode & 0o777, 0o600, 'and is as private');
+  assert.deepEqual(readdirSync(cwd), ['copy.db', 'store-orders.db']);
+  const [original, copied] = await Promise.all(
+    ['store-orders.db', 'copy.db'].map((db) => run(['orders', 'export', '--db', db], { cwd })),
+  );
+  assert.equal(copied?.stdout, original?.stdout);
+  const server = await startServer(t, { cwd }, '--db', 'copy.db');
+  assert.equal((await server.get(key)).status, 200);
+});
+
+test('db backup: a file that exists is not overwritten, whatever it is; what cannot be made is told', async (t) => {
+  const cwd = await withOrders(t, 1);
+  writeFileSync(join(cwd, 'taken.db'), 'mine');
+  symlinkSync('nowhere', join(cwd, 'link.db'));
+  const rows = [
+    ['taken.db', 'taken.db exists already; name a file that does not, a backup overwrites nothing'],
+    ['link.db', 'link.db exists already; name a file that does not, a backup overwrites nothing'],
+    ['store-orders.db', 'store-orders.db exists already; name a file that does not, a backup overwrites nothing'],
+    ['absent/copy.db', 'cannot create absent/copy.db; check that its directory exists and is writable'],
+  ] as const;
+  for (const [target, says] of rows) {
+    assert.deepEqual(await run(['db', 'backup', target], { cwd }), {
+      code: 1,
+      stdout: '',
+      stderr: `store-orders: ${says}\n`,
+    });
+  }
+  assert.deepEqual(readdirSync(cwd), ['link.db', 'store-orders.db', 'taken.db']);
+  assert.equal(readFileSync(join(cwd, 'taken.db'), 'utf8'), 'mine');
+});
+
+test('db backup: a name that is taken is told before anything is read', async (t) => {
+  const cwd = await withOrders(t, 2_000);
+  damage(join(cwd, 'store-orders.db'));
+  const { stderr } = await run(['db', 'backup', 'store-orders.db'], { cwd });
+  assert.match(stderr, /^store-orders: store-orders\.db exists already; /);
+});
+
+test('db backup: damage that copying does not notice is found in the copy, and no copy is made', async (t) => {
+  const cwd = await withOrders(t, 3);
+  const file = join(cwd, 'store-orders.db');
+  const bytes = readFileSync(file);
+  // The type of the status, a text of 7 bytes, is made the one for 7 bytes of anything (SQLite file format, 2.1).
+  bytes[bytes.lastIndexOf(27, bytes.indexOf('pending'))] = 26;
+  writeFileSync(file, bytes);
+  const { code, stderr } = await run(['db', 'backup', 'copy.db'], { cwd });
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: store-orders\.db is damaged: non-TEXT value in orders\.status; /);
+  assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
+});

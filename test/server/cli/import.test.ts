@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { sampled } from '../../support/sampled.js';
+import { answerOf, run, spawnProgram, temporaryDirectory } from '../support/program.js';
+
+const GOOD = '{"id":1}\n';
+
+const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])[] = [
+  [`${GOOD}{"id":2,"quantity":"3"}\n`, 'orders.ndjson:2: quantity must be an integer'],
+  [`${GOOD}{"id":2,"quantity":1.5}\n`, 'orders.ndjson:2: quantity must be an integer between -(2^53-1) and 2^53-1'],
+  [`${GOOD}\n{"petId":2}\n`, 'orders.ndjson:3: id is missing'],
+  [`${GOOD}{"id":9223372036854775808}`, 'orders.ndjson:2: id must fit into int64, -2^63 to 2^63-1'],
+  [`${GOOD}{"id":2,"petId":null}`, 'orders.ndjson:2: petId must be an integer'],
+  [`${GOOD}{"id":2,"shipDate":"2026-02-30T00:00:00Z"}`, 'orders.ndjson:2: shipDate must be an RFC 3339 date-time'],
+  [`${GOOD}{"id":2,"complete":1}`, 'orders.ndjson:2: complete must be true or false'],
+  [`${GOOD}{"id":2,"status":"Shipped"}`, 'orders.ndjson:2: status must be a lower-case word'],
+  [`${GOOD}{"id":2,"colour":"red"}`, 'orders.ndjson:2: colour is not a field of an order'],
+  [
+    `${GOOD}{"id":2,"status":"pendng"}`,
+    'orders.ndjson:2: status must be one of pending, shipped, cancelled, not "pendng"; name statuses of your own with --statuses',
+  ],
+  [
+    `${GOOD}{"id":1.5e-400}`,
+    'orders.ndjson:2: invalid JSON: this number would be rounded to an integer; write an integer, or fewer digits, column 7',
+  ],
+  [`${GOOD}{"id":"2"}`, 'orders.ndjson:2: id must be an integer; nothing'],
+  [`${GOOD}\u00a0\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
+  [`${GOOD}\u2028\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
+  [`${GOOD}\v\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
+  [`${GOOD}\f\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
+  [`${GOOD}{"id":2,"shipDate":"2026-01-31T23:58:60Z"}`, 'orders.ndjson:2: shipDate must be an RFC 3339 date-time'],
+  [`${GOOD}"2"`, 'orders.ndjson:2: the record must be an object'],
+  [`${GOOD}{"id":2}\r\n{"id":1}`, 'orders.ndjson:3: the id 1 is there twice, first on line 1'],
+  [`${GOOD}{"id":2,\n`, 'orders.ndjson:2: invalid JSON: expected a string, column 9'],
+  [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: invalid JSON: unexpected text after the end, column 10'],
+  [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: invalid JSON: the name "id" comes twice, column '],
+  [Buffer.from(`${GOOD}{"id":2,"status":"\xff"}\n`, 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
+  ['', 'orders.ndjson:1: the file has no orders; an empty list is written []'],
+  [' \n\t\n', 'orders.ndjson:1: the file has no orders; an empty list is written []'],
+  ['[{"id":1},\n {"id":2,\n  "petId":"x"}]', 'orders.ndjson:2: petId must be an integer'],
+  ['[{"id":1},\n {"id":1}]', 'orders.ndjson:2: the id 1 is there twice, first on line 1'],
+  ['[{"id":1},\n {"id":2}', 'orders.ndjson:2: invalid JSON: expected ], column 10'],
+  ['[{"id":1}]\n{"id":2}', 'orders.ndjson:2: invalid JSON: unexpected text after the end, column 1'],
+  [Buffer.from('[{"id":1},\n{"id":2,"status":"\xe9"}]', 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
+];
+
+test('a bad record is refused by file, line and field, exits 1, and nothing is imported', async (t) => {
+  const cwd = temporaryDirectory(t);
+  for (const [content, says] of sampled(REFUSALS)) {
+    writeFileSync(join(cwd, 'orders.ndjson'), content);
+    const { code, stdout, stderr } = await run(['orders', 'import', 'orders.ndjson'], { cwd });
+    assert.deepEqual([code, stdout], [1, ''], says);
+    assert.ok(stderr.startsWith(`store-orders: ${says}`) && stderr.endsWith('; nothing was imported\n'), stderr);
+  }
+  assert.deepEqual(readdirSync(cwd), ['orders.ndjson'], 'no database is made either');
+});
+
+test('an id that is stored already is refused by its line, unless --replace is given', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await run(['orders', 'import', '-'], { cwd, input: '{"id":5}' });
+  const input = '{"id":4}\n{"id":5,"status":"shipped"}';
+  const refused = await run(['orders', 'import', '-'], { cwd, input });
+  assert.deepEqual(refused, {
+    code: 1,
+    stdout: '',
+    stderr: 'store-orders: stdin:2: the id 5 is already stored; --replace overwrites it; nothing was imported\n',
+  });
+  assert.equal((await run(['orders', 'show', '4'], { cwd })).code, 1, 'not even the good one');
+  const replaced = await run(['orders', 'import', '-', '--replace'], { cwd, input });
+  assert.equal(replaced.stdout, '2 orders imported: 1 pending, 1 shipped\n');
+  assert.equal((await run(['orders', 'show', '5', '--json'], { cwd })).stdout, '{"id":5,"status":"shipped"}\n');
+});
+
+test('an import reads an array, a byte order mark, CR LF and lines without an end, and counts by status', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const rows: readonly (readonly [input: string, says: string])[] = [
+    ['[]', '0 orders imported'],
+    ['\n [ {"id":1,"status":"cancelled"} ]\n', '1 order imported: 1 cancelled'],
+    ['{"id":1.0e1}\n\t \r\n', '1 order imported: 1 pending'],
+    ['\ufeff{"id":2}\r\n\r\n{"id":3,"status":"shipped"}', '2 orders imported: 1 pending, 1 shipped'],
+    ['\ufeff[{"id":4}]', '1 order imported: 1 pending'],
+  ];
+  for (const [input, says] of rows) {
+    assert.deepEqual(await run(['orders', 'import', '-'], { cwd, input }), {
+      code: 0,
+      stdout: `${says}\n`,
+      stderr: '',
+    });
+  }
+  const answer = await answerOf(['orders', 'import', '-', '--replace'], { cwd, input: '[{"id":1}]' });
+  assert.deepEqual(answer, { imported: 1, byStatus: { pending: 1 } });
+});
+
+test("statuses of one's own are imported when they are named, and a list that is none is refused", async (t) => {
+  const cwd = temporaryDirectory(t);
+  const input = '{"id":1,"status":"returned"}\n{"id":2,"status":"on_hold"}\n{"id":3}';
+  const imported = await run(['orders', 'import', '-', '--statuses', 'on_hold,returned'], { cwd, input });
+  assert.equal(imported.stdout, '3 orders imported: 1 on_hold, 1 pending, 1 returned\n');
+  for (const statuses of ['', 'on hold', 'returned,', 'Returned']) {
+    const { code, stderr } = await run(['orders', 'import', '-', '--statuses', statuses], { cwd, input });
+    assert.equal(code, 2);
+    assert.equal(
+      stderr,
+      `store-orders: --statuses: expected lower-case words with commas between, such as returned,on_hold, not ${JSON.stringify(statuses)}\n`,
+    );
+  }
+});
+
+test('a file that cannot be read is named', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { code, stderr } = await run(['orders', 'import', 'absent.ndjson'], { cwd });
+  assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);
+});
+
+/** Records of every shape, ascending by id, int64 to both ends. */
+function generate(count: number): string {
+  const lines: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const id = i === 0 ? -(2n ** 63n) : i === count - 1 ? 2n ** 63n - 1n : 9007199254740993n + BigInt(i);
+    const fields = [`"id":${id}`];
+    if (i % 2 === 0) fields.push(`"petId":${2n ** 62n + BigInt(i)}`);
+    if (i % 3 === 0) fields.push(`"quantity":${i}`);
+    if (i % 5 === 0) fields.push(`"shipDate":"2026-01-${String((i % 28) + 1).padStart(2, '0')}T10:00:00.${i}+02:00"`);
+    if (i % 7 === 0) fields.push(`"complete":${i % 14 === 0}`);
+    fields.push(`"status":"${['pending', 'shipped', 'cancelled', 'in_transit'][i % 4]}"`);
+    lines.push(`{${fields.join(',')}}\n`);
+  }
+  return lines.join('');
+}
+
+test('what was imported is exported byte for byte, ascending by id, from lines and from an array', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const ndjson = generate(2_003);
+  await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: ndjson });
+  const exported = await run(['orders', 'export'], { cwd });
+  assert.equal(exported.code, 0);
+  assert.ok(exported.stdout === ndjson, 'the same bytes');
+
+  const array = await run(['orders', 'export', '--json'], { cwd });
+  assert.equal(JSON.parse(array.stdout).length, 2_003);
+  await run(['orders', 'import', '-', '--statuses', 'in_transit', '--db', 'copy.db'], { cwd, input: array.stdout });
+  assert.ok((await run(['orders', 'export', '--db', 'copy.db'], { cwd })).stdout === ndjson, 'the same bytes again');
+});
+
+test('the export of an empty store is empty, and as JSON an empty array', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await run(['orders', 'import', '-'], { cwd, input: '[]' });
+  assert.deepEqual(await run(['orders', 'export'], { cwd }), { code: 0, stdout: '', stderr: '' });
+  assert.deepEqual(await answerOf(['orders', 'export'], { cwd }), []);
+});
+
+test('an export whose reader goes away ends quietly', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: generate(20_000) });
+  const child = spawnProgram(['orders', 'export'], { cwd });
+  let stderr = '';
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  child.stdout?.once('data', () => child.stdout?.destroy());
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  assert.deepEqual([code, stderr], [0, '']);
+});

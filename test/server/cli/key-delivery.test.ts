@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { answerOf, issueKey, run, spawnProgram, startServer, temporaryDirectory, until } from '../support/program.js';
+
+const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
+/** A file to which nothing can be written. */
+const FULL = '/dev/full';
+
+async function intoFull(cwd: string, ...args: readonly string[]): Promise<{ code: unknown; stderr: string }> {
+  const full = openSync(FULL, 'w');
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd, stdio: ['ignore', full, 'pipe'] });
+  closeSync(full);
+  const exited = once(child, 'exit');
+  const stderr = child.stderr === null ? '' : await text(child.stderr);
+  const [code] = await exited;
+  return { code, stderr };
+}
+
+test('a new key that cannot be written anywhere is revoked', { skip: !existsSync(FULL) }, async (t) => {
+  const cwd = temporaryDirectory(t);
+  for (const json of [[], ['--json']]) {
+    const { code, stderr } = await intoFull(cwd, 'keys', 'create', '--plan', 'free', ...json);
+    assert.equal(code, 1);
+    assert.match(stderr, /^store-orders: cannot write the new key to stdout; key_\w{10} is revoked\n$/);
+  }
+  const list = await run(['keys', 'list'], { cwd });
+  assert.match(list.stdout, /^(?:key_\w+ .* revoked \S+\n){2}$/);
+});
+
+test('a new key whose reader is gone is revoked', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await answerOf(['orders', 'import', '-'], { cwd, input: '[]' });
+  const child = spawnProgram(['keys', 'create', '--plan', 'free'], { cwd });
+  child.stdout?.destroy();
+  const [code] = await once(child, 'close');
+  assert.equal(code, 1);
+  assert.match((await run(['keys', 'list'], { cwd })).stdout, /^key_\w+ .* revoked \S+\n$/);
+});
+
+test('any other answer that cannot be written is a failure in one line', { skip: !existsSync(FULL) }, async (t) => {
+  const { code, stderr } = await intoFull(temporaryDirectory(t), '--help');
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: cannot write to stdout: ENOSPC\b.*\n$/);
+});
+
+test('a rotated key keeps its id, its plan and what it has used; the old text is refused within a second', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const server = await startServer(t, { cwd });
+  const old = await issueKey(cwd, 'enterprise', '--per-day', '10', '--name', 'Ann');
+  for (let i = 0; i < 4; i++) await (await server.get(old.key)).arrayBuffer();
+  const rotated = await answerOf(['keys', 'rotate', old.id], { cwd });
+  assert.ok(typeof rotated === 'object' && rotated !== null && 'key' in rotated && typeof rotated.key === 'string');
+  const { key } = rotated;
+  assert.deepEqual({ ...rotated, key: old.key }, { ...old });
+  await until(async () => (await server.get(old.key)).status === 401, 1_000);
+  assert.equal((await server.get(key)).headers.get('x-ratelimit-remaining'), '5');
+  const shown = await run(['keys', 'rotate', old.id], { cwd });
+  assert.match(
+    shown.stdout,
+    /^key {3}so_\w{38}\nid {4}key_\w{10}\nplan {2}enterprise, 10 per day\n\nKeep the key now: /,
+  );
+});
+
+test('a key that is unknown or revoked cannot be rotated, and advice carries the options of the call', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const created = await run(['keys', 'create', '--plan', 'free', '--json', '--db', 'm.db'], { cwd });
+  const { id } = JSON.parse(created.stdout);
+  await run(['keys', 'revoke', id, '--db', 'm.db'], { cwd });
+  const rows: readonly (readonly [args: readonly string[], says: string])[] = [
+    [['rotate', id, '--db', 'm.db'], `${id} is already revoked`],
+    [['rotate', 'key_absent', '--db', 'm.db'], 'there is no key key_absent; run "store-orders keys list --db m.db"'],
+    [['revoke', 'key_absent', '--db', 'm.db'], 'there is no key key_absent; run "store-orders keys list --db m.db"'],
+  ];
+  for (const [args, says] of rows) {
+    const { code, stderr } = await run(['keys', ...args], { cwd });
+    assert.deepEqual([code, stderr], [1, `store-orders: ${says}\n`]);
+  }
+  await run(['orders', 'import', '-', '--db', 'o.db'], { cwd, input: '[]' });
+  const none = await run(['keys', 'list', '--db', 'o.db'], { cwd });
+  assert.equal(none.stdout, 'no keys; create one: "store-orders keys create --plan free --db o.db"\n');
+});

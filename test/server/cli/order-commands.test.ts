@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
+
+/** Loaded before the program: its output is taken for a terminal, whose colours are then as the environment says. */
+const ON_TERMINAL = {
+  TERM: 'xterm-256color',
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(
+    "import tty from 'node:tty'; for (const s of [process.stdout, process.stderr]) Object.assign(s, { isTTY: true, hasColors: tty.WriteStream.prototype.hasColors, getColorDepth: tty.WriteStream.prototype.getColorDepth });",
+  )}`,
+};
+
+const ORDERS = [
+  '{"id":9007199254740993,"petId":5,"quantity":12,"shipDate":"2026-01-05T09:30:00Z","complete":false}',
+  '{"id":1,"status":"shipped","complete":true}',
+  '{"id":2,"status":"cancelled"}',
+  '{"id":-3,"status":"returned"}',
+].join('\n');
+
+async function imported(t: Parameters<typeof temporaryDirectory>[0]): Promise<string> {
+  const cwd = temporaryDirectory(t);
+  await answerOf(['orders', 'import', '-', '--statuses', 'returned'], { cwd, input: ORDERS });
+  return cwd;
+}
+
+const TABLE = `              ID  PET  QUANTITY  SHIP DATE             COMPLETE  STATUS
+              -3                                                 returned
+               1                                       true      shipped
+               2                                                 cancelled
+9007199254740993    5        12  2026-01-05T09:30:00Z  false     pending
+`;
+
+test('orders list shows every order in a table, ids exact, and heeds --status', async (t) => {
+  const cwd = await imported(t);
+  assert.deepEqual(await run(['orders', 'list'], { cwd }), { code: 0, stdout: TABLE, stderr: '' });
+  const pending = await run(['orders', 'list', '--status', 'pending'], { cwd });
+  assert.deepEqual(pending.stdout.split('\n').length, 3);
+  assert.match(pending.stdout, /^ +ID .*\n9007199254740993 .* pending\n$/);
+  const none = await run(['orders', 'list', '--status', 'pendng'], { cwd });
+  assert.deepEqual(none, { code: 0, stdout: 'no orders with the status "pendng"\n', stderr: '' });
+  assert.deepEqual(await answerOf(['orders', 'list', '--status', 'pendng'], { cwd }), []);
+  const json = await run(['orders', 'list', '--status', 'shipped', '--json'], { cwd });
+  assert.equal(json.stdout, '[{"id":1,"complete":true,"status":"shipped"}]\n');
+});
+
+test('a list of many orders has its head once', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const input = Array.from({ length: 5_000 }, (_, id) => `{"id":${id}}\n`).join('');
+  await answerOf(['orders', 'import', '-'], { cwd, input });
+  const { stdout } = await run(['orders', 'list'], { cwd });
+  const lines = stdout.trimEnd().split('\n');
+  assert.equal(lines.length, 5_001);
+  assert.equal(lines.filter((line) => line.includes('STATUS')).length, 1);
+  assert.equal(
+    lines.at(-1)?.trim(),
+    `4999${' '.repeat((lines[0] ?? '').indexOf('STATUS') - (lines[0] ?? '').indexOf('ID') - 2)}pending`,
+  );
+});
+
+test('colours are for a terminal, and NO_COLOR takes them away', async (t) => {
+  const cwd = await imported(t);
+  const esc = String.fromCharCode(27);
+  const painted = await run(['orders', 'list'], { cwd, env: ON_TERMINAL });
+  assert.ok(painted.stdout.includes(`${esc}[33mpending${esc}[39m`), painted.stdout);
+  const plain = await run(['orders', 'list'], { cwd, env: { ...ON_TERMINAL, NO_COLOR: '1' } });
+  assert.equal(plain.stdout, TABLE);
+  const refused = await run(['orders', 'ship', '7'], { cwd, env: ON_TERMINAL });
+  assert.equal(refused.stderr, `${esc}[31mstore-orders${esc}[39m: the order 7 does not exist\n`);
+});
+
+test('orders cancel cancels a pending order and no other', async (t) => {
+  const cwd = await imported(t);
+  const rows: readonly (readonly [id: string, code: number, says: string])[] = [
+    ['9007199254740992', 1, 'store-orders: the order 9007199254740992 does not exist\n'],
+    ['9007199254740993', 0, 'the order 9007199254740993 is cancelled\n'],
+    [
+      '9007199254740993',
+      1,
+      'store-orders: the order 9007199254740993 is already cancelled; only a pending order can be cancelled\n',
+    ],
+    ['1', 1, 'store-orders: the order 1 has already shipped; only a pending order can be cancelled\n'],
+    ['-3', 1, 'store-orders: the order -3 is not pending; only a pending order can be cancelled\n'],
+  ];
+  for (const [id, code, says] of rows) {
+    const cancelled = await run(['orders', 'cancel', '--', id], { cwd });
+    assert.deepEqual([cancelled.code, cancelled.stdout + cancelled.stderr], [code, says]);
+  }
+  assert.deepEqual(await answerOf(['orders', 'list', '--status', 'cancelled'], { cwd }), [
+    { id: 2, status: 'cancelled' },
+    {
+      id: 9007199254740992,
+      petId: 5,
+      quantity: 12,
+      shipDate: '2026-01-05T09:30:00Z',
+      complete: false,
+      status: 'cancelled',
+    },
+  ]);
+});
+
+test('a running server knows an order that a command has cancelled', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":7}' });
+  const server = await startServer(t, { cwd });
+  const { key } = await issueKey(cwd, 'free');
+  assert.deepEqual(await answerOf(['orders', 'cancel', '7'], { cwd }), { id: 7, status: 'cancelled' });
+  const headers = { Authorization: `Bearer ${key}` };
+  const response = await fetch(`${server.url}/store/orders/7`, { method: 'DELETE', headers });
+  assert.match(await response.text(), /"order_already_cancelled"/);
+});

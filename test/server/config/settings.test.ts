@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { sampled } from '../../support/sampled.js';
+import { run, startServer, temporaryDirectory } from '../support/program.js';
+
+interface Mistake {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** The content of `settings.json`, which `--config` then names. */
+  readonly file?: string;
+  readonly says: string;
+}
+
+const SHOP = 'postgres://ann:secret@127.0.0.1:1/shop';
+const DATABASE_URL =
+  'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password as %40 %2F %3F %23';
+const WHOLE_PORT = 'expected a whole number from 0 to 65535';
+
+const MISTAKES: readonly Mistake[] = [
+  { args: ['--port', '80a'], says: `--port: ${WHOLE_PORT}, not "80a"` },
+  { args: ['--port', '65536'], says: `--port: ${WHOLE_PORT}, not 65536` },
+  { args: ['--port', '-1'], says: '--port: write --port=-1 for a value that begins with "-"' },
+  { args: ['--port=-1'], says: `--port: ${WHOLE_PORT}, not "-1"` },
+  { args: ['--port', '1.5'], says: `--port: ${WHOLE_PORT}, not "1.5"` },
+  { args: ['--port'], says: 'missing value: --port PORT; run "store-orders serve --help"' },
+  { args: ['--port', '--host', 'localhost'], says: 'missing value: --port PORT; run "store-orders serve --help"' },
+  { args: ['--host', ''], says: '--host: expected a host name or an address, not ""' },
+  { args: ['--host', 'http://ann:secret@localhost'], says: '--host: expected a host name or an address' },
+  { args: ['--db='], says: '--db: expected the name of a file, or :memory:, not ""' },
+  {
+    args: ['--db', 'postgres://ann:secret@localhost/shop'],
+    says: '--db: expected the name of a file; a PostgreSQL database is named with --database-url',
+  },
+  { args: ['--database-url', 'mysql://ann:secret@localhost/shop'], says: `--database-url: ${DATABASE_URL}` },
+  { args: ['--database-url', ''], says: `--database-url: ${DATABASE_URL}` },
+  { env: { DATABASE_URL: 'postgres://ann:1/secret@localhost/shop' }, says: `DATABASE_URL: ${DATABASE_URL}` },
+  { file: '{"databaseUrl": 5432}', says: `settings.json: databaseUrl: ${DATABASE_URL}` },
+  {
+    env: { REDIS_URL: 'http://:secret@localhost' },
+    says: 'REDIS_URL: expected a URL such as redis://user:password@host:6379, with @ / ? # in the password as %40 %2F %3F %23; for a cluster several, a comma between',
+  },
+  {
+    args: ['--database-url', SHOP],
+    says: '--database-url: servers on one PostgreSQL database count quotas in one place; name a Redis or Valkey server with --redis-url too',
+  },
+  {
+    args: ['--database-url', SHOP, '--db', 'file.db'],
+    says: '--db and --database-url: both say where the data is; expected one of them',
+  },
+  {
+    env: { DATABASE_URL: SHOP, STORE_ORDERS_DB: 'file.db' },
+    says: 'STORE_ORDERS_DB and DATABASE_URL: both say where the data is; expected one of them',
+  },
+  {
+    file: `{"databaseUrl": "${SHOP}", "db": "file.db"}`,
+    says: 'settings.json: db and settings.json: databaseUrl: both say where the data is; expected one of them',
+  },
+  { args: ['--port', 'http://secret'], says: `--port: ${WHOLE_PORT}` },
+  {
+    args: ['--base-path', 'v1'],
+    says: '--base-path: expected a path such as /v1, without a slash at its end, not "v1"',
+  },
+  {
+    args: ['--base-path', '/v1/'],
+    says: '--base-path: expected a path such as /v1, without a slash at its end, not "/v1/"',
+  },
+  { args: ['--trust-proxy', 'yes'], says: '--trust-proxy: expected a whole number from 0 to 100, not "yes"' },
+  { args: ['--no-sample=1'], says: '--no-sample takes no value; run "store-orders serve --help"' },
+  { args: ['--log', 'all'], says: '--log: expected requests or events, not "all"' },
+  { args: ['--threads', '4'], says: 'unknown option --threads; run "store-orders serve --help"' },
+  { args: ['--workers', '0'], says: '--workers: expected a whole number from 1 to 1024, not 0' },
+  { args: ['here'], says: 'unexpected argument "here"; run "store-orders serve --help"' },
+  { args: ['redis://:secret@host'], says: 'unexpected argument; run "store-orders serve --help"' },
+  { env: { PORT: 'http' }, says: `PORT: ${WHOLE_PORT}, not "http"` },
+  {
+    env: { STORE_ORDERS_BASE_PATH: 'v1' },
+    says: 'STORE_ORDERS_BASE_PATH: expected a path such as /v1, without a slash at its end, not "v1"',
+  },
+  {
+    env: { STORE_ORDERS_TRUST_PROXY: '-1' },
+    says: 'STORE_ORDERS_TRUST_PROXY: expected a whole number from 0 to 100, not "-1"',
+  },
+  { env: { STORE_ORDERS_SAMPLE: 'no' }, says: 'STORE_ORDERS_SAMPLE: expected true or false, not "no"' },
+  {
+    env: { STORE_ORDERS_ADDRESS_PER_MINUTE: '0' },
+    says: 'STORE_ORDERS_ADDRESS_PER_MINUTE: expected a whole number from 1 to 1000000000, not 0',
+  },
+  { env: { STORE_ORDERS_LOG: 'none' }, says: 'STORE_ORDERS_LOG: expected requests or events, not "none"' },
+  {
+    env: { STORE_ORDERS_CONFIG: 'absent.json' },
+    says: 'STORE_ORDERS_CONFIG: expected a JSON file, and absent.json cannot be read',
+  },
+  { file: '{"port": "8080"}', says: `settings.json: port: ${WHOLE_PORT}, not "8080"` },
+  { file: '{"sample": null}', says: 'settings.json: sample: expected true or false, not null' },
+  {
+    file: '{"prot": 8080}',
+    says: 'settings.json: unknown setting "prot"; expected one of host, port, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log',
+  },
+  { file: '[]', says: '--config: expected a JSON object in settings.json' },
+  { file: '8080', says: '--config: expected a JSON object in settings.json' },
+];
+
+test('every mistake in the settings is one sentence that names it as it was written, and exits 2', async (t) => {
+  const cwd = temporaryDirectory(t);
+  for (const { args = [], env = {}, file, says } of sampled(MISTAKES)) {
+    if (file !== undefined) writeFileSync(join(cwd, 'settings.json'), file);
+    const config = file === undefined ? [] : ['--config', 'settings.json'];
+    const { code, stdout, stderr } = await run(['serve', ...config, ...args], { cwd, env });
+    assert.ok(!stderr.includes('secret'), stderr);
+    assert.deepEqual({ code, stdout, stderr }, { code: 2, stdout: '', stderr: `store-orders: ${says}\n` });
+  }
+});
+
+test('a settings file that is no JSON is refused with what is wrong in it', async (t) => {
+  const cwd = temporaryDirectory(t);
+  writeFileSync(join(cwd, 'settings.json'), '{"port": 80');
+  const { code, stderr } = await run(['serve', '--config', 'settings.json'], { cwd });
+  assert.equal(code, 2);
+  assert.equal(stderr, 'store-orders: --config: expected settings.json to be JSON, but expected }, line 1 column 12\n');
+  writeFileSync(join(cwd, 'settings.json'), '{"databaseUrl": "postgres://ann:secret@localhost/shop"]');
+  const quoting = await run(['serve', '--config', 'settings.json'], { cwd });
+  assert.match(quoting.stderr, /^store-orders: --config: expected settings\.json to be JSON, but expected }, line 1 /);
+  assert.ok(!quoting.stderr.includes('secret'));
+});
+
+test('a flag wins over its variable, the variable over the file, the file over the default', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const settings = { db: 'file.db', basePath: '/file', sample: false, log: 'events' };
+  writeFileSync(join(cwd, 'settings.json'), JSON.stringify(settings));
+  const env = {
+    STORE_ORDERS_CONFIG: 'settings.json',
+    STORE_ORDERS_DB: 'variable.db',
+    HOST: '',
+    STORE_ORDERS_BASE_PATH: '/variable',
+  };
+  const server = await startServer(t, { cwd, env }, '--base-path', '/flag');
+  assert.match(server.url, /^http:\/\/127\.0\.0\.1:\d+\/flag$/);
+  assert.equal(server.log()[0]?.['db'], 'variable.db');
+  assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
+  assert.equal(await server.stop('SIGTERM'), 0);
+  assert.equal(server.stderr(), '', 'the file says no sample');
+  assert.deepEqual(
+    server.log().map(({ event }) => event),
+    ['listening', 'stopping', 'stopped'],
+    'the file says events only',
+  );
+});
+
+test('of a file and a PostgreSQL database the one counts that is named in the place that ranks higher', async (t) => {
+  const cwd = temporaryDirectory(t);
+  writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
+  writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
+  // Whatever ranks lower need not even be right.
+  const rows: readonly (readonly [args: readonly string[], env: Record<string, string>, isFile: boolean])[] = [
+    [['--db', 'file.db'], { DATABASE_URL: SHOP }, true],
+    [['--db', 'file.db'], { DATABASE_URL: 'mysql://shop' }, true],
+    [['--config', 'url.json'], { STORE_ORDERS_DB: 'file.db' }, true],
+    [['--config', 'file.json'], {}, true],
+    [[], { DATABASE_URL: '', STORE_ORDERS_DB: 'file.db' }, true],
+    [['--database-url', SHOP], { STORE_ORDERS_DB: 'file.db' }, false],
+    [['--config', 'file.json'], { DATABASE_URL: SHOP }, false],
+    [['--config', 'url.json'], {}, false],
+    [[], { DATABASE_URL: SHOP }, false],
+  ];
+  for (const [args, env, isFile] of rows) {
+    const { code, stderr } = await run(['keys', 'list', ...args], { cwd, env });
+    assert.equal(code, 1);
+    const says = isFile ? 'there is no database file.db;' : 'cannot open the database postgres://127.0.0.1:1/shop:';
+    assert.ok(stderr.startsWith(`store-orders: ${says}`), `${args} ${Object.keys(env)}: ${stderr}`);
+  }
+});
+
+test('a command on data takes the database from the same settings, and minds no other of them', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const env = { STORE_ORDERS_DB: 'variable.db', PORT: 'http' };
+  assert.equal((await run(['keys', 'create', '--plan', 'free'], { cwd, env })).code, 0);
+  assert.equal((await run(['keys', 'list', '--db', 'variable.db'], { cwd })).code, 0);
+  const { code, stderr } = await run(['keys', 'list', '--db', ''], { cwd });
+  assert.deepEqual([code, stderr], [2, 'store-orders: --db: expected the name of a file, or :memory:, not ""\n']);
+});
+
+test('HOST as the compilers of conda set it is no address, and does not stop the server', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const settings: readonly Readonly<Record<string, string>>[] = [
+    { HOST: 'x86_64-conda-linux-gnu', CONDA_TOOLCHAIN_HOST: 'x86_64-conda-linux-gnu' },
+    { HOST: 'x86_64-conda_cos6-linux-gnu' },
+    { HOST: 'arm64-apple-darwin20.0.0', CONDA_TOOLCHAIN_HOST: 'arm64-apple-darwin20.0.0' },
+  ];
+  for (const env of settings) {
+    const { url } = await startServer(t, { cwd, env }, '--no-sample', '--db', ':memory:');
+    assert.match(url, /^http:\/\/127\.0\.0\.1:/);
+  }
+});

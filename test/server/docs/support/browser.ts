@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { toolsFolder, withoutTools } from '../../../http/openapi/support/tools.js';
+
+// What is used of playwright-core, by hand: the package is not there in every clone.
+
+interface Locator {
+  click(): Promise<void>;
+  fill(text: string): Promise<void>;
+  focus(): Promise<void>;
+  waitFor(): Promise<void>;
+  innerText(): Promise<string>;
+  getAttribute(name: string): Promise<string | null>;
+}
+
+interface Message {
+  type(): string;
+  text(): string;
+  location(): { readonly url: string };
+}
+
+export interface Page {
+  goto(url: string): Promise<unknown>;
+  locator(selector: string): Locator;
+  evaluate<T>(expression: string): Promise<T>;
+  on(event: 'console', listener: (message: Message) => void): void;
+  on(event: 'pageerror', listener: (error: Error) => void): void;
+  on(event: 'request', listener: (request: { url(): string }) => void): void;
+  readonly keyboard: { press(key: string): Promise<void>; type(text: string): Promise<void> };
+  readonly clock: { install(): Promise<void>; runFor(ms: number): Promise<void> };
+}
+
+interface Context {
+  newPage(): Promise<Page>;
+  grantPermissions(permissions: readonly string[]): Promise<void>;
+  setOffline(isOffline: boolean): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ContextOptions {
+  readonly viewport: { readonly width: number; readonly height: number };
+  readonly colorScheme: 'light' | 'dark';
+  readonly reducedMotion: 'reduce';
+}
+
+export interface Browser {
+  newContext(options: ContextOptions): Promise<Context>;
+  close(): Promise<void>;
+}
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+
+/** Why a test that needs a browser is skipped; `false` if one is there. */
+export const withoutBrowser =
+  withoutTools || (CHROMIUM === undefined ? 'there is no Chromium (Debian: apt-get install chromium)' : false);
+
+const require = createRequire(`${toolsFolder}package.json`);
+
+export async function launch(): Promise<Browser> {
+  const { chromium } = require('playwright-core');
+  // Chromium has no sandbox for root.
+  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+  return chromium.launch({ executablePath: CHROMIUM, args });
+}
+
+/** What axe finds to say of the page as it is now. */
+export async function findViolations(page: Page): Promise<readonly string[]> {
+  const { AxeBuilder } = require('@axe-core/playwright');
+  const { violations }: { violations: readonly Violation[] } = await new AxeBuilder({ page }).analyze();
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+  );
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createApiKey, isApiKey, openSqliteStorage } from 'store-orders/server';
+import { testKeyRing } from '../support/key-ring-suite.js';
+import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from '../support/program.js';
+
+test('a new API key has its prefix, its length and a right checksum, and no two are the same', () => {
+  const keys = new Set(Array.from({ length: 1_000 }, createApiKey));
+  assert.equal(keys.size, 1_000);
+  for (const key of keys) {
+    assert.match(key, /^so_[0-9A-Za-z]{38}$/);
+    assert.ok(isApiKey(key));
+  }
+});
+
+test('one wrong character, a missing one or one too many is seen without a look-up', () => {
+  const key = createApiKey();
+  for (let at = 0; at < key.length; at++) {
+    const other = key[at] === 'x' ? 'y' : 'x';
+    assert.ok(!isApiKey(key.slice(0, at) + other + key.slice(at + 1)), `at ${at}`);
+  }
+  for (const text of ['', 'so_', key.slice(0, -1), `${key}0`, ` ${key}`, `${key}\n`]) assert.ok(!isApiKey(text), text);
+});
+
+test('each base62 character is equally likely', () => {
+  const counts = new Map<string, number>();
+  for (let i = 0; i < 4_000; i++) {
+    for (const character of createApiKey().slice(3, 35)) counts.set(character, (counts.get(character) ?? 0) + 1);
+  }
+  assert.equal(counts.size, 62);
+  const expected = (4_000 * 32) / 62;
+  const chiSquare = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
+  // With 61 degrees of freedom 140 is exceeded once in ten million runs.
+  assert.ok(chiSquare < 140, `${chiSquare}`);
+});
+
+testKeyRing('the key ring in SQLite', (t) => {
+  const file = join(temporaryDirectory(t), 'keys.db');
+  return () => {
+    const open = openSqliteStorage(file, { create: true });
+    assert.ok(open.ok);
+    t.after(open.data.close);
+    return open.data.keys;
+  };
+});
+
+test("a key's text is in no file, and its commands never repeat it", async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { code, stdout } = await run(['keys', 'create', '--plan', 'pro', '--name', 'Ann'], { cwd });
+  assert.equal(code, 0);
+  const key = /^key {3}(so_\w+)$/m.exec(stdout)?.[1] ?? '';
+  assert.ok(isApiKey(key));
+  assert.match(stdout, /^id {4}key_\w{10}$/m);
+  assert.match(stdout, /not stored, and will not be shown again/);
+
+  const list = await run(['keys', 'list'], { cwd });
+  assert.match(list.stdout, /^key_\w{10} {2}\S+Z {2}pro {2}"Ann"\n$/);
+  const revoke = await run(['keys', 'revoke', key], { cwd });
+  assert.deepEqual(
+    [revoke.code, revoke.stderr],
+    [1, 'store-orders: KEY_ID: expected the id of a key, such as key_0123456789; run "store-orders keys list"\n'],
+  );
+  const files = readdirSync(cwd);
+  assert.ok(files.includes('store-orders.db'));
+  for (const file of files) {
+    const bytes = readFileSync(join(cwd, file));
+    assert.ok(!bytes.includes(key) && !bytes.includes(key.slice(3, 35)), file);
+  }
+});
+
+test('the key commands answer scripts with one JSON value', async (t) => {
+  const cwd = temporaryDirectory(t);
+  assert.deepEqual(Object.keys(await issueKey(cwd, 'business')), ['key', 'id', 'plan', 'createdAt']);
+  const { id } = await issueKey(cwd, 'enterprise', '--per-minute', '5', '--per-day', '100', '--name', 'Bea');
+  const changed = await answerOf(['keys', 'set-plan', id, '--plan', 'enterprise', '--per-day', '9'], { cwd });
+  assert.ok(typeof changed === 'object' && changed !== null && 'createdAt' in changed);
+  const { createdAt } = changed;
+  assert.deepEqual(changed, { id, name: 'Bea', plan: 'enterprise', perDay: 9, createdAt });
+  const revoked = await run(['keys', 'revoke', id], { cwd });
+  assert.deepEqual(revoked, { code: 0, stdout: `${id} is revoked\n`, stderr: '' });
+  const again = await run(['keys', 'revoke', id, '--json'], { cwd });
+  assert.deepEqual(again, {
+    code: 1,
+    stdout: `{"error":"${id} is already revoked"}\n`,
+    stderr: `store-orders: ${id} is already revoked\n`,
+  });
+  const absent = await run(['keys', 'set-plan', 'key_absent', '--plan', 'free'], { cwd });
+  assert.deepEqual(
+    [absent.code, absent.stderr],
+    [1, 'store-orders: there is no key key_absent; run "store-orders keys list"\n'],
+  );
+  const list = await answerOf(['keys', 'list'], { cwd });
+  assert.ok(Array.isArray(list));
+  assert.deepEqual(
+    list.map(({ plan, name, perDay }) => ({ plan, name, perDay })),
+    [
+      { plan: 'business', name: undefined, perDay: undefined },
+      { plan: 'enterprise', name: 'Bea', perDay: 9 },
+    ],
+  );
+  assert.match((await run(['keys', 'list'], { cwd })).stdout, /enterprise, 9 per day {2}"Bea" {2}revoked \S+Z\n$/);
+});
+
+test('a plan that does not exist, lacks its numbers or has some too many is refused, and exits 2', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const rows: readonly (readonly [args: readonly string[], says: string])[] = [
+    [['--plan', 'gold'], '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
+    [
+      ['--plan', 'enterprise'],
+      '--plan: the plan enterprise has no default quotas; give it some per minute, per day or both',
+    ],
+    [
+      ['--plan', 'free', '--per-day', '5'],
+      '--plan: the plan free has fixed quotas; numbers can be given to enterprise only',
+    ],
+    [['--plan', 'enterprise', '--per-day', '0'], '--per-day: expected a whole number from 1 to 1000000000'],
+    [
+      ['--plan', 'enterprise', '--per-minute', '9999999999'],
+      '--per-minute: expected a whole number from 1 to 1000000000',
+    ],
+  ];
+  for (const [args, says] of rows) {
+    assert.deepEqual(await run(['keys', 'create', ...args], { cwd }), {
+      code: 2,
+      stdout: '',
+      stderr: `store-orders: ${says}\n`,
+    });
+    assert.equal((await run(['keys', 'set-plan', 'key_absent', ...args], { cwd })).code, 2);
+  }
+  assert.deepEqual(readdirSync(cwd), [], 'no database is made');
+});
+
+test('a plan has to be named', async (t) => {
+  const cwd = temporaryDirectory(t);
+  for (const command of ['keys create', 'keys set-plan key_absent']) {
+    const { code, stderr } = await run(command.split(' '), { cwd });
+    const help = `run "store-orders ${command.split(' ').slice(0, 2).join(' ')} --help"`;
+    assert.deepEqual([code, stderr], [2, `store-orders: missing required option --plan PLAN; ${help}\n`]);
+  }
+});
+
+test('a running server takes new keys, changed plans and revocations of another process within a second', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const server = await startServer(t, { cwd });
+  const { key, id } = await issueKey(cwd, 'free');
+  const limit = async () => (await server.get(key)).headers.get('x-ratelimit-limit');
+  await until(async () => (await limit()) === '60', 1_000);
+  await run(['keys', 'set-plan', id, '--plan', 'pro'], { cwd });
+  await until(async () => (await limit()) === '300', 1_000);
+  await run(['keys', 'revoke', id], { cwd });
+  await until(async () => (await server.get(key)).status === 401, 1_000);
+  assert.ok(!server.stdout().includes(key), 'the log has no key');
+});

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { after, describe, test } from 'node:test';
+import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { skip as skipRedis, startServer as startRedis } from '../../limits/redis/support/server.js';
+import { startServer, temporaryDirectory, until } from '../support/program.js';
+
+const skip = missingEngine || skipRedis;
+const engine = skip ? undefined : await startEngine();
+const redis = skip ? undefined : await startRedis();
+
+after(() => redis?.stop());
+
+/** Opens so many connections at once that no process may have them all, and closes those that are left. */
+async function flood(url: URL): Promise<void> {
+  const sockets = Array.from({ length: 300 }, () => connect(Number(url.port), url.hostname).on('error', () => {}));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  for (const socket of sockets) socket.destroy();
+}
+
+describe('more connections than a process may open files', { skip }, () => {
+  for (const workers of ['1', '2']) {
+    test(`are closed at once, and others are answered when they are gone (workers: ${workers})`, async (t) => {
+      const server = await startServer(
+        t,
+        {
+          cwd: temporaryDirectory(t),
+          env: { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` },
+          under: ['sh', '-c', 'ulimit -n 100; exec "$0" "$@"'],
+        },
+        '--workers',
+        workers,
+      );
+      const url = new URL(server.url);
+      await flood(url);
+      await flood(url);
+      const answer = () => fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(5_000) });
+      // A worker may not have heard yet that they are gone.
+      await until(async () => (await answer().catch(() => undefined))?.status === 200);
+      assert.equal(await server.stop('SIGTERM'), 0);
+    });
+  }
+});

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
+import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
+import { issueKey, run, startServer, temporaryDirectory, until } from '../support/program.js';
+
+const KEYED = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n\r\n';
+const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
+
+async function listen(t: TestContext, options: Partial<OrderServerOptions> = {}) {
+  const server = createOrderServer({
+    store: createMemoryOrderStore(),
+    limiter: createMemoryLimiter(),
+    authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
+    ...options,
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.drain(0));
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+interface Client {
+  readonly socket: Socket;
+  /** The status of the response. */
+  ask(request: string): Promise<string>;
+  isClosed(): boolean;
+}
+
+/** From any of the addresses of the loopback interface. */
+async function connectFrom(port: number, localAddress = '127.0.0.1'): Promise<Client> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
+  let isClosed = false;
+  socket.on('error', () => {}).resume();
+  socket.on('close', () => {
+    isClosed = true;
+  });
+  await once(socket, 'connect');
+  return {
+    socket,
+    isClosed: () => isClosed,
+    async ask(request) {
+      socket.write(request);
+      const [data] = await once(socket, 'data');
+      return String(data).slice(9, 12);
+    },
+  };
+}
+
+test('an address has so many connections and no more; others are not touched, and a closed one leaves its place', async (t) => {
+  const { port } = await listen(t, { maxConnectionsPerAddress: 3 });
+  const ours = await Promise.all(Array.from({ length: 3 }, () => connectFrom(port)));
+  const oneTooMany = await connectFrom(port);
+  await until(() => oneTooMany.isClosed());
+  for (const client of ours) assert.equal(await client.ask(KEYED), '200');
+  assert.equal(await (await connectFrom(port, '127.0.0.2')).ask(KEYED), '200');
+  ours[0]?.socket.destroy();
+  await until(async () => {
+    const next = await connectFrom(port);
+    return (await Promise.race([next.ask(KEYED), once(next.socket, 'close')])) === '200';
+  });
+});
+
+test('behind proxies, and with 0, an address has as many connections as it likes', async (t) => {
+  for (const options of [{ maxConnectionsPerAddress: 2, trustProxy: 1 }, { maxConnectionsPerAddress: 0 }]) {
+    const { port } = await listen(t, options);
+    const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(port)));
+    const statuses = await Promise.all(clients.map((client) => client.ask(KEYED)));
+    assert.ok(statuses.every((status) => status === '200'));
+    for (const { socket } of clients) socket.destroy();
+  }
+});
+
+test('idle connections stay open for 15 s, and for longer than the 60 s of proxies behind these', async (t) => {
+  for (const [trustProxy, seconds] of [
+    [0, 15],
+    [1, 65],
+  ] as const) {
+    const { server, port } = await listen(t, { trustProxy });
+    assert.equal(server.keepAliveTimeout, seconds * 1_000);
+    const response = await fetch(`http://127.0.0.1:${port}/healthz`);
+    assert.equal(response.headers.get('keep-alive'), `timeout=${seconds}`);
+  }
+});
+
+test('a number of connections that is none is refused by its name', () => {
+  const parts = { store: createMemoryOrderStore(), limiter: createMemoryLimiter(), authenticate: () => undefined };
+  for (const maxConnectionsPerAddress of [-1, 1.5, Number.NaN]) {
+    assert.throws(
+      () => createOrderServer({ ...parts, maxConnectionsPerAddress }),
+      /^RangeError: maxConnectionsPerAddr/,
+    );
+  }
+});
+
+test('when descriptors run short, connections without a valid key are closed for new ones, and customers are served', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const under = ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'];
+  const server = await startServer(t, { cwd, under }, '--no-sample', '--max-connections-per-address', '0');
+  const { key } = await issueKey(cwd, 'business');
+  const port = Number(new URL(server.url).port);
+  const keyed = KEYED.replace('ours', key);
+  const customer = await connectFrom(port);
+  assert.equal(await customer.ask(keyed), '200');
+
+  // One that sends a request now and then, one that sends nothing, and one that never ends its head, all of them often.
+  const strangers: Client[] = [];
+  for (let n = 0; n < 300; n++) {
+    const stranger = await connectFrom(port, `127.0.0.${2 + (n % 3)}`);
+    if (n % 3 === 0) stranger.socket.write(KEYLESS);
+    if (n % 3 === 1) stranger.socket.write('GET /healthz HTTP/1.1\r\n');
+    strangers.push(stranger);
+  }
+  // A hundred connections is all that there is; the newest of the strangers have them.
+  await until(() => strangers.filter((stranger) => !stranger.isClosed()).length <= 100);
+  assert.ok(strangers.slice(0, 150).every((stranger) => stranger.isClosed()));
+  assert.equal(await customer.ask(keyed), '200', 'the connection of a customer stays');
+  for (let n = 0; n < 10; n++)
+    assert.equal(await (await connectFrom(port)).ask(keyed), '200', 'and new ones are served');
+});
+
+test('the number of connections of an address is a setting', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const env = { STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS: '2' };
+  const server = await startServer(t, { cwd, env }, '--no-sample');
+  const port = Number(new URL(server.url).port);
+  const clients = await Promise.all(Array.from({ length: 5 }, () => connectFrom(port)));
+  await until(() => clients.filter((client) => client.isClosed()).length === 3);
+  const { code, stderr } = await run(['--max-connections-per-address', 'many'], { cwd });
+  assert.deepEqual([code, /--max-connections-per-address: expected a whole number/.test(stderr)], [2, true]);
+});

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { issueKey, sleep, startServer, temporaryDirectory } from '../support/program.js';
+import { attack, customer, quantile } from './support/under-attack.js';
+
+const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 10);
+
+/** Each from many addresses, and more than any server here can answer: 64 KB of requests are sent for one that is read. */
+const FLOODS = [
+  ['without a key', 200],
+  ['made-up keys', 200],
+  ['connections', 200],
+] as const;
+
+for (const [kind, connections] of FLOODS) {
+  test(`customers are served beside a flood: ${kind}`, async (t) => {
+    const cwd = temporaryDirectory(t);
+    const server = await startServer(t, { cwd }, '--log', 'events');
+    const { key } = await issueKey(cwd, 'enterprise', '--per-day', '1000000000');
+    const url = new URL(`${server.url}/store/orders`);
+    // 20 clients of 25 requests a second each: far below what the server can do, so that less is the flood's doing.
+    const customers = customer(url, key, 20, 40);
+    await sleep(2_000);
+    customers.take();
+
+    const goodput: Record<'alone' | 'flooded', number[]> = { alone: [], flooded: [] };
+    const p99: Record<'alone' | 'flooded', number[]> = { alone: [], flooded: [] };
+    const note = (which: 'alone' | 'flooded', seconds: number) => {
+      const latencies = customers.take();
+      goodput[which].push(latencies.length / seconds);
+      p99[which].push(quantile(latencies, 0.99));
+    };
+    let sent = 0;
+    // In turns, so that what else this machine does falls on both.
+    for (let round = 0; round < 3; round++) {
+      await sleep(SECONDS * 500);
+      note('alone', SECONDS / 2);
+      const startMs = performance.now();
+      const { [kind]: figures } = await attack(kind, url, SECONDS, connections);
+      note('flooded', (performance.now() - startMs) / 1_000);
+      sent += kind === 'connections' ? (figures?.opened ?? 0) : (figures?.requests ?? 0);
+    }
+    await customers.stop();
+
+    const median = (values: number[]) => values.sort((one, other) => one - other)[1] ?? Number.NaN;
+    const ratio = median(goodput.flooded) / median(goodput.alone);
+    t.diagnostic(
+      `${kind}: ${Math.round(sent / SECONDS / 3).toLocaleString('en')} sent a second; customers ` +
+        `${median(goodput.alone).toFixed(0)} → ${median(goodput.flooded).toFixed(0)} a second (${ratio.toFixed(2)}), ` +
+        `p99 ${median(p99.alone).toFixed(1)} → ${median(p99.flooded).toFixed(1)} ms`,
+    );
+    assert.deepEqual(customers.failures, []);
+    // Where other work takes the processor from the customers themselves, a fifth is noise.
+    assert.ok(ratio >= (median(goodput.alone) >= 400 ? 0.8 : 0.6), `${ratio}`);
+  });
+}

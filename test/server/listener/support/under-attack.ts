@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { Agent, get } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { sleep } from '../../support/program.js';
+
+const ATTACKER = fileURLToPath(new URL('attacking-process.ts', import.meta.url));
+
+export interface AttackFigures {
+  readonly opened: number;
+  readonly closed: number;
+  readonly requests: number;
+  readonly longestMs: number;
+}
+
+/** Runs an attack in a process of its own; see attacking-process.ts. */
+export async function attack(
+  kind: string,
+  url: URL,
+  seconds: number,
+  connections: number,
+): Promise<Readonly<Record<string, AttackFigures>>> {
+  // The attacker has a machine of its own: here it must not take the customers' processor.
+  const command = ['-n', '10', process.execPath, '--import', 'tsx', ATTACKER];
+  const child = spawn('nice', [...command, kind, url.port, `${seconds}`, `${connections}`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return JSON.parse(await text(child.stdout));
+}
+
+/** A customer's requests, a few at once on connections that stay open, each with its latency. */
+export interface Customer {
+  /** In ms, in ascending order, of the requests that were answered 200 since the last call. */
+  take(): number[];
+  readonly failures: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** `clients` at once, each of which waits `pauseMs` after each answer. */
+export function customer(url: URL, apiKey: string, clients: number, pauseMs: number): Customer {
+  const agent = new Agent({ keepAlive: true, maxSockets: clients });
+  const failures: string[] = [];
+  let latencies: number[] = [];
+  let isStopped = false;
+
+  const ask = () =>
+    new Promise<void>((resolve) => {
+      const startMs = performance.now();
+      const request = get(url, { agent, headers: { authorization: `Bearer ${apiKey}` }, timeout: 10_000 });
+      request.on('timeout', () => request.destroy(new Error('no answer for 10 s')));
+      request.on('error', ({ message }) => resolve(void failures.push(message)));
+      request.on('response', (response) => {
+        response.resume().on('end', () => {
+          if (response.statusCode === 200) latencies.push(performance.now() - startMs);
+          else failures.push(`${response.statusCode}`);
+          resolve();
+        });
+      });
+    });
+  async function work(): Promise<void> {
+    while (!isStopped) {
+      await ask();
+      if (pauseMs > 0) await sleep(pauseMs);
+    }
+  }
+
+  const working = Array.from({ length: clients }, work);
+  return {
+    take() {
+      const taken = latencies.sort((one, other) => one - other);
+      latencies = [];
+      return taken;
+    },
+    failures,
+    async stop() {
+      isStopped = true;
+      await Promise.all(working);
+      agent.destroy();
+    },
+  };
+}
+
+export function quantile(sorted: readonly number[], part: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
+}
+
+/** The resident memory of a process, in MiB. */
+export function residentMiB(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024;
+}
+
+/** An entry of `/proc/net/tcp`: the local port, the other side, the state, and whether a process has it (inode). */
+const ENTRY = /^ *\d+: \w+:(\w{4}) (\w+:\w{4}) (\w\w) (?:\S+ +){5}(\d+)/gm;
+
+/** 127.0.0.1, from which the attacker does not come. */
+const HONEST = '0100007F';
+const LISTENS = '0A';
+
+/** The other sides of the connections of an attacker that the server has not closed. */
+export function openTo({ port }: URL): ReadonlySet<string> {
+  const there = new Set<string>();
+  for (const [, local = '', remote = '', state, inode] of readFileSync('/proc/net/tcp', 'latin1').matchAll(ENTRY)) {
+    if (Number(`0x${local}`) !== Number(port) || state === LISTENS || inode === '0') continue;
+    if (!remote.startsWith(HONEST)) there.add(remote);
+  }
+  return there;
+}
+
+/** Looks once a second how long the server has had each connection of an attacker. */
+export function watchAges(url: URL) {
+  const sinceMs = new Map<string, number>();
+  let longestMs = 0;
+  let most = 0;
+
+  function look(): void {
+    const nowMs = performance.now();
+    const there = openTo(url);
+    for (const remote of there) {
+      sinceMs.set(remote, sinceMs.get(remote) ?? nowMs);
+      longestMs = Math.max(longestMs, nowMs - (sinceMs.get(remote) ?? nowMs));
+    }
+    for (const remote of sinceMs.keys()) if (!there.has(remote)) sinceMs.delete(remote);
+    most = Math.max(most, there.size);
+  }
+
+  const timer = setInterval(look, 1_000);
+  return { longestMs: () => longestMs, most: () => most, stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { createLog } from '../../../src/server/log/log.js';
+import { run, spawnProgram, startServer, temporaryDirectory, until } from '../support/program.js';
+
+/** Loaded before the program: its output is taken for a terminal. */
+const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true' };
+
+test('on a terminal the log is for a person, with --json it is JSON there too', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const child = spawnProgram(['--port', '0', '--no-sample'], { cwd, env: ON_TERMINAL });
+  t.after(() => child.kill('SIGKILL'));
+  let stdout = '';
+  child.stdout?.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  await until(() => stdout.includes('\n'));
+  const url = /url=(\S+)/.exec(stdout)?.[1] ?? '';
+  await fetch(`${url}/store/orders`);
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+  const time = String.raw`\d\d:\d\d:\d\d\.\d{3}`;
+  assert.match(
+    stdout,
+    new RegExp(
+      `^${time} listening url=http://127\\.0\\.0\\.1:\\d+/v1 db=store-orders\\.db\n` +
+        `${time} request status=401 code=missing_api_key durationMs=[\\d.]+\n` +
+        `${time} stopping signal=SIGTERM\n${time} stopped\n$`,
+    ),
+  );
+
+  const json = await startServer(t, { cwd, env: ON_TERMINAL }, '--json');
+  assert.equal(json.log()[0]?.['event'], 'listening');
+});
+
+test('the lines of one turn of the event loop are one write', async (t) => {
+  const marked =
+    'const { stdout } = process; const write = stdout.write.bind(stdout); ' +
+    'stdout.write = (text, written) => ' +
+    'write(text + JSON.stringify({ event: "written", bytes: text.length }) + String.fromCharCode(10), written);';
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(marked)}` };
+  const server = await startServer(t, { cwd: temporaryDirectory(t), env }, '--no-sample');
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`${'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(14)}GET / HTTP/1.0\r\n\r\n`);
+  await text(socket);
+  await server.stop('SIGTERM');
+  const events = server.log().map(({ event }) => event);
+  assert.equal(events.filter((event) => event === 'request').length, 15);
+  const writes = events.filter((event) => event === 'written').length;
+  assert.ok(writes <= 5, `${writes} writes`);
+  // More is not written whole where several processes write.
+  for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
+});
+
+test('a log that nobody reads keeps no server from ending', async (t) => {
+  const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--no-sample');
+  server.child.stdout?.pause();
+  const { hostname, port } = new URL(server.url);
+  for (let n = 0; n < 10; n++) {
+    const socket = connect(Number(port), hostname);
+    socket.write(`${'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500)}GET / HTTP/1.0\r\n\r\n`);
+    await text(socket);
+  }
+  const late = setTimeout(() => server.child.kill('SIGKILL'), 10_000);
+  const exited = once(server.child, 'exit');
+  server.child.kill('SIGTERM');
+  const [code] = await exited;
+  clearTimeout(late);
+  assert.equal(code, 0);
+});
+
+test('what nobody reads is kept up to a limit, and what is dropped beyond it is counted in its place', async () => {
+  const texts: string[] = [];
+  let written = () => {};
+  const stream = {
+    write(text: string, then: () => void) {
+      texts.push(text);
+      written = then;
+    },
+  };
+  const log = createLog(stream, false);
+  const say = (count: number) => {
+    for (let n = 0; n < count; n++) log.event('x'.repeat(1_000));
+  };
+  say(1);
+  log.flush();
+  say(20_000);
+  log.event('later');
+  for (let before = 0; before < texts.length; ) {
+    before = texts.length;
+    written();
+  }
+  const events = texts
+    .join('')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const kept = events.filter(({ event }) => event.startsWith('xxx')).length;
+  assert.ok(kept * 1_000 < 17 * 2 ** 20, `${kept} kept`);
+  assert.deepEqual(
+    events.slice(kept).map(({ level, event, lines }) => [level, event, lines]),
+    [['error', 'log lines dropped, nobody read them', 20_002 - kept]],
+  );
+});
+
+test('an import draws its progress on a terminal, and wipes it out at the end', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const input = Array.from({ length: 4_000 }, (_, id) => `{"id":${id}}\n`).join('');
+  const { stdout, stderr } = await run(['orders', 'import', '-'], { cwd, input, env: ON_TERMINAL });
+  assert.equal(stdout, '4000 orders imported: 4000 pending\n');
+  const drawn = stderr.split('\r').slice(1);
+  assert.match(drawn[0] ?? '', /^importing \[=+ +\] \d+ %$/);
+  assert.match(drawn.at(-2) ?? '', /^ +$/);
+  assert.equal(drawn.at(-1), '');
+});

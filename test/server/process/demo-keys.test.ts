@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answerOf, run, startServer, temporaryDirectory } from '../support/program.js';
+
+test('demo keys that other machines could use are not issued into the log of a service', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const server = await startServer(t, { cwd }, '--host', '0.0.0.0');
+  assert.equal(
+    server.stderr(),
+    'The database store-orders.db is new: it has 10 sample orders and no API keys yet; ' +
+      'issue one: store-orders keys create --plan free\n',
+  );
+  assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
+  assert.equal((await run(['orders', 'export'], { cwd })).stdout.split('\n').length, 11);
+});
+
+test('demo keys are issued where only this machine can use them', async (t) => {
+  for (const host of ['127.0.0.1', '127.0.0.2', 'localhost']) {
+    const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--db', ':memory:', '--host', host);
+    assert.equal(server.stderr().match(/so_\w{38}(?=\n)/g)?.length, 3, host);
+  }
+});
+
+test('a base path with a dot segment is refused, because clients would resolve it away', async (t) => {
+  const cwd = temporaryDirectory(t);
+  for (const path of ['/v1/../..', '/..', '/./v1', '/v1/.']) {
+    const { code, stderr } = await run(['openapi', '--base-path', path], { cwd });
+    assert.deepEqual(
+      [code, stderr.startsWith('store-orders: --base-path: expected a path without . and ..')],
+      [2, true],
+    );
+  }
+  for (const path of ['', '/v1', '/...', '/.well-known/v1.0', '/a..b']) {
+    assert.equal((await run(['openapi', '--base-path', path], { cwd })).code, 0, path);
+  }
+});

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { issueKey, run, sleep, startServer, temporaryDirectory, until } from '../support/program.js';
+
+/** Loaded before the program: its errors go to a terminal. */
+const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
+
+test('the first run prints a curl line that works, and a key per plan; the second run prints neither', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const server = await startServer(t, { cwd });
+  // Done as curl would, which may not be here.
+  const [, authorization = '', url = ''] =
+    /^ +curl -H 'Authorization: (Bearer so_\w{38})' '(http:[^' ]+)'$/m.exec(server.stderr()) ?? [];
+  const list = await (await fetch(url, { headers: { authorization } })).text();
+  assert.equal(JSON.parse(list).length, 10);
+  assert.match(list, /"id":9007199254740993,/);
+
+  const keys = server.stderr().match(/so_\w{38}(?=\n)/g) ?? [];
+  const limits = await Promise.all(keys.map(async (key) => (await server.get(key)).headers.get('x-ratelimit-limit')));
+  assert.deepEqual(limits, ['60', '300', '1000']);
+  for (const key of keys) assert.ok(!server.stdout().includes(key), 'the log has no key');
+  assert.equal(await server.stop('SIGINT'), 0);
+
+  const again = await startServer(t, { cwd });
+  await again.stop('SIGTERM');
+  assert.equal(again.stderr(), '');
+  assert.equal((await run(['keys', 'list'], { cwd })).stdout.split('\n').length, 4);
+});
+
+test('its health checks are outside the base path and need no key; it is ready while its database can be read', async (t) => {
+  const server = await startServer(t, { cwd: temporaryDirectory(t) });
+  const { origin } = new URL(server.url);
+  for (const path of ['/healthz', '/readyz']) assert.equal((await fetch(origin + path)).status, 200);
+});
+
+test('--no-sample makes an empty database, :memory: none; a file that exists gets no samples', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const empty = await startServer(t, { cwd }, '--no-sample', '--db', 'empty.db');
+  const { key } = await issueKey(cwd, 'free', '--db', 'empty.db');
+  assert.equal(await (await empty.get(key)).text(), '[]');
+  assert.equal(empty.stderr(), '');
+
+  const memory = await startServer(t, { cwd, env: ON_TERMINAL }, '--db', ':memory:', '--host', '0.0.0.0');
+  assert.match(
+    memory.stderr(),
+    /^The database :memory: is new.*curl -H 'Authorization: Bearer so_\w{38}' 'http:\/\/127\.0\.0\.1:\d+\/v1\/store\/orders'/s,
+  );
+  await empty.stop('SIGTERM');
+  await memory.stop('SIGTERM');
+  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'and its log files are gone');
+
+  writeFileSync(join(cwd, 'touched.db'), '');
+  const touched = await startServer(t, { cwd }, '--db', 'touched.db');
+  const advice = 'touched.db has no API keys yet; issue one: store-orders keys create --plan free\n';
+  assert.equal(touched.stderr(), advice);
+});
+
+test('it listens on IPv6, and the curl line reaches it', async (t) => {
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address));
+  if (!addresses.includes('::1')) return t.skip('this machine has no ::1');
+  const options = { cwd: temporaryDirectory(t), env: ON_TERMINAL };
+  const server = await startServer(t, options, '--db', ':memory:', '--host', '::');
+  assert.match(server.url, /^http:\/\/\[::\]:\d+\/v1$/);
+  const [, key = '', url = ''] =
+    /Bearer (so_\w{38})' '(http:\/\/\[::1\]:\d+\/v1\/store\/orders)'/.exec(server.stderr()) ?? [];
+  assert.equal((await fetch(url, { headers: { authorization: `Bearer ${key}` } })).status, 200);
+});
+
+test('it goes on serving when nobody reads its log any more', async (t) => {
+  const server = await startServer(t, { cwd: temporaryDirectory(t) });
+  server.child.stdout?.destroy();
+  for (let i = 0; i < 3; i++) {
+    assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
+    await sleep(20);
+  }
+  assert.equal(await server.stop('SIGTERM'), 0);
+});
+
+test('a port that is taken, or an address that is not here, is told, exits 1, and leaves no database behind', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const other = createServer().listen(0, '127.0.0.1');
+  t.after(() => other.close());
+  await once(other, 'listening');
+  const address = other.address();
+  const port = typeof address === 'object' ? `${address?.port}` : '';
+  assert.deepEqual(await run(['--port', port], { cwd }), {
+    code: 1,
+    stdout: '',
+    stderr: `store-orders: port ${port} of 127.0.0.1 is taken; choose another with --port, 0 for any free one\n`,
+  });
+  const elsewhere = await run(['--host', '192.0.2.1'], { cwd });
+  assert.deepEqual(
+    [elsewhere.code, elsewhere.stderr],
+    [1, 'store-orders: cannot listen on port 8080 of 192.0.2.1: EADDRNOTAVAIL\n'],
+  );
+  assert.deepEqual(readdirSync(cwd), []);
+});
+
+test('saved quotas that cannot be read stop the start, with exit code 1', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await issueKey(cwd, 'free');
+  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
+  database.exec("INSERT INTO quotas VALUES ('key_a', '{}')");
+  database.close();
+  const { code, stderr } = await run(['--port', '0'], { cwd });
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: store-orders\.db: [^\n]+\n$/);
+  assert.ok(readdirSync(cwd).includes('store-orders.db'));
+});
+
+test('each request is a line of the log, each line one JSON object, and failures say why', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const server = await startServer(t, { cwd });
+  const { key, id } = await issueKey(cwd, 'free');
+  await server.get(key);
+  await fetch(`${server.url}/store/orders/9007199254740993`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${key}` },
+  });
+  await fetch(`${server.url}/store/orders`);
+  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
+  t.after(() => database.close());
+  database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
+  // So long another process's change may take to be listed.
+  await setTimeout(100);
+  assert.equal((await server.get(key)).status, 503);
+  await until(() => server.log().length === 5);
+  const [, list, cancel, stranger, failure] = server.log();
+  assert.ok(typeof list?.['durationMs'] === 'number' && typeof list['time'] === 'string');
+  const known = ({ time, durationMs, error, ...fields }: Readonly<Record<string, unknown>> = {}) => fields;
+  assert.deepEqual(known(list), { level: 'info', event: 'request', status: 200, operation: 'listOrders', keyId: id });
+  assert.deepEqual(known(cancel), {
+    level: 'info',
+    event: 'request',
+    status: 204,
+    operation: 'cancelOrder',
+    orderId: '9007199254740993',
+    keyId: id,
+  });
+  assert.deepEqual(known(stranger), { level: 'info', event: 'request', status: 401, code: 'missing_api_key' });
+  assert.deepEqual(known(failure), {
+    level: 'error',
+    event: 'request',
+    status: 503,
+    operation: 'listOrders',
+    code: 'service_unavailable',
+    keyId: id,
+  });
+  assert.match(String(failure?.['error']), /no such table/);
+});
+
+test('with --log events only what happens to the server, and failures, are logged', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const server = await startServer(t, { cwd }, '--log', 'events');
+  await fetch(`${server.url}/store/orders`);
+  await server.stop('SIGTERM');
+  assert.deepEqual(
+    server.log().map(({ event }) => event),
+    ['listening', 'stopping', 'stopped'],
+  );
+});
+
+test('addresses without a valid key have the limit of the setting, counted before the trusted proxy', async (t) => {
+  const server = await startServer(
+    t,
+    { cwd: temporaryDirectory(t) },
+    '--address-per-minute',
+    '2',
+    '--trust-proxy',
+    '1',
+  );
+  const statusFor = async (address: string) =>
+    (await fetch(`${server.url}/store/orders`, { headers: { 'x-forwarded-for': `6.6.6.6, ${address}` } })).status;
+  assert.deepEqual(
+    [await statusFor('1.1.1.1'), await statusFor('1.1.1.1'), await statusFor('1.1.1.1')],
+    [401, 401, 429],
+  );
+  assert.equal(await statusFor('1.1.1.2'), 401);
+});
+
+async function underLock(t: Parameters<typeof startServer>[0]) {
+  const cwd = temporaryDirectory(t);
+  const server = await startServer(t, { cwd });
+  const { key } = await issueKey(cwd, 'free');
+  const { hostname, port } = new URL(server.url);
+  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
+  t.after(() => database.close());
+  database.exec('BEGIN IMMEDIATE');
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  socket.write(`DELETE /v1/store/orders/5 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  await sleep(100);
+  return { server, database, socket };
+}
+
+test('at SIGTERM the request in flight is answered, the connection closed, and the server exits 0', async (t) => {
+  const { server, database, socket } = await underLock(t);
+  const silent = connect(Number(new URL(server.url).port), '127.0.0.1');
+  await once(silent, 'connect');
+  const exit = server.stop('SIGTERM');
+  await once(silent, 'close');
+  assert.equal(server.child.exitCode, null, 'it waits for the cancellation');
+  database.exec('COMMIT');
+  const answer = await text(socket);
+  assert.match(answer, /^HTTP\/1\.1 204 No Content\r\n/);
+  assert.match(answer, /\r\nConnection: close\r\n/i);
+  assert.equal(await exit, 0);
+  assert.equal(server.log().at(-1)?.['event'], 'stopped');
+});
+
+test('a second signal ends the server at once; an echo of the first does not', async (t) => {
+  const { server } = await underLock(t);
+  const exit = server.stop('SIGINT');
+  server.child.kill('SIGINT');
+  await sleep(300);
+  assert.equal(server.child.exitCode, null);
+  server.child.kill('SIGTERM');
+  assert.equal(await exit, 128 + 15);
+});
+
+test('a second server on the same file says so and exits 1; a killed one leaves its place free', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const first = await startServer(t, { cwd });
+  const { code, stderr } = await run(['serve', '--port', '0'], { cwd });
+  assert.equal(code, 1);
+  assert.match(stderr, /another server runs on store-orders\.db; stop it first, or name another file with --db/);
+  await first.stop('SIGKILL');
+  const second = await startServer(t, { cwd });
+  assert.equal(await second.stop('SIGTERM'), 0);
+});
+
+test('a place that cannot be taken is one sentence, with exit code 1', async (t) => {
+  const cwd = temporaryDirectory(t);
+  mkdirSync(join(cwd, 'store-orders.db-server'));
+  const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd });
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /^store-orders: cannot open store-orders\.db-server: [^\n]+\n$/);
+});

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, describe, type TestContext, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { type Client, createClient, isRefused } from '../../durability/support/client.js';
+import { skip as skipRedis, startServer as startRedis } from '../../limits/redis/support/server.js';
+import {
+  answerOf,
+  type IssuedKey,
+  type RunningServer,
+  run,
+  sleep,
+  spawnProgram,
+  startServer,
+  temporaryDirectory,
+  until,
+} from '../support/program.js';
+
+const skip = missingEngine || skipRedis;
+const WORKERS = 2;
+const CLIENTS = 16;
+const NO_ORDER = 0n;
+
+const engine = skip ? undefined : await startEngine();
+const redis = skip ? undefined : await startRedis();
+
+after(() => redis?.stop());
+
+function backends(): Readonly<Record<string, string>> {
+  return { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
+}
+
+async function startWorkers(t: TestContext, ...args: string[]) {
+  const options = { cwd: temporaryDirectory(t), env: backends() };
+  const server = await startServer(t, options, '--workers', `${WORKERS}`, ...args);
+  const issue = (...plan: string[]) => answerOf(['keys', 'create', '--plan', ...plan], options) as Promise<IssuedKey>;
+  return { server, issue };
+}
+
+/** The processes that serve. */
+function workersOf({ child }: RunningServer): number[] {
+  const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'latin1');
+  return children.split(' ').filter(Boolean).map(Number);
+}
+
+/** One that has ended may stay in the table of processes until somebody asks how. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return false;
+  }
+}
+
+function eventsOf(server: RunningServer): unknown[] {
+  return server
+    .log()
+    .map(({ event }) => event)
+    .filter((event) => event !== 'request');
+}
+
+/** So many that every worker has some. */
+function connected(t: TestContext, server: RunningServer, apiKey: string, count = CLIENTS): Client[] {
+  const clients = Array.from({ length: count }, () => createClient(server.url, apiKey));
+  t.after(() => {
+    for (const client of clients) client.close();
+  });
+  return clients;
+}
+
+describe('workers', { skip }, () => {
+  test('count one quota exactly, on one port, and each says in its lines who it is', async (t) => {
+    const { server, issue } = await startWorkers(t);
+    const [listening] = server.log();
+    assert.equal(listening?.['workers'], WORKERS);
+    assert.equal(listening?.['db']?.toString().startsWith('postgres://'), true);
+    const { key } = await issue('enterprise', '--per-day', '300');
+    const statuses: number[] = [];
+    const work = async (client: Client) => {
+      for (let n = 0; n < 25; n++) statuses.push((await client.cancel(NO_ORDER)).status);
+    };
+    await Promise.all(connected(t, server, key).map(work));
+    assert.deepEqual(eventsOf(server), ['listening'], 'Redis was there all the time');
+    assert.equal(statuses.filter((status) => status === 404).length, 300);
+    assert.equal(statuses.filter((status) => status === 429).length, 100);
+    const workers = server.log().map(({ worker }) => worker);
+    for (const number of [1, 2]) assert.ok(workers.includes(number), `worker ${number} served none`);
+    assert.equal(await server.stop('SIGTERM'), 0);
+    assert.deepEqual(eventsOf(server), ['listening', 'stopping', 'stopped']);
+  });
+
+  test('lose no request at SIGTERM under load, nor when the signal reaches every process', async (t) => {
+    for (const toAll of [false, true]) {
+      const { server, issue } = await startWorkers(t, '--log', 'events');
+      const { key } = await issue('enterprise', '--per-day', '1000000');
+      const lost: string[] = [];
+      let answered = 0;
+      let isTold = false;
+      const work = async (client: Client, index: number) => {
+        for (;;) {
+          try {
+            const { status } = await (index % 4 === 0 ? client.list() : client.cancel(NO_ORDER));
+            assert.ok(status < 500, `answered ${status}`);
+            answered++;
+          } catch (error) {
+            if (!isTold || !isRefused(error)) lost.push(String(error));
+            return;
+          }
+          await sleep(index % 2 === 0 ? 0 : 5);
+        }
+      };
+      const clients = connected(t, server, key);
+      await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
+      const working = clients.map(work);
+      await sleep(300);
+      isTold = true;
+      if (toAll) for (const pid of workersOf(server)) process.kill(pid, 'SIGTERM');
+      const late = setTimeout(10_000, 'still running', { ref: false });
+      assert.equal(await Promise.race([server.stop('SIGTERM'), late]), 0);
+      await Promise.all(working);
+      assert.deepEqual(lost, []);
+      assert.ok(answered > CLIENTS);
+    }
+  });
+
+  test('write whole lines to a pipe, also when nobody reads for a while', async (t) => {
+    const cwd = temporaryDirectory(t);
+    execFileSync('mkfifo', ['log'], { cwd });
+    const under = ['sh', '-c', 'exec "$0" "$@" > log'];
+    const child = spawnProgram(['--port', '0', '--workers', `${WORKERS}`], {
+      cwd,
+      env: backends(),
+      under,
+    });
+    const exited = once(child, 'exit');
+    t.after(() => {
+      child.kill('SIGTERM');
+      return exited;
+    });
+    let read = '';
+    const log = createReadStream(join(cwd, 'log'), { highWaterMark: 1_000, encoding: 'latin1' });
+    log.on('data', (chunk) => {
+      read += chunk;
+    });
+    await until(() => read.includes('\n'));
+    const { hostname, port } = new URL(JSON.parse(read).url);
+    log.pause();
+    const plan = ['--plan', 'enterprise', '--per-day', '1000000'];
+    const { key } = (await answerOf(['keys', 'create', ...plan], { cwd, env: backends() })) as IssuedKey;
+    const line = `GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
+    const burst = `${line}\r\n`.repeat(400) + `${line}Connection: close\r\n\r\n`;
+    const sockets = Array.from({ length: 8 }, () => connect(Number(port), hostname));
+    const answered = sockets.map((socket) => text(socket));
+    for (const socket of sockets) socket.write(burst);
+    await Promise.all(answered);
+    log.resume();
+    await until(() => read.split('\n').length > 8 * 401 + 1);
+    const lines = read.split('\n').slice(0, -1);
+    const workers = lines.map((line) => JSON.parse(line).worker);
+    for (const number of [1, 2]) assert.ok(workers.includes(number));
+  });
+
+  test('are replaced when they are killed, and the others serve on', async (t) => {
+    const { server, issue } = await startWorkers(t, '--log', 'events');
+    const { key } = await issue('enterprise', '--per-day', '1000000');
+    const [killed = 0, other = 0] = workersOf(server);
+    process.kill(killed, 'SIGKILL');
+    await until(() => eventsOf(server).includes('worker ended'));
+    const [client] = connected(t, server, key, 1);
+    assert.equal((await client?.cancel(NO_ORDER))?.status, 404);
+    await until(() => eventsOf(server).includes('worker replaced'));
+    const ended = server.log().find(({ event }) => event === 'worker ended');
+    assert.equal(ended?.['signal'], 'SIGKILL');
+    const now = workersOf(server);
+    assert.equal(now.length, WORKERS);
+    assert.ok(now.includes(other) && !now.includes(killed));
+    assert.equal(await server.stop('SIGINT'), 0);
+    assert.deepEqual(eventsOf(server), ['listening', 'worker ended', 'worker replaced', 'stopping', 'stopped']);
+  });
+
+  test('end when their primary is killed, after they have answered', async (t) => {
+    const { server, issue } = await startWorkers(t);
+    const { key } = await issue('enterprise', '--per-day', '1000000');
+    const workers = workersOf(server);
+    const held = await holdOrder(t);
+    const [client] = connected(t, server, key, 1);
+    const answer = client?.cancel(1n);
+    await held.isWaitedFor();
+    assert.equal(await server.stop('SIGKILL'), 'SIGKILL');
+    await until(() => workers.filter(isAlive).length === 1, 5_000);
+    await held.release();
+    assert.equal((await answer)?.status, 204);
+    await until(() => !workers.some(isAlive), 5_000);
+  });
+
+  test('end at once with a second signal', async (t) => {
+    const { server, issue } = await startWorkers(t);
+    const { key } = await issue('enterprise', '--per-day', '1000000');
+    const workers = workersOf(server);
+    const held = await holdOrder(t);
+    const [client] = connected(t, server, key, 1);
+    const answer = assert.rejects(client?.cancel(1n) ?? Promise.resolve());
+    await held.isWaitedFor();
+    const exit = server.stop('SIGTERM');
+    await sleep(300);
+    assert.equal(server.child.exitCode, null);
+    server.child.kill('SIGTERM');
+    assert.equal(await exit, 128 + 15);
+    await until(() => !workers.some(isAlive), 1_000);
+    await answer;
+    await held.release();
+  });
+
+  test('say once why they cannot start, with exit code 1', async (t) => {
+    const cwd = temporaryDirectory(t);
+    const other = createServer().listen(0, '127.0.0.1');
+    t.after(() => other.close());
+    await until(() => other.listening);
+    const address = other.address();
+    const port = typeof address === 'object' ? `${address?.port}` : '';
+    const taken = await run(['--workers', '3', '--port', port], { cwd, env: backends() });
+    assert.deepEqual(taken, {
+      code: 1,
+      stdout: '',
+      stderr: `store-orders: port ${port} of 127.0.0.1 is taken; choose another with --port, 0 for any free one\n`,
+    });
+    const env = { ...backends(), DATABASE_URL: 'postgres://me:s3cret@127.0.0.1:1/none' };
+    const unreachable = await run(['--workers', '3', '--port', '0'], { cwd, env });
+    assert.deepEqual([unreachable.code, unreachable.stdout], [1, '']);
+    assert.match(unreachable.stderr, /^store-orders: [^\n]*ECONNREFUSED[^\n]*\n$/);
+    assert.doesNotMatch(unreachable.stderr, /s3cret/);
+  });
+});
+
+test('more than one worker needs PostgreSQL and Redis, and says why', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const onFile = await run(['--workers', '2', '--redis-url', 'redis://127.0.0.1'], { cwd });
+  assert.equal(onFile.code, 2);
+  assert.match(onFile.stderr, /^store-orders: --workers: one server at a time runs on a file; [^\n]+ --database-url, /);
+  const env = { STORE_ORDERS_WORKERS: '2', DATABASE_URL: 'postgres://127.0.0.1/none' };
+  const uncounted = await run([], { cwd, env });
+  assert.deepEqual([uncounted.code, /--redis-url/.test(uncounted.stderr)], [2, true]);
+});
+
+/** Locks order 1, which is pending then, so that a cancel waits. */
+async function holdOrder(t: TestContext) {
+  const connection = { connectionString: engine?.url };
+  const [holder, watcher] = [new pg.Client(connection), new pg.Client(connection)];
+  t.after(() => Promise.all([holder.end(), watcher.end()]));
+  await Promise.all([holder.connect(), watcher.connect()]);
+  await holder.query(
+    "INSERT INTO store_orders (id, status) VALUES (1, 'pending') ON CONFLICT (id) DO UPDATE SET status = 'pending'",
+  );
+  await holder.query('BEGIN');
+  await holder.query('SELECT FROM store_orders WHERE id = 1 FOR UPDATE');
+  return {
+    isWaitedFor: () =>
+      until(
+        async () => (await watcher.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rowCount === 1,
+      ),
+    release: () => holder.query('COMMIT'),
+  };
+}

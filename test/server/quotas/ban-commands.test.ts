@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMemoryLimiter, createPlan, perDay } from 'store-orders/limiter';
+import { openSqliteStorage, withSavedQuotas } from 'store-orders/server';
+import { createManualClock } from 'store-orders/testing';
+import { testBanCommands } from '../support/ban-commands.js';
+import { run, temporaryDirectory } from '../support/program.js';
+
+testBanCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
+
+test('a ban that is asked for ends at its instant, however late the server does it', async (t) => {
+  const outcome = openSqliteStorage(':memory:');
+  assert.ok(outcome.ok);
+  t.after(outcome.data.close);
+  const { quotas: table } = outcome.data;
+  const clock = { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 };
+  const limiter = createMemoryLimiter({ clock });
+  const saved = withSavedQuotas({ limiter, clock, table });
+  const plan = createPlan({ name: 'small', policies: [perDay(5)] });
+  table.requestBan('key_a', 1_060_000 + 5_000, (state) => state);
+  table.requestBan('key_b', 1_060_000 + 700, (state) => state);
+  clock.advance(700);
+  assert.deepEqual(await saved.save(), { ok: true });
+  const decision = limiter.peek('key_a', plan);
+  assert.deepEqual([decision.verdict, decision.retryAfterMs], ['banned', 4_300]);
+  assert.equal(limiter.peek('key_b', plan).verdict, 'within_quota');
+  assert.equal((await table.pending()).length, 0);
+});
+
+test('a time that is none is refused, and so is a ban without one', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const ban = (...args: readonly string[]) => run(['ban', 'set', 'key_a', ...args], { cwd });
+  for (const time of ['10', '0m', '1.5h', 'm', '-1s', '366d', '1w', '999999999d']) {
+    const { code, stderr } = await ban(`--for=${time}`);
+    const says = `--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d, not ${JSON.stringify(time)}`;
+    assert.deepEqual([code, stderr], [2, `store-orders: ${says}\n`]);
+  }
+  const { code, stderr } = await ban();
+  assert.deepEqual(
+    [code, stderr],
+    [2, 'store-orders: missing required option --for TIME; run "store-orders ban set --help"\n'],
+  );
+  const list = await run(['quota', 'list', '--limit', '0'], { cwd });
+  assert.deepEqual(
+    [list.code, list.stderr],
+    [2, 'store-orders: --limit: expected a whole number from 1 up, not "0"\n'],
+  );
+});

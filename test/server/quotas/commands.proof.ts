@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { type Server, skip, startServer as startRedis } from '../../limits/redis/support/server.js';
+import { testBanCommands } from '../support/ban-commands.js';
+import { answerOf, issueKey, sleep, startServer, temporaryDirectory, until } from '../support/program.js';
+import { drain, remaining, testQuotaCommands } from '../support/quota-commands.js';
+
+testQuotaCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
+
+suite('the commands on quotas in Redis', { skip }, () => {
+  let redis: Server;
+  const url = () => `redis://127.0.0.1:${redis.port}`;
+
+  before(async () => {
+    redis = await startRedis();
+  });
+  after(() => redis.stop());
+
+  testQuotaCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url });
+  testBanCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url });
+});
+
+test('a server that is killed forgets one second of quotas at most', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const first = await startServer(t, { cwd });
+  const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
+  await drain(first, key, 4);
+  await sleep(1_000);
+  assert.equal(await first.stop('SIGKILL'), 'SIGKILL');
+  const second = await startServer(t, { cwd });
+  assert.equal(await remaining(second, key), '5');
+});
+
+test('while another process holds the lock the server answers, and saves the quotas when it is gone', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const server = await startServer(t, { cwd });
+  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10');
+  const other = openSqliteDatabase(join(cwd, 'store-orders.db'));
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  await drain(server, key, 3);
+  await until(() =>
+    server.log().some(({ level, event }) => level === 'error' && String(event).startsWith('quotas not saved')),
+  );
+  assert.equal(await remaining(server, key), '6');
+  other.exec('COMMIT');
+  await until(async () => /"remaining":6/.test(JSON.stringify(await answerOf(['quota', 'show', id], { cwd }))), 1_500);
+});

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { certificate } from '../../http/mounts/support/certificate.js';
+import {
+  freePort,
+  type Server,
+  skip,
+  startCluster,
+  startServer as startRedis,
+} from '../../limits/redis/support/server.js';
+import { issueKey, type RunningServer, run, startServer, temporaryDirectory, until } from '../support/program.js';
+
+const HOST = '127.0.0.1';
+const PASSWORD = 's3cr3t/@pass';
+const ENCODED = encodeURIComponent(PASSWORD);
+
+interface Context {
+  after(work: () => unknown): void;
+}
+
+async function redisFor(t: Context, options?: readonly string[], atPort?: number): Promise<Server> {
+  const redis = await startRedis(options, atPort);
+  t.after(() => redis.stop());
+  return redis;
+}
+
+async function remaining(server: RunningServer, apiKey: string): Promise<string | null> {
+  return (await server.get(apiKey)).headers.get('x-ratelimit-remaining');
+}
+
+async function quotasOf(server: RunningServer): Promise<unknown> {
+  const response = await fetch(new URL('/readyz', server.url));
+  assert.equal(response.status, 200);
+  return JSON.parse(await response.text()).backends.quotas;
+}
+
+function events(server: RunningServer): unknown[] {
+  return server
+    .log()
+    .map(({ event }) => event)
+    .filter((event) => event !== 'request');
+}
+
+test('a server that is killed forgets nothing that is counted in Redis, and its file has none of it', {
+  skip,
+}, async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { port, client } = await redisFor(t);
+  const url = `redis://${HOST}:${port}/3`;
+  const first = await startServer(t, { cwd }, '--redis-url', url);
+  assert.equal(first.log()[0]?.['redis'], url);
+  assert.equal(await quotasOf(first), 'ok');
+  const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
+  assert.equal(await remaining(first, key), '9');
+  await client.select(3);
+  assert.equal(await client.dbsize(), 1);
+  assert.equal(await first.stop('SIGKILL'), 'SIGKILL');
+  const second = await startServer(t, { cwd }, '--redis-url', url);
+  assert.equal(await remaining(second, key), '8');
+  assert.equal(await second.stop('SIGTERM'), 0);
+  const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
+  t.after(() => database.close());
+  assert.deepEqual(database.prepare('SELECT * FROM quotas').all(), []);
+});
+
+test('while Redis is away the server starts, answers and says that it counts alone, and counts there when it is back', {
+  skip,
+}, async (t) => {
+  const cwd = temporaryDirectory(t);
+  const port = await freePort();
+  const server = await startServer(t, { cwd }, '--redis-url', `redis://${HOST}:${port}`);
+  assert.equal(await quotasOf(server), 'degraded');
+  assert.deepEqual(events(server), ['quotas counted by this process alone', 'listening']);
+  assert.match(String(server.log()[0]?.['error']), /ECONNREFUSED/);
+  const { key } = await issueKey(cwd, 'enterprise', '--per-day', '2');
+  assert.equal(await remaining(server, key), '1');
+
+  const redis = await redisFor(t, [], port);
+  await until(async () => (await quotasOf(server)) === 'ok');
+  assert.equal(await remaining(server, key), '0', 'what was taken meanwhile is charged');
+  assert.equal((await server.get(key)).status, 429);
+
+  await redis.stop();
+  await until(async () => (await quotasOf(server)) === 'degraded');
+  const other = await issueKey(cwd, 'enterprise', '--per-day', '2');
+  for (let n = 0; n < 5; n++) assert.equal((await server.get(other.key)).status, n < 2 ? 200 : 429);
+  await redisFor(t, [], port);
+  await until(async () => (await quotasOf(server)) === 'ok');
+  await until(() => events(server).length === 5);
+  assert.deepEqual(events(server).slice(2), [
+    'quotas counted in Redis',
+    'quotas counted by this process alone',
+    'quotas counted in Redis',
+  ]);
+  assert.equal(await server.stop('SIGTERM'), 0);
+});
+
+test('a password is sent and never shown, whether right, wrong or misplaced', { skip }, async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { port, client } = await redisFor(t);
+  await client.config('SET', 'requirepass', PASSWORD);
+  const texts: string[] = [];
+
+  const right = await startServer(t, { cwd }, '--redis-url', `redis://:${ENCODED}@${HOST}:${port}`);
+  const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '9');
+  assert.equal(await remaining(right, key), '8');
+  assert.equal(await quotasOf(right), 'ok');
+  const redisUrl = `redis://${HOST}:${port}`;
+  await right.stop('SIGTERM');
+  texts.push(right.stdout(), right.stderr());
+
+  const wrong = await startServer(t, { cwd, env: { REDIS_URL: `redis://me:${ENCODED}1@${HOST}:${port}` } });
+  assert.equal(await quotasOf(wrong), 'degraded');
+  assert.match(String(wrong.log()[0]?.['error']), /^WRONGPASS /);
+  await wrong.stop('SIGTERM');
+  texts.push(wrong.stdout(), wrong.stderr());
+
+  const urls = [
+    `redis://:${PASSWORD}@${HOST}:${port}`,
+    `redis://u:1?${PASSWORD}@${HOST}`,
+    `redis://u:1#${PASSWORD}@${HOST}`,
+    `redis://u:${PASSWORD}`,
+    `http://:${ENCODED}@${HOST}`,
+    `redis://:${ENCODED}@${HOST},localhost`,
+  ];
+  for (const url of urls) {
+    const { code, stdout, stderr } = await run(['serve', '--redis-url', url], { cwd });
+    assert.equal(code, 2);
+    assert.match(stderr, /^store-orders: --redis-url: expected a URL such as [^\n]+\n$/);
+    texts.push(stdout, stderr);
+  }
+  const show = await run(['quota', 'show', id, '--redis-url', `redis://:x${ENCODED}@${HOST}:${port}`], { cwd });
+  assert.deepEqual([show.code, show.stderr.slice(0, 40)], [1, `store-orders: ${redisUrl}: WRONGPASS`.slice(0, 40)]);
+  texts.push(show.stdout, show.stderr);
+  for (const text of texts) assert.doesNotMatch(text, /s3cr3t|pass[^w]/);
+});
+
+test('a password that the server repeats is not shown either', async (t) => {
+  const cwd = temporaryDirectory(t);
+  // So do servers without AUTH, and proxies.
+  const parrot = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (commands) => {
+      const count = String(commands).match(/^\*\d+\r$/gm)?.length ?? 0;
+      socket.write(`-ERR unknown command 'AUTH', with args beginning with: '${PASSWORD}'\r\n`.repeat(count));
+    });
+  });
+  parrot.listen(0, HOST);
+  t.after(() => parrot.close());
+  await until(() => parrot.listening);
+  const address = parrot.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const server = await startServer(t, { cwd }, '--redis-url', `redis://:${ENCODED}@${HOST}:${port}`);
+  await server.stop('SIGTERM');
+  assert.match(server.stdout(), /with args beginning with: '\*\*\*'/);
+  assert.doesNotMatch(server.stdout() + server.stderr(), /s3cr3t/);
+});
+
+test('where the driver is missing, it is said how to install it', async (t) => {
+  const hook = `export const resolve = (name, context, next) => {
+    if (name === 'ioredis') throw Object.assign(new Error(), { code: 'ERR_MODULE_NOT_FOUND' });
+    return next(name, context);
+  };`;
+  const url = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+  const setUp = url(`import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`);
+  // Newer lines of Node.js have another way to register, which Node.js 20 has not.
+  const env = { NODE_OPTIONS: `--no-deprecation --import=${setUp}` };
+  const parameters = ['serve', '--db', ':memory:', '--port', '0', '--redis-url', `redis://${HOST}:1`];
+  const { code, stderr } = await run(parameters, { cwd: temporaryDirectory(t), env });
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: redis:[^\n]+ not installed: npm install ioredis\n$/);
+});
+
+test('a command that cannot reach Redis fails with the reason', { skip }, async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { id } = await issueKey(cwd, 'free');
+  const port = await freePort();
+  for (const command of [
+    ['quota', 'show'],
+    ['quota', 'reset'],
+    ['ban', 'lift'],
+  ]) {
+    const { code, stderr } = await run([...command, id, '--redis-url', `redis://${HOST}:${port}`], { cwd });
+    const place = `${HOST}:${port}`;
+    assert.deepEqual([code, stderr], [1, `store-orders: redis://${place}: connect ECONNREFUSED ${place}\n`]);
+  }
+});
+
+test('several URLs name a cluster; one node of it alone is told to be one', { skip }, async (t) => {
+  const cwd = temporaryDirectory(t);
+  const cluster = await startCluster();
+  t.after(() => Promise.all(cluster.map((node) => node.stop())));
+  const urls = cluster.map(({ port }) => `redis://${HOST}:${port}`);
+  const keys = await Promise.all(Array.from({ length: 6 }, () => issueKey(cwd, 'enterprise', '--per-day', '5')));
+
+  const server = await startServer(t, { cwd }, '--redis-url', urls.slice(0, 2).join(','));
+  for (const { key } of keys) assert.equal(await remaining(server, key), '4');
+  assert.equal(await quotasOf(server), 'ok');
+  assert.deepEqual(events(server), ['listening']);
+  const [first] = keys;
+  const reset = await run(['quota', 'reset', first?.id ?? '', '--redis-url', urls.join(',')], { cwd });
+  assert.equal(reset.code, 0);
+  assert.equal(await remaining(server, first?.key ?? ''), '4');
+  await server.stop('SIGTERM');
+
+  const alone = await startServer(t, { cwd }, '--redis-url', urls[0] ?? '');
+  for (const { key } of keys) assert.equal((await alone.get(key)).status, 200);
+  const failure = alone.log().find(({ event }) => event === 'quotas counted by this process alone');
+  assert.match(String(failure?.['error']), /^it is a node of a cluster; name other nodes of it too/);
+});
+
+test('rediss is TLS, and its certificate is checked', { skip }, async (t) => {
+  const cwd = temporaryDirectory(t);
+  const [cert, key] = [join(cwd, 'cert.pem'), join(cwd, 'key.pem')];
+  writeFileSync(cert, certificate.cert);
+  writeFileSync(key, certificate.key);
+  const tlsPort = await freePort();
+  const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
+  await redisFor(t, ['--tls-port', `${tlsPort}`, ...files, '--tls-auth-clients', 'no']);
+  const options = { cwd, env: { REDIS_URL: `rediss://localhost:${tlsPort}` } };
+
+  const server = await startServer(t, { ...options, env: { ...options.env, NODE_EXTRA_CA_CERTS: cert } });
+  assert.equal(await quotasOf(server), 'ok');
+  await server.stop('SIGTERM');
+  const doubtful = await startServer(t, options);
+  assert.equal(await quotasOf(doubtful), 'degraded');
+  assert.match(String(doubtful.log()[0]?.['error']), /certificate/);
+});

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { linkSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
+
+// Nobody has this address (RFC 5737): a server that took the file would end too, with other words.
+const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
+
+test('a second server is refused on the file of the first, by whatever link it is named', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await issueKey(cwd, 'free');
+  mkdirSync(join(cwd, 'elsewhere'));
+  symlinkSync('../store-orders.db', join(cwd, 'elsewhere', 'link.db'));
+  symlinkSync('elsewhere', join(cwd, 'way'));
+  await startServer(t, { cwd });
+  for (const name of ['store-orders.db', './store-orders.db', 'elsewhere/link.db', 'way/link.db']) {
+    const { code, stderr } = await run([...SERVE, name], { cwd });
+    assert.deepEqual(
+      [code, stderr],
+      [1, `store-orders: another server runs on ${name}; stop it first, or name another file with --db\n`],
+    );
+  }
+  assert.deepEqual(readdirSync(join(cwd, 'elsewhere')), ['link.db']);
+});
+
+test('a server on a link keeps the next one off the file', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await issueKey(cwd, 'free');
+  symlinkSync('store-orders.db', join(cwd, 'link.db'));
+  await startServer(t, { cwd }, '--db', 'link.db');
+  assert.match((await run([...SERVE, 'store-orders.db'], { cwd })).stderr, /another server runs on store-orders\.db; /);
+});
+
+test('a file with more than one name is refused by every command, and served again when it has one', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { key } = await issueKey(cwd, 'free');
+  linkSync(join(cwd, 'store-orders.db'), join(cwd, 'second.db'));
+  for (const args of [
+    [...SERVE, 'second.db'],
+    ['keys', 'list', '--db', 'second.db'],
+    ['db', 'check', '--db', 'second.db'],
+  ]) {
+    const { code, stderr } = await run(args, { cwd });
+    assert.equal(code, 1, `${args}`);
+    assert.match(
+      stderr,
+      /second\.db: the file has 2 names \(hard links\), and SQLite keeps a log beside each; remove all names but one\n$/,
+    );
+  }
+  assert.deepEqual(readdirSync(cwd), ['second.db', 'store-orders.db']);
+  rmSync(join(cwd, 'store-orders.db'));
+  renameSync(join(cwd, 'second.db'), join(cwd, 'store-orders.db'));
+  const server = await startServer(t, { cwd });
+  assert.equal((await server.get(key)).status, 200);
+});
+
+test('a directory, a device and a FIFO are refused in a sentence, at once, with nothing left behind', async (t) => {
+  const cwd = temporaryDirectory(t);
+  mkdirSync(join(cwd, 'folder'));
+  execFileSync('mkfifo', [join(cwd, 'fifo')]);
+  const rows = [
+    ['folder', 'it is a directory; name a file in it, such as folder/store-orders.db'],
+    ['/dev/null', 'it is not a file that keeps what is written to it; name another'],
+    ['fifo', 'it is not a file that keeps what is written to it; name another'],
+  ] as const;
+  for (const [name, says] of rows) {
+    for (const [args, about] of [
+      [SERVE, 'cannot open the database '],
+      [['keys', 'create', '--plan', 'free', '--db'], 'cannot open the database '],
+      [['orders', 'export', '--db'], 'cannot open the database '],
+      [['db', 'check', '--db'], ''],
+    ] as const) {
+      const { code, stderr } = await run([...args, name], { cwd });
+      assert.deepEqual([code, stderr], [1, `store-orders: ${about}${name}: ${says}\n`], `${args}`);
+    }
+  }
+  assert.deepEqual(readdirSync(cwd), ['fifo', 'folder']);
+  assert.deepEqual(readdirSync(join(cwd, 'folder')), []);
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import pg from 'pg';
+import { createApiKey, openPostgresStorage } from 'store-orders/server';
+import { createDatabase } from '../../databases/postgres/support/database.js';
+import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+
+describe('what fails in PostgreSQL is told in a sentence', { skip: missingEngine }, async () => {
+  const engine = await startEngine();
+  const url = await createDatabase(engine);
+  const open = await openPostgresStorage(url.replace('postgres@', 'postgres:hidden-word@'), { create: true });
+  assert.ok(open.ok);
+  const { orders, keys, close } = open.data;
+  const admin = new pg.Client(url);
+  await admin.connect();
+  admin.on('error', () => {});
+  after(async () => {
+    await admin.end().catch(() => {});
+    await close();
+  });
+
+  /** `fails` is what could not be done, and why. */
+  async function tells(work: () => unknown, fails: RegExp): Promise<void> {
+    await assert.rejects(
+      async () => work(),
+      (error) => {
+        assert.ok(error instanceof Error);
+        assert.match(error.message, fails);
+        assert.doesNotMatch(`${error.stack}${JSON.stringify(error)}`, /hidden-word/);
+        return true;
+      },
+    );
+  }
+
+  test('a missing table', async () => {
+    await admin.query('ALTER TABLE store_orders RENAME TO moved; ALTER TABLE store_orders_keys RENAME TO moved_keys');
+    const missing = (table: string) => `: a table is missing; .+ \\(relation "${table}" does not exist\\)$`;
+    await tells(() => orders.cancel(7n), new RegExp(`^cannot cancel order 7${missing('store_orders')}`));
+    await tells(() => orders.list(), new RegExp(`^cannot list the orders${missing('store_orders')}`));
+    await tells(() => orders.put([{ id: 1 }]), new RegExp(`^cannot store orders${missing('store_orders')}`));
+    const key = createApiKey();
+    await tells(() => keys.authenticate(key), new RegExp(`^cannot look an API key up${missing('store_orders_keys')}`));
+    await tells(() => keys.revoke('key_a'), new RegExp(`^cannot revoke API key key_a${missing('store_orders_keys')}`));
+    await admin.query('ALTER TABLE moved RENAME TO store_orders; ALTER TABLE moved_keys RENAME TO store_orders_keys');
+  });
+
+  test('a long list whose connection is lost', async () => {
+    await orders.put(Array.from({ length: 4_001 }, (_, id) => ({ id })));
+    const listed = await orders.list();
+    assert.ok(Symbol.asyncIterator in listed);
+    const reader = listed[Symbol.asyncIterator]();
+    await reader.next();
+    await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'store-orders'");
+    await tells(
+      () => reader.next(),
+      /^cannot list the orders: the (connection was lost|server is stopping or starting) \(/,
+    );
+  });
+
+  test('a server that is gone', async () => {
+    await engine.crash();
+    await tells(() => orders.cancel(1n), /^cannot cancel order 1: .+ \(.+\)$/);
+    await tells(
+      () => orders.cancel(1n),
+      /^cannot cancel order 1: (no PostgreSQL server accepts connections|there is no such file or socket).* \(connect E\w+ .+\)$/,
+    );
+    await tells(() => keys.list(), /^cannot read the API keys: .+ \(.+\)$/);
+    await engine.start();
+  });
+});

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import pg from 'pg';
+import { createMemoryLimiter } from 'store-orders/limiter';
+import { createApiKey, createOrderServer, openPostgresStorage } from 'store-orders/server';
+import { createDatabase } from '../../databases/postgres/support/database.js';
+import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { run, startServer, temporaryDirectory, until } from '../support/program.js';
+
+describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
+  const engine = await startEngine();
+
+  async function newDatabase(t: TestContext) {
+    const url = await createDatabase(engine);
+    const cwd = temporaryDirectory(t);
+    const program = (...args: readonly string[]) => run(args, { cwd, env: { DATABASE_URL: url } });
+    return { url, cwd, program };
+  }
+
+  /** The server over the database, as `serve` puts it together. */
+  async function serve(t: TestContext, url: string) {
+    const open = await openPostgresStorage(url, { create: true, impatient: true });
+    assert.ok(open.ok);
+    const { data } = open;
+    const server = createOrderServer({
+      store: data.orders,
+      limiter: createMemoryLimiter(),
+      authenticate: data.keys.authenticate,
+      backends: { database: data.state },
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(async () => {
+      await server.drain(0).catch(() => {});
+      await data.close();
+    });
+    const { port } = server.address() as AddressInfo;
+    const { key } = await data.keys.create({ name: 'business' });
+    const request = (path: string, method = 'GET', apiKey = key) =>
+      fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization: `Bearer ${apiKey}` } });
+    return { data, key, request };
+  }
+
+  test('a change by a command is seen by a running server within a second', async (t) => {
+    const { url, program } = await newDatabase(t);
+    const { data, request } = await serve(t, url);
+    const { key, id } = await data.keys.create({ name: 'free' });
+    const list = () => request('/v1/store/orders', 'GET', key);
+    assert.equal((await list()).headers.get('x-ratelimit-limit'), '60');
+    await program('keys', 'set-plan', id, '--plan', 'pro');
+    await until(async () => (await list()).headers.get('x-ratelimit-limit') === '300', 1_000);
+    await program('keys', 'revoke', id);
+    await until(async () => (await list()).status === 401, 1_000);
+  });
+
+  test('while the database is down the answer is 503 with Retry-After and never 401, and then all is well again', async (t) => {
+    const { url } = await newDatabase(t);
+    const { data, request } = await serve(t, url);
+    const later = await data.keys.create({ name: 'pro' });
+    await data.orders.put([{ id: 1 }, { id: 2 }]);
+    assert.equal((await request('/v1/store/orders/1', 'DELETE')).status, 204);
+    assert.equal((await request('/readyz')).status, 200);
+    await engine.crash();
+    for (const apiKey of [undefined, later.key]) {
+      for (const [path, method] of [
+        ['/v1/store/orders', 'GET'],
+        ['/v1/store/orders/2', 'DELETE'],
+      ] as const) {
+        const response = await request(path, method, apiKey);
+        assert.deepEqual([response.status, response.headers.get('retry-after') !== null], [503, true]);
+      }
+    }
+    const ready = await request('/readyz');
+    assert.deepEqual(
+      [ready.status, await ready.text()],
+      [503, '{"status":"unavailable","backends":{"database":"unavailable"}}'],
+    );
+    await engine.start();
+    await until(async () => (await request('/v1/store/orders/2', 'DELETE')).status === 204);
+    assert.equal((await request('/v1/store/orders', 'GET', later.key)).status, 200);
+    assert.equal((await request('/readyz')).status, 200);
+  });
+
+  test('a server ends at SIGTERM although its database has stopped answering', async (t) => {
+    const { url, cwd } = await newDatabase(t);
+    const server = await startServer(t, { cwd, env: { DATABASE_URL: url } }, '--redis-url', 'redis://127.0.0.1:1');
+    assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
+    const client = new pg.Client(url);
+    await client.connect();
+    const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'");
+    assert.equal(rows.length, 2, 'one for keys, one for the rest');
+    for (const { pid } of rows) process.kill(pid, 'SIGSTOP');
+    try {
+      const late = new Promise((resolve) => setTimeout(resolve, 4_000, 'still running').unref());
+      assert.equal(await Promise.race([server.stop('SIGTERM'), late]), 0);
+    } finally {
+      for (const { pid } of rows) process.kill(pid, 'SIGCONT');
+      await client.end();
+    }
+  });
+
+  test('however many probe it at once, the database is asked once', async (t) => {
+    const { url } = await newDatabase(t);
+    const { data } = await serve(t, url);
+    const states = await Promise.all(Array.from({ length: 100 }, () => data.state()));
+    assert.ok(states.every((state) => state === 'ok'));
+    const client = new pg.Client(url);
+    await client.connect();
+    const { rows } = await client.query(
+      "SELECT FROM pg_stat_activity WHERE application_name = 'store-orders' AND datname = current_database()",
+    );
+    await client.end();
+    assert.equal(rows.length, 2, 'one connection was enough, beside the one that made the key');
+  });
+
+  test('keys that strangers make up take no connection that cancels and lists need', async (t) => {
+    const { url } = await newDatabase(t);
+    const { data, request } = await serve(t, url);
+    await data.orders.put([{ id: 1 }]);
+    assert.equal((await request('/v1/store/orders')).status, 200, 'the key is remembered');
+    const other = new pg.Client(url);
+    await other.connect();
+    await other.query('BEGIN');
+    await other.query('LOCK store_orders_keys');
+    const unknown = Array.from({ length: 20 }, () => request('/v1/store/orders', 'GET', createApiKey()));
+    const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
+    await until(async () => (await other.query(waiting)).rows.length === 2);
+    assert.equal((await data.orders.get(1n))?.status, 'pending', 'none of them is in its way');
+    await other.query('COMMIT');
+    await other.end();
+    for (const response of await Promise.all(unknown)) assert.equal(response.status, 401);
+  });
+
+  test('a cancel that waits for a lock is given up after five seconds, by the database too', async (t) => {
+    const { url } = await newDatabase(t);
+    const { data, request } = await serve(t, url);
+    await data.orders.put([{ id: 1 }]);
+    const other = new pg.Client(url);
+    await other.connect();
+    await other.query('BEGIN');
+    await other.query('UPDATE store_orders SET quantity = 1');
+    assert.equal((await request('/v1/store/orders/1', 'DELETE')).status, 503);
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    assert.equal((await other.query(waiting)).rows.length, 0);
+    await other.query('COMMIT');
+    await other.end();
+    assert.equal((await data.orders.get(1n))?.status, 'pending');
+  });
+
+  test('slow readers of long lists keep no connection from cancels, keys and quicker readers', async (t) => {
+    const { url } = await newDatabase(t);
+    const { data, request } = await serve(t, url);
+    await data.orders.put(Array.from({ length: 2_001 }, (_, id) => ({ id })));
+    const readers: AsyncIterator<unknown>[] = [];
+    try {
+      for (let i = 0; i < 4; i++) {
+        const list = await data.orders.list();
+        assert.ok(Symbol.asyncIterator in list);
+        const reader = list[Symbol.asyncIterator]();
+        readers.push(reader);
+        await reader.next();
+      }
+      assert.equal((await request('/v1/store/orders/1', 'DELETE')).status, 204);
+      const fifth = await request('/v1/store/orders');
+      assert.deepEqual([fifth.status, JSON.parse(await fifth.text()).length], [200, 2_001]);
+      const lasts = await Promise.allSettled(readers.map((reader) => reader.next()));
+      const ends = lasts.map((last) => (last.status === 'rejected' ? String(last.reason) : 'read on'));
+      const ended = 'Error: cannot list the orders: its reader was too slow while others waited for a connection';
+      assert.deepEqual(ends, [ended, 'read on', 'read on', 'read on']);
+    } finally {
+      await Promise.all(readers.map((reader) => reader.return?.()));
+    }
+    assert.equal((await request('/v1/store/orders')).status, 200);
+  });
+});

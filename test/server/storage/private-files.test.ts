@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openSqliteOrderStore } from 'store-orders/sqlite';
+import { answerOf, run, startServer, temporaryDirectory } from '../support/program.js';
+
+const IS_UNIX = process.platform !== 'win32';
+
+/** The permissions of each file of a directory. */
+function modes(directory: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    readdirSync(directory).map((name) => [name, (statSync(join(directory, name)).mode & 0o777).toString(8)]),
+  );
+}
+
+/** As a shell has them, and as permissive as can be. */
+for (const umask of ['022', '000']) {
+  const under = ['sh', '-c', `umask ${umask}; exec "$@"`, 'sh'];
+
+  test(`every file that the program creates is its owner's alone, with umask ${umask}`, {
+    skip: !IS_UNIX,
+  }, async (t) => {
+    const cwd = temporaryDirectory(t);
+    const server = await startServer(t, { cwd, under });
+    await fetch(`${server.url}/store/orders`);
+    await answerOf(['keys', 'create', '--plan', 'free'], { cwd, under });
+    await answerOf(['db', 'backup', 'backup.db'], { cwd, under });
+    const found = modes(cwd);
+    for (const name of ['backup.db', 'store-orders.db', 'store-orders.db-server', 'store-orders.db-wal']) {
+      assert.ok(name in found, name);
+    }
+    assert.deepEqual(new Set(Object.values(found)), new Set(['600']), JSON.stringify(found));
+    await server.stop('SIGTERM');
+    assert.equal((await run(['db', 'restore', 'backup.db', '--db', 'restored.db'], { cwd, under })).code, 0);
+    await answerOf(['orders', 'import', '-', '--db', 'imported.db'], { cwd, under, input: '{"id":1}' });
+    assert.deepEqual(new Set(Object.values(modes(cwd))), new Set(['600']), JSON.stringify(modes(cwd)));
+  });
+}
+
+test('a file that a host opens is its owner’s alone', { skip: !IS_UNIX }, async (t: TestContext) => {
+  const folder = join(temporaryDirectory(t), 'host');
+  mkdirSync(folder);
+  const umask = process.umask(0);
+  try {
+    const store = openSqliteOrderStore(join(folder, 'orders.db'));
+    await store.put([{ id: 1 }]);
+    assert.deepEqual(new Set(Object.values(modes(folder))), new Set(['600']));
+    await store.close();
+  } finally {
+    process.umask(umask);
+  }
+});

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
+import { sampled } from '../../support/sampled.js';
+import { answerOf, issueKey, run, temporaryDirectory } from '../support/program.js';
+
+const COMMANDS = [
+  // Nobody has this address (RFC 5737): a server that took the file would end too, with other words.
+  'serve --host 192.0.2.1',
+  'orders import -',
+  'orders import - --replace',
+  'orders export',
+  'orders show 1',
+  'orders ship 1',
+  'keys create --plan free',
+  'keys list',
+  'keys set-plan key_a --plan free',
+  'keys revoke key_a',
+  'quota show key_a',
+  'quota reset key_a',
+  'ban lift key_a',
+  'db check',
+  'db backup copy.db',
+];
+
+const NO_DATABASE = /: the file is not a SQLite database; name another, /;
+const FOREIGN = /: the file is not an order database, it holds other tables; name a file of its own\n$/;
+const NEWER = /: its (orders|program) schema has version 99, this program knows [12]; use a newer store-orders\n$/;
+
+/** The mark of an order database. */
+const APPLICATION_ID = 'PRAGMA application_id = 0x534f7264';
+
+const FILES: readonly { readonly name: string; readonly says: RegExp; make(file: string): unknown }[] = [
+  {
+    name: 'text',
+    says: NO_DATABASE,
+    make: (file) => writeFileSync(file, 'Felis catus, '.repeat(1_000)),
+  },
+  {
+    name: "somebody else's tables",
+    says: FOREIGN,
+    make: (file) => exec(file, 'CREATE TABLE cats (name TEXT)'),
+  },
+  {
+    name: "somebody else's tables with a log",
+    says: FOREIGN,
+    make: (file) => exec(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
+  },
+  {
+    name: "somebody else's tables, all of them still in the log that a crash left",
+    says: FOREIGN,
+    make: (file) => crash(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
+  },
+  {
+    name: "somebody else's large database after a crash",
+    says: FOREIGN,
+    make: (file) =>
+      crash(
+        file,
+        'CREATE TABLE cats (name TEXT)',
+        'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99) INSERT INTO cats SELECT hex(zeroblob(20000)) FROM n',
+        'PRAGMA journal_mode = WAL',
+        "INSERT INTO cats VALUES ('Tom')",
+      ),
+  },
+  {
+    name: 'orders of a newer version',
+    says: NEWER,
+    async make(file) {
+      await issueKey(join(file, '..'), 'free', '--db', file);
+      exec(file, "UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'");
+    },
+  },
+  {
+    name: 'keys of a newer version, in a file without a log',
+    says: NEWER,
+    async make(file) {
+      await issueKey(join(file, '..'), 'free', '--db', file);
+      exec(file, 'PRAGMA journal_mode = DELETE');
+      exec(file, "UPDATE store_orders_schema SET version = 99 WHERE part = 'program'");
+    },
+  },
+  {
+    name: 'keys of a newer version, and no orders yet',
+    says: NEWER,
+    make: (file) =>
+      exec(
+        file,
+        'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
+        "INSERT INTO store_orders_schema VALUES ('program', 99)",
+        APPLICATION_ID,
+      ),
+  },
+];
+
+for (const [index, { name, says, make }] of FILES.entries()) {
+  test(`every command refuses ${name}, and leaves it and what is beside it as it was`, async (t) => {
+    const cwd = temporaryDirectory(t);
+    await make(join(cwd, 'file.db'));
+    const before = contents(cwd);
+    for (const command of sampled(COMMANDS, index)) {
+      const { code, stdout, stderr } = await run([...command.split(' '), '--db', 'file.db'], {
+        cwd,
+        input: '{"id":1}',
+      });
+      assert.deepEqual([code, stdout], [1, ''], command);
+      assert.match(stderr, says, command);
+      assert.match(stderr, /^store-orders: (?:cannot open the database )?file\.db: [^\n]+\n$/, command);
+      assert.deepEqual(contents(cwd), before, command);
+    }
+  });
+}
+
+test('a file that has the header of a database and nothing else is a new one', async (t) => {
+  const cwd = temporaryDirectory(t);
+  exec(join(cwd, 'store-orders.db'), 'PRAGMA user_version = 1', 'PRAGMA user_version = 0');
+  assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
+});
+
+test('an order database all of whose tables are still in the log that a crash left is opened', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const database = openSqliteDatabase(join(cwd, 'crashed.db'));
+  database.exec('PRAGMA journal_mode = WAL');
+  const store = openSqliteOrderStore(join(cwd, 'crashed.db'));
+  await store.put([{ id: 1 }]);
+  for (const suffix of ['', '-wal'])
+    copyFileSync(join(cwd, `crashed.db${suffix}`), join(cwd, `store-orders.db${suffix}`));
+  await store.close();
+  database.close();
+  assert.equal((await run(['orders', 'show', '1'], { cwd })).stdout, 'id        1\nstatus    pending\n');
+});
+
+test('a migration that fails midway leaves the file as it was', async (t) => {
+  const cwd = temporaryDirectory(t);
+  exec(
+    join(cwd, 'keyless.db'),
+    'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
+    "INSERT INTO store_orders_schema VALUES ('orders', 1)",
+    'CREATE TABLE quotas (mine TEXT)',
+    APPLICATION_ID,
+  );
+  exec(
+    join(cwd, 'new.db'),
+    'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
+    'CREATE TABLE quotas (mine TEXT)',
+    APPLICATION_ID,
+  );
+  const before = contents(cwd);
+  for (const file of ['keyless.db', 'new.db']) {
+    const { code, stderr } = await run(['keys', 'list', '--db', file], { cwd });
+    assert.equal(code, 1);
+    assert.equal(stderr, `store-orders: cannot open the database ${file}: table quotas already exists\n`);
+    assert.deepEqual(contents(cwd), before);
+  }
+});
+
+test('processes that bring the same file to a newer version at once all end well, and it is done once', async (t) => {
+  const cwd = temporaryDirectory(t);
+  for (const round of sampled([1, 2, 3, 4, 5])) {
+    const db = `${round}.db`;
+    const store = openSqliteOrderStore(join(cwd, db));
+    await store.put([{ id: 1 }]);
+    await store.close();
+    const keys = await Promise.all([1, 2, 3].map(() => issueKey(cwd, 'free', '--db', db)));
+    const checked = Object(await answerOf(['db', 'check', '--db', db], { cwd }));
+    assert.deepEqual(checked.schema, { orders: { file: 2, program: 2 }, program: { file: 1, program: 1 } });
+    assert.equal(checked.keys.total, keys.length);
+    assert.equal(checked.orders.total, 1);
+  }
+});
+
+function exec(file: string, ...statements: readonly string[]): void {
+  const database = openSqliteDatabase(file);
+  for (const statement of statements) database.exec(statement);
+  database.close();
+}
+
+/** Leaves the file as it is on disk while its writer has it open: so does a writer that is killed. */
+function crash(file: string, ...statements: readonly string[]): void {
+  const living = `${file}.living`;
+  const database = openSqliteDatabase(living);
+  for (const statement of statements) database.exec(statement);
+  for (const suffix of ['', '-wal', '-shm']) copyFileSync(living + suffix, file + suffix);
+  database.close();
+}
+
+/** Every file of a directory, as a fingerprint of its bytes. */
+function contents(directory: string): Readonly<Record<string, string>> {
+  const names = readdirSync(directory).filter((name) => !name.includes('.living'));
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]));
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { answerOf, issueKey, type Run, run, startServer, temporaryDirectory } from '../support/program.js';
+
+const SERVE = ['serve', '--host', '192.0.2.1'];
+
+/** A database of order 1, its backup, and then order 2. With `killed` its server was killed, and has left a log. */
+async function withBackup(t: TestContext, { killed = false } = {}) {
+  const cwd = temporaryDirectory(t);
+  const file = (name = 'store-orders.db') => join(cwd, name);
+  await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":1,"petId":7}' });
+  const { key } = await issueKey(cwd, 'free');
+  await answerOf(['db', 'backup', 'backup.db'], { cwd });
+  copyFileSync(file(), file('older.db'));
+  await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":2}' });
+  if (killed) {
+    const server = await startServer(t, { cwd });
+    await fetch(`${server.url}/store/orders/2`, { method: 'DELETE', headers: { authorization: `Bearer ${key}` } });
+    await server.stop('SIGKILL');
+    assert.ok(existsSync(file('store-orders.db-wal')));
+  }
+  const restore = (...args: readonly string[]): Promise<Run> => run(['db', 'restore', 'backup.db', ...args], { cwd });
+  const exported = async () => (await run(['orders', 'export'], { cwd })).stdout;
+  return { cwd, file, key, restore, exported };
+}
+
+/** Every file of a directory, as its bytes. */
+function contents(directory: string): Readonly<Record<string, string>> {
+  const names = readdirSync(directory).filter((name) => !name.endsWith('-server'));
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]));
+}
+
+const ORDER_1 = '{"id":1,"petId":7,"status":"pending"}\n';
+
+for (const killed of [false, true]) {
+  test(`db restore puts a backup in place of a database ${killed ? 'with the log of a killed server' : 'as it is'}`, async (t) => {
+    const { cwd, file, key, restore, exported } = await withBackup(t, { killed });
+    const { code, stdout } = await restore();
+    const bytes = readFileSync(file()).length;
+    assert.deepEqual([code, stdout], [0, `store-orders.db is restored from backup.db, ${bytes} bytes\n`]);
+    assert.deepEqual(
+      readdirSync(cwd).filter((name) => !name.endsWith('-server')),
+      ['backup.db', 'older.db', 'store-orders.db'],
+    );
+    assert.equal(await exported(), ORDER_1);
+    const server = await startServer(t, { cwd });
+    assert.deepEqual(await (await server.get(key)).json(), [{ id: 1, petId: 7 }]);
+  });
+}
+
+test('db restore makes a database where there is none, whatever log is left there', async (t) => {
+  const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
+  renameSync(file(), file('gone.db'));
+  assert.equal((await restore()).code, 0);
+  assert.ok(!existsSync(join(cwd, 'store-orders.db-wal')));
+  assert.equal(await exported(), ORDER_1);
+});
+
+test('db restore through a link replaces the file and leaves the link', async (t) => {
+  const { file, restore, exported } = await withBackup(t);
+  symlinkSync('store-orders.db', file('link.db'));
+  assert.equal((await restore('--db', 'link.db')).code, 0);
+  assert.ok(lstatSync(file('link.db')).isSymbolicLink());
+  assert.equal(await exported(), ORDER_1);
+});
+
+test('db restore is refused while a server runs, or another process has the file open', async (t) => {
+  const { cwd, file, restore, exported } = await withBackup(t);
+  const before = await exported();
+  const server = await startServer(t, { cwd });
+  assert.equal((await restore()).stderr, 'store-orders: a server runs on store-orders.db; stop it first\n');
+  await server.stop('SIGTERM');
+  const other = openSqliteDatabase(file());
+  other.prepare('SELECT count(*) FROM orders').get();
+  const { stderr } = await restore();
+  other.close();
+  assert.equal(stderr, 'store-orders: another process uses store-orders.db; wait for it or stop it, then try again\n');
+  assert.equal(await exported(), before);
+});
+
+test('db restore takes no backup that is none, and replaces no file of somebody else', async (t) => {
+  const { cwd, file, exported } = await withBackup(t);
+  const before = await exported();
+  const bytes = readFileSync(file('backup.db'));
+  writeFileSync(file('damaged.db'), bytes.fill(0xff, 4_096, 8_192));
+  writeFileSync(file('text.db'), 'Felis catus, '.repeat(1_000));
+  const foreign = openSqliteDatabase(file('foreign.db'));
+  foreign.exec('CREATE TABLE cats (name TEXT)');
+  foreign.close();
+  const files = contents(cwd);
+  for (const [backup, db, says] of [
+    ['absent.db', 'store-orders.db', /^store-orders: there is no backup absent\.db\n$/],
+    ['store-orders.db', 'store-orders.db', /^store-orders: store-orders\.db is the database itself; move it/],
+    ['damaged.db', 'store-orders.db', /^store-orders: damaged\.db is damaged: /],
+    ['text.db', 'store-orders.db', /^store-orders: text\.db: the file is not a SQLite database; /],
+    ['foreign.db', 'store-orders.db', /^store-orders: foreign\.db: the file is not an order database, /],
+    ['store-orders.db', 'text.db', /^store-orders: text\.db: the file is not a SQLite database; /],
+    ['store-orders.db', 'foreign.db', /^store-orders: foreign\.db: the file is not an order database, /],
+    ['store-orders.db', 'absent/new.db', /^store-orders: cannot /],
+  ] as const) {
+    const { code, stderr } = await run(['db', 'restore', backup, '--db', db], { cwd });
+    assert.equal(code, 1, `${backup} to ${db}`);
+    assert.match(stderr, says);
+    assert.match(stderr, /^[^\n]+\n$/);
+    assert.deepEqual(contents(cwd), files);
+  }
+  assert.equal(await exported(), before);
+});
+
+/** How people make backups: as they should, or by copying the file of a server that does not run. */
+const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
+
+for (const [name, backup] of Object.entries(BACKUPS)) {
+  test(`${name} put beside the log of a killed server is refused, and the cure works`, async (t) => {
+    const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
+    copyFileSync(file(backup), file());
+    const files = contents(cwd);
+    for (const args of [SERVE, ['orders', 'export'], ['keys', 'list'], ['db', 'check']]) {
+      const { code, stderr } = await run(args, { cwd });
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        /store-orders\.db: the log store-orders\.db-wal belongs to another file, .+ put it in its place with db restore, which removes the log\n$/,
+      );
+    }
+    assert.deepEqual(contents(cwd), files);
+    renameSync(file(), file('backup.db'));
+    assert.equal((await restore()).code, 0);
+    assert.equal(await exported(), ORDER_1);
+  });
+}
+
+test('db restore puts a backup in place of what was copied beside the log of another file', async (t) => {
+  const { file, restore, exported } = await withBackup(t, { killed: true });
+  copyFileSync(file('backup.db'), file());
+  assert.equal((await restore()).code, 0);
+  assert.equal(await exported(), ORDER_1);
+});
+
+test('a server does not serve a damaged file, and serves it when it is restored', async (t) => {
+  const { cwd, file, key, restore } = await withBackup(t);
+  const bytes = readFileSync(file());
+  const page = bytes.lastIndexOf('pending') & ~0xfff;
+  writeFileSync(file(), bytes.fill(0xff, page, page + 100));
+  const { code, stderr } = await run(SERVE, { cwd });
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: store-orders\.db is damaged: .+; stop the server, .+ with db restore\n$/);
+  assert.equal((await restore()).code, 0);
+  const server = await startServer(t, { cwd });
+  assert.equal((await server.get(key)).status, 200);
+});

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { createApiKey, type KeyRing } from 'store-orders/server';
+import { until } from './program.js';
+
+type OpenRing = () => KeyRing | Promise<KeyRing>;
+
+/** What every key ring must do. `prepare` makes an empty place for keys; each call of what it answers opens a ring on it. */
+export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing | Promise<OpenRing>): void {
+  describe(name, () => {
+    test('knows the keys that it issued, each with its plan, until they are revoked', async (t) => {
+      const open = await prepare(t);
+      const ring = await open();
+      assert.equal(await ring.isEmpty(), true);
+      const free = await ring.create({ name: 'free' }, 'Ann');
+      const agreed = await ring.create({ name: 'enterprise', perDay: 7 });
+      assert.equal(await ring.isEmpty(), false);
+      assert.match(free.id, /^key_[0-9A-Za-z]{10}$/);
+      assert.deepEqual(
+        (await ring.list()).map(({ id, name, plan }) => ({ id, name, plan })),
+        [
+          { id: free.id, name: 'Ann', plan: { name: 'free' } },
+          { id: agreed.id, name: undefined, plan: { name: 'enterprise', perDay: 7 } },
+        ],
+      );
+      assert.equal((await ring.authenticate(free.key))?.id, free.id);
+      assert.equal(ring.authenticate(free.key), ring.authenticate(free.key), 'remembered');
+      assert.deepEqual(
+        (await ring.authenticate(agreed.key))?.plan.policies.map(({ name, quota }) => [name, quota]),
+        [['day', 7]],
+      );
+      assert.equal(await ring.authenticate(createApiKey()), undefined);
+      assert.equal(ring.authenticate('so_'), undefined);
+
+      assert.equal(await ring.setPlan(free.id, { name: 'enterprise', perMinute: 5, perDay: 9 }), 'changed');
+      const { createdAt } = free;
+      const plan = { name: 'enterprise', perMinute: 5, perDay: 9 };
+      assert.deepEqual(await ring.get(free.id), { id: free.id, name: 'Ann', plan, createdAt });
+      assert.equal(await ring.setPlan(free.id, { name: 'pro' }), 'changed');
+      assert.deepEqual((await ring.get(free.id))?.plan, { name: 'pro' });
+      assert.equal((await ring.authenticate(free.key))?.plan.name, 'pro');
+      assert.equal(await ring.revoke(free.id), 'changed');
+      assert.equal(await ring.authenticate(free.key), undefined);
+      assert.equal(await ring.revoke(free.id), 'already_revoked');
+      assert.equal(await ring.setPlan(free.id, { name: 'free' }), 'already_revoked');
+      assert.match((await ring.get(free.id))?.revokedAt ?? '', /^\d{4}-\d\d-\d\dT.*Z$/);
+      assert.equal(await ring.revoke('key_absent'), 'not_found');
+      assert.equal(await ring.get('key_absent'), undefined);
+    });
+
+    test('gives a key a new text, and everything else stays', async (t) => {
+      const open = await prepare(t);
+      const [ring, other] = [await open(), await open()];
+      const issued = await ring.create({ name: 'enterprise', perDay: 7 }, 'Ann');
+      assert.equal((await other.authenticate(issued.key))?.id, issued.id);
+      const rotated = await ring.rotate(issued.id);
+      assert.ok(typeof rotated === 'object');
+      assert.notEqual(rotated.key, issued.key);
+      assert.deepEqual({ ...rotated, key: issued.key }, issued);
+      assert.equal(await ring.authenticate(issued.key), undefined);
+      assert.equal((await ring.authenticate(rotated.key))?.id, issued.id);
+      await until(async () => (await other.authenticate(issued.key)) === undefined, 1_000);
+      await ring.revoke(issued.id);
+      assert.equal(await ring.rotate(issued.id), 'already_revoked');
+      assert.equal(await ring.authenticate(rotated.key), undefined);
+      assert.equal(await ring.rotate('key_absent'), 'not_found');
+    });
+
+    test("another process's changes are seen within a second, without a timer", async (t) => {
+      const open = await prepare(t);
+      const [ring, other] = [await open(), await open()];
+      const { key, id } = await other.create({ name: 'free' });
+      assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'a new key at once');
+      await other.setPlan(id, { name: 'business' });
+      await until(async () => (await ring.authenticate(key))?.plan.name === 'business', 1_000);
+      await other.revoke(id);
+      await until(async () => (await ring.authenticate(key)) === undefined, 1_000);
+    });
+  });
+}

@@ -1,0 +1,147 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { IS_QUICK } from '../../support/sampled.js';
+
+const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
+
+export interface Run {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string | Uint8Array;
+  /** A command that runs the program as its own process does: `strace` with its options. */
+  readonly under?: readonly string[];
+}
+
+/** A directory of its own for a test, gone afterwards. */
+export function temporaryDirectory(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+export function spawnProgram(args: readonly string[], { cwd, env, under = [] }: RunOptions): ChildProcess {
+  // Would make each start a quarter longer.
+  const coverage = IS_QUICK ? undefined : process.env['NODE_V8_COVERAGE'];
+  const [command = process.execPath, ...operands] = [...under, process.execPath, MAIN, ...args];
+  return spawn(command, operands, {
+    cwd,
+    env: { PATH: process.env['PATH'], ...(coverage !== undefined && { NODE_V8_COVERAGE: coverage }), ...env },
+  });
+}
+
+/** Runs a command to its end. */
+export async function run(args: readonly string[], options: RunOptions): Promise<Run> {
+  const child = spawnProgram(args, options);
+  child.stdin?.on('error', () => {});
+  child.stdin?.end(options.input ?? '');
+  const closed = once(child, 'close');
+  if (child.stdout === null || child.stderr === null) throw new Error('no pipes');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const [code] = await closed;
+  return { code, stdout, stderr };
+}
+
+/** The same with `--json`, its answer read; fails unless it is done. */
+export async function answerOf(args: readonly string[], options: RunOptions): Promise<unknown> {
+  const { code, stdout, stderr } = await run([...args, '--json'], options);
+  if (code !== 0) throw new Error(`${args.join(' ')}: exit code ${code}: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+export interface IssuedKey {
+  readonly key: string;
+  readonly id: string;
+  readonly plan: string;
+}
+
+export async function issueKey(cwd: string, ...plan: readonly string[]): Promise<IssuedKey> {
+  const answer = await answerOf(['keys', 'create', '--plan', ...plan], { cwd });
+  if (!isIssuedKey(answer)) throw new Error('keys create: answered no key');
+  return answer;
+}
+
+function isIssuedKey(answer: unknown): answer is IssuedKey {
+  return typeof answer === 'object' && answer !== null && 'key' in answer && 'id' in answer;
+}
+
+export interface RunningServer {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** Each line of its log so far. */
+  log(): readonly Readonly<Record<string, unknown>>[];
+  stdout(): string;
+  stderr(): string;
+  get(apiKey: string): Promise<Response>;
+  /** Ends it, and answers with its exit code, or with the signal that it did not survive. */
+  stop(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
+}
+
+/** Starts the server on a free port and waits until it listens. */
+export async function startServer(t: TestContext, options: RunOptions, ...args: string[]): Promise<RunningServer> {
+  const child = spawnProgram(['serve', '--port', '0', ...args], options);
+  const exited = once(child, 'exit');
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.setEncoding('utf8').on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (chunk) => {
+    stderr += chunk;
+  });
+  t.after(async () => {
+    child.kill('SIGTERM');
+    const late = setTimeout(() => child.kill('SIGKILL'), 5_000);
+    await exited;
+    clearTimeout(late);
+  });
+  const log = () =>
+    stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+  const listening = () => log().find(({ event }) => event === 'listening');
+  await until(() => {
+    const ended = child.exitCode ?? child.signalCode;
+    if (ended !== null) throw new Error(`the server ended with ${ended}: ${stderr}`);
+    return listening() !== undefined;
+  });
+  const url = String(listening()?.url);
+  return {
+    url,
+    child,
+    log,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    get: (apiKey) => fetch(`${url}/store/orders`, { headers: { authorization: `Bearer ${apiKey}` } }),
+    async stop(signal) {
+      child.kill(signal);
+      const [code, killedBy] = await exited;
+      return code ?? killedBy;
+    },
+  };
+}
+
+/** Waits until a condition holds; fails after `withinMs`. */
+export async function until(holds: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+  const startMs = performance.now();
+  while (!(await holds())) {
+    if (performance.now() - startMs > withinMs) throw new Error(`still not so after ${withinMs} ms: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  answerOf,
+  issueKey,
+  type RunningServer,
+  run,
+  sleep,
+  startServer,
+  temporaryDirectory,
+  until,
+} from './program.js';
+
+export async function drain(server: RunningServer, apiKey: string, requests: number): Promise<void> {
+  for (let i = 0; i < requests; i++) await (await server.get(apiKey)).arrayBuffer();
+}
+
+export async function remaining(server: RunningServer, apiKey: string): Promise<string | null> {
+  return (await server.get(apiKey)).headers.get('x-ratelimit-remaining');
+}
+
+async function bodyOf(server: RunningServer, apiKey: string): Promise<string> {
+  return (await server.get(apiKey)).text();
+}
+
+export interface Place {
+  readonly name: string;
+  /** Asked when a test begins. */
+  env(): Readonly<Record<string, string>>;
+  /** What the commands call it. */
+  place(): string;
+}
+
+/** What the commands on quotas promise, wherever the server counts. */
+export function testQuotaCommands({ name, env, place }: Place): void {
+  test(`a running server shows, resets and lifts what its commands ask for, within a second: ${name}`, async (t) => {
+    const options = { cwd: temporaryDirectory(t), env: env() };
+    const { cwd } = options;
+    const server = await startServer(t, options);
+    const { key, id } = await issueKey(cwd, 'enterprise', '--per-minute', '3', '--per-day', '90');
+    const idle = await run(['quota', 'show', id], options);
+    assert.equal(
+      idle.stdout,
+      `${id}: enterprise, 3 per minute, 90 per day\nminute: 3 of 3 left\nday: 90 of 90 left\nnot banned\n`,
+    );
+
+    await drain(server, key, 4);
+    await until(async () => {
+      const shown = JSON.stringify(await answerOf(['quota', 'show', id], options));
+      return /"quota":3,"remaining":0,"resetAt":"[^"]+Z".*"quota":90,"remaining":87,.*"bannedUntil":null/.test(shown);
+    }, 1_500);
+
+    assert.equal(
+      (await run(['quota', 'reset', id], options)).stdout,
+      `${id} has its full quotas again, as counted in ${place()}\n`,
+    );
+    await until(async () => (await server.get(key)).status === 200, 1_000);
+
+    // Refusals are strikes from two seconds after the first; the twentieth bans.
+    await drain(server, key, 3);
+    await sleep(2_050);
+    await drain(server, key, 20);
+    assert.match(await bodyOf(server, key), /"code":"api_key_banned"/);
+    await sleep(600);
+    assert.match((await run(['quota', 'show', id], options)).stdout, /\nbanned until \S+Z\n$/);
+    assert.equal(
+      (await run(['ban', 'lift', id], options)).stdout,
+      `${id} is no longer banned, as counted in ${place()}\n`,
+    );
+    await until(async () => (await bodyOf(server, key)).includes('"rate_limit_exceeded"'), 1_000);
+    assert.match((await run(['quota', 'show', id], options)).stdout, /: 0 of 3 left.*\nday: /);
+
+    const absent = await run(['quota', 'show', 'key_absent'], options);
+    assert.deepEqual(
+      [absent.code, absent.stderr],
+      [1, 'store-orders: there is no key key_absent; run "store-orders keys list"\n'],
+    );
+  });
+
+  test(`a restart gives nobody a fresh day, and resets asked for meanwhile are done: ${name}`, async (t) => {
+    const options = { cwd: temporaryDirectory(t), env: env() };
+    const { cwd } = options;
+    const first = await startServer(t, options);
+    const a = await issueKey(cwd, 'enterprise', '--per-day', '10');
+    const b = await issueKey(cwd, 'enterprise', '--per-day', '10');
+    await drain(first, a.key, 4);
+    await drain(first, b.key, 11);
+    assert.equal(await first.stop('SIGTERM'), 0);
+    await answerOf(['quota', 'reset', b.id], options);
+    assert.match((await run(['quota', 'show', b.id], options)).stdout, /day: 10 of 10 left\n/);
+
+    const second = await startServer(t, options);
+    assert.equal(await remaining(second, a.key), '5');
+    assert.equal(await remaining(second, b.key), '9');
+  });
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMemoryLimiter, createMemoryOrderStore, createOrderService } from 'store-orders';
+import { createOrderServer, withSavedQuotas } from 'store-orders/server';
+import { createManualClock, createTestService } from 'store-orders/testing';
+
+const parts = {
+  store: createMemoryOrderStore(),
+  limiter: createMemoryLimiter(),
+  authenticate: () => undefined,
+};
+
+const table = {
+  all: () => [],
+  get: () => undefined,
+  request() {},
+  requestBan() {},
+  pending: () => [],
+  save: async () => {},
+};
+const saved = { limiter: parts.limiter, clock: createManualClock(), table };
+
+/** The mistakes are made as JavaScript makes them. */
+const ROWS: readonly (readonly [name: string, make: (options: object) => unknown, good: object])[] = [
+  ['createOrderService', (options) => Reflect.apply(createOrderService, undefined, [options]), parts],
+  [
+    'createOrderServer',
+    (options) => Reflect.apply(createOrderServer, undefined, [options]),
+    { ...parts, trustProxy: 1 },
+  ],
+  ['createTestService', (options) => Reflect.apply(createTestService, undefined, [options]), { orders: [{ id: 1 }] }],
+  ['withSavedQuotas', (options) => Reflect.apply(withSavedQuotas, undefined, [options]), saved],
+];
+
+for (const [name, make, good] of ROWS) {
+  test(`${name} refuses an option that it does not know, by name`, () => {
+    make(good);
+    for (const mistyped of ['basPath', 'toString', '__proto']) {
+      assert.throws(() => make({ ...good, [mistyped]: undefined }), {
+        name: 'TypeError',
+        message: new RegExp(`^${mistyped}: unknown option; expected one of `),
+      });
+    }
+  });
+}
+
+test('a test service takes no part that it makes itself', () => {
+  for (const [part, value] of Object.entries(parts)) {
+    assert.throws(() => Reflect.apply(createTestService, undefined, [{ [part]: value }]), {
+      name: 'TypeError',
+      message: `${part}: unknown option; expected one of orders, plan, basePath, addressPlan, draftFields`,
+    });
+  }
+});
+
+test('a manual clock starts at whole milliseconds', () => {
+  assert.equal(createManualClock(-1).nowMs(), -1);
+  for (const startMs of [Number.NaN, 0.5, '0', { startMs: 0 }, new Date(0), 2 ** 53]) {
+    assert.throws(() => Reflect.apply(createManualClock, undefined, [startMs]), {
+      name: 'TypeError',
+      message: 'startMs: expected a Unix time in whole milliseconds',
+    });
+  }
+});

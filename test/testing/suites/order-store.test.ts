@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  createMemoryOrderStore,
+  type MemoryOrderStore,
+  type OrderRecord,
+  type OrderStore,
+  printOrders,
+} from 'store-orders';
+import { orderStoreSuite } from 'store-orders/testing';
+import { failures } from './support/failures.js';
+
+type Break = (store: MemoryOrderStore, orders: readonly OrderRecord[]) => Partial<OrderStore>;
+
+/** How stores go wrong, and what of the suite must notice. */
+const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
+  'rounds ids to doubles': [
+    /^cancels order 9007199254740993 /,
+    (store) => ({ cancel: (id) => store.cancel(BigInt(Number(id)) === 2n ** 63n ? id : BigInt(Number(id))) }),
+  ],
+  'wraps ids to int32': [
+    /^cancels order 2147483648 /,
+    (store) => ({ cancel: (id) => store.cancel(BigInt.asIntN(32, id)) }),
+  ],
+  'wraps ids to int64': [
+    /^finds no order that does not exist/,
+    (store) => ({ cancel: (id) => store.cancel(BigInt.asIntN(64, id)) }),
+  ],
+  'sorts ids as texts': [
+    /^lists all orders ascending/,
+    (store) => ({
+      list: () =>
+        store
+          .list()
+          .flat()
+          .toSorted((a, b) => (`${a.id}` < `${b.id}` ? -1 : 1)),
+    }),
+  ],
+  'lists pending orders only': [
+    /^changes no list/,
+    (store) => ({
+      list: () =>
+        store
+          .list()
+          .flat()
+          .filter(({ id }) => store.get(id)?.status === 'pending'),
+    }),
+  ],
+  'lists a page': [/^lists 5,000 orders/, (store) => ({ list: () => store.list().flat().slice(0, 1_000) })],
+  'loses a field': [
+    /^lists all orders ascending/,
+    (store) => ({
+      list: () =>
+        store
+          .list()
+          .flat()
+          .map(({ shipDate: _, ...order }) => order),
+    }),
+  ],
+  'gives its own rows away': [
+    /^changes no list/,
+    (store, orders) => {
+      const rows = orders.map(({ status: _, ...order }) => order);
+      return {
+        list: () => rows,
+        cancel(id) {
+          for (const [index, row] of rows.entries()) if (row.id === id) rows[index] = { id };
+          return store.cancel(id);
+        },
+      };
+    },
+  ],
+  'reads, waits and writes': [
+    /^answers exactly one of 1,000/,
+    (store) => ({
+      async cancel(id) {
+        const status = store.get(id)?.status;
+        await Promise.resolve();
+        const outcome = store.cancel(id);
+        return status === 'pending' ? 'cancelled' : outcome;
+      },
+    }),
+  ],
+  'cancels what has shipped': [
+    /^answers a cancel of a shipped order/,
+    (store) => ({ cancel: (id) => (store.cancel(id) === 'not_found' ? 'not_found' : 'cancelled') }),
+  ],
+  'does not know that it has cancelled': [
+    /^answers a cancel of a cancelled order/,
+    (store) => ({
+      cancel(id) {
+        const outcome = store.cancel(id);
+        return outcome === 'already_cancelled' ? 'not_found' : outcome;
+      },
+    }),
+  ],
+  'is stuck when a reader leaves': [
+    /^goes on when a reader leaves/,
+    (store) => {
+      let isReading = false;
+      return {
+        async *list() {
+          isReading = true;
+          for (const order of store.list().flat()) yield [order];
+          isReading = false;
+        },
+        cancel(id) {
+          if (isReading) throw new Error('the connection is busy');
+          return store.cancel(id);
+        },
+      };
+    },
+  ],
+};
+
+function open(breaks: Break = () => ({})) {
+  return (orders: readonly OrderRecord[]) => {
+    const store = createMemoryOrderStore(orders);
+    return { store: { list: store.list, cancel: store.cancel, ...breaks(store, orders) }, ship: store.ship };
+  };
+}
+
+for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
+  test(`the suite of stores notices one that ${how}`, async () => {
+    const failed = await failures(orderStoreSuite(open(breaks)));
+    assert.ok(
+      failed.some((name) => expected.test(name)),
+      `failed: ${failed.join('; ')}`,
+    );
+  });
+}
+
+const WHOLE: Readonly<Record<string, Break>> = {
+  'a plain array': (store) => ({ list: () => [...store.list().flat()] }),
+  'batches of objects': (store) => ({
+    async *list() {
+      const orders = store.list().flat();
+      for (let i = 0; i < orders.length; i += 300) yield orders.slice(i, i + 300);
+    },
+  }),
+  'batches of JSON': (store) => ({
+    async *list() {
+      for (const order of store.list().flat()) yield printOrders([order]).slice(1, -1);
+    },
+  }),
+  'rows of a database, with null for what is absent and columns of their own': (store) => ({
+    list: () =>
+      store
+        .list()
+        .flat()
+        .map((order) => Object.assign({ petId: null, shipDate: null, status: 'x' }, order)),
+  }),
+};
+
+for (const [how, breaks] of Object.entries(WHOLE)) {
+  test(`the suite of stores passes one that lists ${how}`, async () => {
+    assert.deepEqual(await failures(orderStoreSuite(open(breaks))), []);
+  });
+}
+
+test('the suite closes every store that it has opened, also after a failure', async () => {
+  let opened = 0;
+  const cases = orderStoreSuite((orders) => {
+    opened++;
+    const store = createMemoryOrderStore(orders);
+    return { store: { list: () => [], cancel: store.cancel }, close: () => opened-- };
+  });
+  assert.ok((await failures(cases)).length > 0);
+  assert.equal(opened, 0);
+});

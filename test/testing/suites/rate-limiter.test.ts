@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  createMemoryLimiter,
+  createPlan,
+  type Decision,
+  type MemoryLimiter,
+  type RateLimiter,
+} from 'store-orders/limiter';
+import { createManualClock, rateLimiterSuite } from 'store-orders/testing';
+import { plainDecision } from '../../limits/support/plain-decision.js';
+import { failures } from './support/failures.js';
+
+type Break = (limiter: MemoryLimiter) => RateLimiter['take'];
+
+const changed =
+  (change: (decision: Decision) => Partial<Decision>): Break =>
+  (limiter) =>
+  (...request) => {
+    const decision = limiter.take(...request);
+    return { ...plainDecision(decision), ...change(decision) };
+  };
+
+/** How limiters go wrong, and what of the suite must notice. */
+const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
+  'asks one window after the other': [
+    /^takes from all windows or from none/,
+    (limiter) => (key, plan, cost) => {
+      const decisions = plan.policies.map((policy) =>
+        limiter.take(key, createPlan({ ...plan, policies: [policy] }), cost),
+      );
+      const last = decisions.find(({ allowed }) => !allowed) ?? decisions[0] ?? assert.fail();
+      return { ...last, plan, windows: decisions.map(({ inForce }) => inForce) };
+    },
+  ],
+  'counts refused requests': [
+    /^changes no window by a refusal/,
+    (limiter) => (key, plan, cost) => {
+      const decision = limiter.take(key, plan, cost);
+      if (!decision.allowed && limiter.peek(key, plan, 0).windows.every(({ remaining }) => remaining === 0))
+        return decision;
+      const rest = plan.policies.slice(1);
+      if (!decision.allowed && rest.length > 0) limiter.take(key, createPlan({ ...plan, policies: rest }), 1);
+      return decision;
+    },
+  ],
+  'asks for a wait that is too short': [
+    /^refuses until the retry after/,
+    changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) })),
+  ],
+  'lets its reset wobble': [
+    /^keeps the reset where it is/,
+    changed(({ windows, inForce, nowMs }) => {
+      const moved = windows.map((window) => ({ ...window, resetAtMs: nowMs + window.policy.windowMs }));
+      return { windows: moved, inForce: moved[windows.indexOf(inForce)] ?? inForce };
+    }),
+  ],
+  'reads, waits and writes': [
+    /^lets exactly as many more requests pass/,
+    (limiter) => async (key, plan, cost) => {
+      const decision = limiter.peek(key, plan, cost);
+      await Promise.resolve();
+      if (decision.allowed) limiter.take(key, plan, cost);
+      return decision;
+    },
+  ],
+  'forgets a key for another': [
+    /^keeps every key to itself/,
+    (limiter) => {
+      const keys = new Set<string>();
+      return (key, plan, cost) => {
+        keys.add(key);
+        const [oldest] = keys;
+        if (keys.size > 5 && oldest !== undefined) {
+          keys.delete(oldest);
+          limiter.reset(oldest);
+        }
+        return limiter.take(key, plan, cost);
+      };
+    },
+  ],
+  'takes two keys for one': [
+    /^keeps every key to itself/,
+    (limiter) =>
+      (key, ...rest) =>
+        limiter.take(key.trim(), ...rest),
+  ],
+  'takes an address for a key': [
+    /^keeps a key and an address/,
+    (limiter) => (key, plan, cost) => {
+      const decision = limiter.take(key, plan.partition === 'key' ? plan : { ...plan, partition: 'key' }, cost);
+      return { ...plainDecision(decision), plan };
+    },
+  ],
+  'throws when it refuses': [
+    /^takes from all windows/,
+    (limiter) =>
+      (...request) => {
+        const decision = limiter.take(...request);
+        if (!decision.allowed) throw new Error('over quota');
+        return decision;
+      },
+  ],
+  'grants a cost above the quota': [
+    /^throws a RangeError/,
+    (limiter) =>
+      (key, plan, cost = 1) => {
+        try {
+          return limiter.take(key, plan, cost);
+        } catch {
+          return limiter.take(key, plan, 1);
+        }
+      },
+  ],
+  'bans nobody': [
+    /^bans a key that goes on/,
+    (limiter) => (key, plan, cost) => ({ ...plainDecision(limiter.take(key, { ...plan, ban: false }, cost)), plan }),
+  ],
+  'bans for longer when asked again': [
+    /^bans a key that goes on/,
+    (limiter) => (key, plan, cost) => {
+      const decision = limiter.take(key, plan, cost);
+      if (decision.verdict === 'banned') limiter.ban(key, 900);
+      return limiter.peek(key, plan, cost);
+    },
+  ],
+  'leaves nothing of any window during a ban': [
+    /^bans a key that goes on/,
+    changed(({ verdict, windows }) => ({
+      windows: verdict === 'banned' ? windows.map((window) => ({ ...window, remaining: 0 })) : windows,
+    })),
+  ],
+  'announces the reset of a window during a ban': [
+    /^bans a key that goes on/,
+    changed(({ verdict, windows: [first], inForce }) => ({
+      inForce: verdict === 'banned' && first ? { ...first, remaining: 0 } : inForce,
+    })),
+  ],
+  'refuses in shadow mode': [
+    /^refuses nobody in shadow mode/,
+    changed(({ verdict }) => ({ allowed: verdict === 'within_quota' })),
+  ],
+  'forgets the grace of a ban now and then': [
+    /^decides as the memory limiter/,
+    (limiter) => {
+      let requests = 0;
+      return (key, plan, cost) => {
+        const isHasty = ++requests % 50 === 0 && plan.ban !== false;
+        const taken = limiter.take(key, isHasty ? { ...plan, ban: { ...plan.ban, graceMs: 0 } } : plan, cost);
+        return { ...plainDecision(taken), plan };
+      };
+    },
+  ],
+};
+
+for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
+  test(`the suite of limiters notices one that ${how}`, async () => {
+    const failed = await failures(
+      rateLimiterSuite(() => {
+        const clock = createManualClock();
+        return { limiter: { take: breaks(createMemoryLimiter({ clock })) }, advance: clock.advance };
+      }),
+    );
+    assert.ok(
+      failed.some((name) => expected.test(name)),
+      `failed: ${failed.join('; ')}`,
+    );
+  });
+}
+
+test('the suite closes every limiter that it has opened, also after a failure', async () => {
+  let opened = 0;
+  const cases = rateLimiterSuite(() => {
+    opened++;
+    const take = () => {
+      throw new Error('no connection');
+    };
+    return { limiter: { take }, close: () => opened-- };
+  });
+  assert.ok((await failures(cases)).length > 0);
+  assert.equal(opened, 0);
+});
