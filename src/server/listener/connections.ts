@@ -48,8 +48,8 @@ interface Connection {
 const MOST_PIPELINED = 16;
 
 /** A client without a valid key that leaves a response untaken for this long is closed. All of them are small. */
-const TAKE_WITHIN_MS = 15_000;
-const SWEEP_MS = 5_000;
+const TAKE_WITHIN_MS = 10_000;
+const SWEEP_MS = 2_000;
 
 /**
  * After so many pipelined requests in one turn of the event loop, connections without a valid key are not read before the

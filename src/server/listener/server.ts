@@ -50,7 +50,7 @@ const SERVER_OPTIONS = {
 };
 
 /** How long an idle connection stays open. */
-const KEEP_ALIVE_MS = 20 * SECOND_MS;
+const KEEP_ALIVE_MS = 15 * SECOND_MS;
 /** Longer than the 60 s of proxies: else one sends into a connection that is just closing. */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 /** A connection on which nothing at all happens for this long is closed; one whose client reads nothing, sooner. */

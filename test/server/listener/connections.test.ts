@@ -74,9 +74,9 @@ test('behind proxies, and with 0, an address has as many connections as it likes
   }
 });
 
-test('idle connections stay open for 20 s, and for longer than the 60 s of proxies behind these', async (t) => {
+test('idle connections stay open for 15 s, and for longer than the 60 s of proxies behind these', async (t) => {
   for (const [trustProxy, seconds] of [
-    [0, 20],
+    [0, 15],
     [1, 65],
   ] as const) {
     const { server, port } = await listen(t, { trustProxy });

@@ -45,6 +45,7 @@ test('a thousand slow, greedy and deaf connections on every path cost neither me
   assert.equal(server.child.exitCode, null);
   assert.ok(ages.longestMs() <= 30_000, `a connection was open for ${ages.longestMs()} ms`);
   assert.ok(mostMiB <= baseMiB + 64, `${mostMiB} MiB`);
-  // What makes customers wait without an attack is the machine, and makes the server slower by as much under one.
-  assert.ok(p99 <= Math.max(50, 10 * p99Before), `${p99} ms`);
+  // A burst takes 10 to 30 ms of a processor. Where others want it too, as they do if customers wait without an attack, it
+  // takes as many times longer.
+  assert.ok(p99 <= (p99Before <= 3 ? 50 : 500), `${p99} ms`);
 });
