@@ -18,7 +18,7 @@ export interface QuotaStorage {
 }
 
 /** Where a server counts. */
-export interface Counting {
+interface Counting {
   readonly limiter: RateLimiter;
   /** What logs call it, where it is outside of this process. */
   readonly name?: string;
