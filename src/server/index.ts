@@ -4,6 +4,6 @@ export type { IssuedKey, KeyChange, KeyRecord, KeyRing } from './keys/key-ring.j
 export { createPostgresKeyRing } from './keys/postgres.js';
 export { createOrderServer, type OrderServer, type OrderServerOptions } from './listener/server.js';
 export { type SavedLimiter, type SavedLimiterOptions, withSavedQuotas } from './quotas/saved-limiter.js';
-export { openPostgresDatabase, type PostgresOptions } from './storage/postgres.js';
-export { openDatabase, type SqliteData } from './storage/sqlite.js';
-export type { OpenOutcome, ProgramData } from './storage/storage.js';
+export { openPostgresStorage, type PostgresOptions } from './storage/postgres.js';
+export { openSqliteStorage, type SqliteStorage } from './storage/sqlite.js';
+export type { OpenOutcome, Storage } from './storage/storage.js';

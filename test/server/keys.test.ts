@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createApiKey, isApiKey, openDatabase } from 'store-orders/server';
+import { createApiKey, isApiKey, openSqliteStorage } from 'store-orders/server';
 import { testKeyRing } from './key-ring-suite.js';
 import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from './program.js';
 
@@ -39,7 +39,7 @@ test('each base62 character is equally likely', () => {
 testKeyRing('the key ring in SQLite', (t) => {
   const file = join(temporaryDirectory(t), 'keys.db');
   return () => {
-    const open = openDatabase(file, { create: true });
+    const open = openSqliteStorage(file, { create: true });
     assert.ok(open.ok);
     t.after(open.data.close);
     return open.data.keys;

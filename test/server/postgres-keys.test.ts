@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { createApiKey, createPostgresKeyRing, type KeyRing, openPostgresDatabase } from 'store-orders/server';
+import { createApiKey, createPostgresKeyRing, type KeyRing, openPostgresStorage } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
 import { createDatabase, watchedPool } from '../postgres/database.js';
 import { type Engine, missingEngine, startEngine } from '../postgres/engine.js';
@@ -208,7 +208,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
 /** A database with the program's tables, by its URL. */
 async function preparedDatabase(engine: Engine): Promise<string> {
   const url = await createDatabase(engine);
-  const open = await openPostgresDatabase(url, { create: true });
+  const open = await openPostgresStorage(url, { create: true });
   assert.ok(open.ok);
   await open.data.close();
   return url;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { createMemoryLimiter } from 'store-orders/limiter';
-import { createApiKey, createOrderServer, openPostgresDatabase } from 'store-orders/server';
+import { createApiKey, createOrderServer, openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../postgres/database.js';
 import { missingEngine, startEngine } from '../postgres/engine.js';
 import { run, startServer, temporaryDirectory, until } from './program.js';
@@ -21,7 +21,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
 
   /** The server over the database, as `serve` puts it together. */
   async function serve(t: TestContext, url: string) {
-    const open = await openPostgresDatabase(url, { create: true, impatient: true });
+    const open = await openPostgresStorage(url, { create: true, impatient: true });
     assert.ok(open.ok);
     const { data } = open;
     const server = createOrderServer({

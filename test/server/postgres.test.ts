@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
-import { openPostgresDatabase } from 'store-orders/server';
+import { openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../postgres/database.js';
 import { missingEngine, startEngine } from '../postgres/engine.js';
 import { answerOf, type IssuedKey, run, temporaryDirectory } from './program.js';
@@ -65,7 +65,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
 
   test('more orders than a page are exported whole, from one snapshot, while others change them', async (t) => {
     const { url } = await newDatabase(t);
-    const open = await openPostgresDatabase(url, { create: true });
+    const open = await openPostgresStorage(url, { create: true });
     assert.ok(open.ok);
     t.after(open.data.close);
     const { data } = open;

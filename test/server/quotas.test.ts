@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { createMemoryLimiter, createPlan, perDay, perMinute } from 'store-orders/limiter';
-import { openDatabase, type SqliteData, withSavedQuotas } from 'store-orders/server';
+import { openSqliteStorage, type SqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
 import { type Server, skip, startServer as startRedis } from '../redis/server.js';
@@ -28,13 +28,13 @@ after(() => redis?.stop());
 const plan = createPlan({ name: 'small', policies: [perMinute(3), perDay(5)], ban: { after: 2, graceMs: 0 } });
 
 function open(t: { after(work: () => void): void }, file: string) {
-  const outcome = openDatabase(file, { create: true });
+  const outcome = openSqliteStorage(file, { create: true });
   assert.ok(outcome.ok);
   t.after(outcome.data.close);
   return outcome.data;
 }
 
-function createSaved({ quotas: table }: SqliteData, clock = createManualClock()) {
+function createSaved({ quotas: table }: SqliteStorage, clock = createManualClock()) {
   const limiter = createMemoryLimiter({ clock });
   return { limiter, clock, saved: withSavedQuotas({ limiter, clock, table }) };
 }

@@ -2,9 +2,9 @@ import { parseArgs } from 'node:util';
 import { CONFIG_VARIABLE, readSettings, type SettingSources } from '../config/read-settings.js';
 import { SETTING_TEXTS, type SettingName } from '../config/settings.js';
 import { messageOf } from '../log/request-log.js';
-import { openData } from '../storage/open.js';
+import { openStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
-import type { ProgramData } from '../storage/storage.js';
+import type { Storage } from '../storage/storage.js';
 
 /** One command of the program: what it takes, and what it does. */
 export interface Command {
@@ -121,16 +121,16 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
 }
 
 /** Runs `work` on the data that the invocation names, and closes it. What fails is an outcome. */
-export async function withData(
+export async function withStorage(
   invocation: Invocation,
-  work: (data: ProgramData) => Outcome | Promise<Outcome>,
+  work: (data: Storage) => Outcome | Promise<Outcome>,
   { create = false } = {},
 ): Promise<Outcome> {
   const read = readSettings(invocation, ['db', 'databaseUrl']);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
   if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(NOTHING_LEFT);
-  const open = await openData(settings, create);
+  const open = await openStorage(settings, create);
   if (!open.ok) return failed(open.message);
   const { data } = open;
   try {

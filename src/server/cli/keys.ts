@@ -8,7 +8,7 @@ import {
   type Invocation,
   misused,
   type Outcome,
-  withData,
+  withStorage,
 } from './command.js';
 
 const PLAN_OPTIONS = {
@@ -30,7 +30,7 @@ export const keyCommands: readonly Command[] = [
     summary: 'Lists the keys, revoked ones too.',
     operands: [],
     options: DATA_OPTIONS,
-    run: (invocation) => withData(invocation, ({ keys }) => listKeys(keys)),
+    run: (invocation) => withStorage(invocation, ({ keys }) => listKeys(keys)),
   },
   {
     name: 'keys set-plan',
@@ -52,7 +52,7 @@ function createKey(invocation: Invocation): Outcome | Promise<Outcome> {
   const parsed = readPlan(invocation);
   if (!parsed.ok) return misused(parsed.message);
   const name = invocation.flags.get('name');
-  return withData(
+  return withStorage(
     invocation,
     async ({ keys }) => {
       const issued = await keys.create(parsed.plan, typeof name === 'string' ? name : undefined);
@@ -104,7 +104,7 @@ function changeKey(
   result: string,
 ): Promise<Outcome> {
   const [id = ''] = invocation.operands;
-  return withData(invocation, async ({ keys }) => {
+  return withStorage(invocation, async ({ keys }) => {
     const outcome = await change(keys, id);
     if (outcome === 'not_found') return failed(noSuchKey(id));
     if (outcome === 'already_revoked') return failed(`${id} is revoked already`);

@@ -4,7 +4,7 @@ import { type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index
 import { printOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
 import { writeText } from '../log/write-text.js';
-import type { ProgramData } from '../storage/storage.js';
+import type { Storage } from '../storage/storage.js';
 import {
   type Command,
   DATA_OPTIONS,
@@ -13,7 +13,7 @@ import {
   type Invocation,
   misused,
   type Outcome,
-  withData,
+  withStorage,
 } from './command.js';
 import { type ReadOrders, readOrders } from './order-reader.js';
 import { createProgressBar } from './progress.js';
@@ -31,7 +31,7 @@ export const orderCommands: readonly Command[] = [
     summary: 'Writes all orders with their status, one JSON object a line; with --json one array.',
     operands: [],
     options: DATA_OPTIONS,
-    run: (invocation) => withData(invocation, (data) => exportOrders(data, invocation.flags.has('json'))),
+    run: (invocation) => withStorage(invocation, (data) => exportOrders(data, invocation.flags.has('json'))),
   },
   {
     name: 'orders show',
@@ -62,7 +62,7 @@ async function importOrders(invocation: Invocation): Promise<Outcome> {
   const read = readOrders(bytes, bar.show);
   try {
     if (!read.ok) return failed(`${name}:${read.line}: ${read.message}; nothing was imported`);
-    return await withData(invocation, (data) => store(data, read, name, invocation.flags.has('replace')), {
+    return await withStorage(invocation, (data) => store(data, read, name, invocation.flags.has('replace')), {
       create: true,
     });
   } finally {
@@ -71,7 +71,7 @@ async function importOrders(invocation: Invocation): Promise<Outcome> {
 }
 
 async function store(
-  { orders }: ProgramData,
+  { orders }: Storage,
   { records, lines }: Extract<ReadOrders, { ok: true }>,
   name: string,
   replace: boolean,
@@ -95,7 +95,7 @@ function countByStatus(records: readonly OrderRecord[]): Record<string, number> 
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-async function exportOrders({ records }: ProgramData, asArray: boolean): Promise<Outcome> {
+async function exportOrders({ records }: Storage, asArray: boolean): Promise<Outcome> {
   let mark = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
   for await (const batch of records()) {
@@ -114,16 +114,16 @@ function printRecord(record: OrderRecord): string {
 
 function withOrderId(
   invocation: Invocation,
-  work: (data: ProgramData, id: OrderId) => Outcome | Promise<Outcome>,
+  work: (data: Storage, id: OrderId) => Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
   const [text = ''] = invocation.operands;
   const id = parseOrderId(text);
   if (id === undefined)
     return misused(`ORDER_ID: expected an int64 in plain decimal form, not ${JSON.stringify(text)}`);
-  return withData(invocation, (data) => work(data, id));
+  return withStorage(invocation, (data) => work(data, id));
 }
 
-async function showOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
+async function showOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
   const record = await orders.get(id);
   if (record === undefined) return failed(`there is no order ${id}`);
   const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${value}`);
@@ -137,7 +137,7 @@ const SHIP_FAILURES: Readonly<Record<Exclude<ShipOutcome, 'shipped'>, string>> =
   not_found: 'does not exist',
 };
 
-async function shipOrder({ orders }: ProgramData, id: OrderId): Promise<Outcome> {
+async function shipOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
   const outcome = await orders.ship(id);
   if (outcome !== 'shipped') return failed(`order ${id} ${SHIP_FAILURES[outcome]}`);
   return { outcome: 'done', text: `order ${id} is shipped`, json: `{"id":${id},"status":"shipped"}` };

@@ -14,7 +14,7 @@ import {
   misused,
   type Outcome,
   settingOptions,
-  withData,
+  withStorage,
 } from './command.js';
 import { noSuchKey } from './keys.js';
 
@@ -51,7 +51,7 @@ async function withKey(invocation: Invocation, work: Work): Promise<Outcome> {
   const read = readSettings(invocation, ['redisUrl']);
   if (!read.ok) return misused(read.mistake);
   const redis = parseRedisUrl(read.settings.redisUrl ?? '');
-  return withData(invocation, async ({ keys, quotas, name }) => {
+  return withStorage(invocation, async ({ keys, quotas, name }) => {
     const key = await keys.get(id);
     if (key === undefined) return failed(noSuchKey(id));
     if (redis !== undefined) return atRedis(redis, (desk) => work(desk, key));

@@ -9,9 +9,9 @@ import { createOrderServer, type OrderServer } from '../listener/server.js';
 import { createLog, type Log } from '../log/log.js';
 import { logReplies, messageOf } from '../log/request-log.js';
 import { type Counting, openCounting } from '../quotas/backend.js';
-import { openServerData } from '../storage/open.js';
+import { openServerStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
-import type { ProgramData } from '../storage/storage.js';
+import type { Storage } from '../storage/storage.js';
 import { ownWorker, processSupervisor, type Supervisor } from './lifecycle.js';
 import { runWorkers } from './primary.js';
 import { adviseIfKeyless, introduce } from './seed.js';
@@ -50,7 +50,7 @@ async function serve(invocation: Invocation): Promise<Outcome> {
 }
 
 async function runServer(settings: Settings, log: Log, supervisor: Supervisor): Promise<Outcome> {
-  const open = await openServerData(settings);
+  const open = await openServerStorage(settings);
   if (!open.ok) return failed(open.message);
   const { data } = open;
   const stopLogging = logReplies(log, settings.log === 'events');
@@ -78,7 +78,7 @@ interface Started {
 type StartOutcome = Started | { readonly ok: false; readonly message: string };
 
 /** Everything up to the first answer. */
-async function start(data: ProgramData, settings: Settings, log: Log, supervisor: Supervisor): Promise<StartOutcome> {
+async function start(data: Storage, settings: Settings, log: Log, supervisor: Supervisor): Promise<StartOutcome> {
   const open = await openCounting(settings, data, log);
   if (!open.ok) return open;
   const { counting } = open;
@@ -88,7 +88,7 @@ async function start(data: ProgramData, settings: Settings, log: Log, supervisor
 }
 
 async function startCounted(
-  data: ProgramData,
+  data: Storage,
   counting: Counting,
   settings: Settings,
   supervisor: Supervisor,
@@ -129,7 +129,7 @@ async function startCounted(
 }
 
 async function runUntilStop(
-  data: ProgramData,
+  data: Storage,
   { counting, url, drained }: Started,
   log: Log,
   supervisor: Supervisor,

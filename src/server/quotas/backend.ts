@@ -6,7 +6,7 @@ import type { Settings } from '../config/settings.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/request-log.js';
-import type { ProgramData } from '../storage/storage.js';
+import type { Storage } from '../storage/storage.js';
 import { connectRedis } from './redis-client.js';
 import { withSavedQuotas } from './saved-limiter.js';
 
@@ -27,7 +27,7 @@ export type OpenedCounting =
 /** Counts where the settings say. */
 export async function openCounting(
   { redisUrl }: Pick<Settings, 'redisUrl'>,
-  data: ProgramData,
+  data: Storage,
   log: Log,
 ): Promise<OpenedCounting> {
   const address = redisUrl === undefined ? undefined : parseRedisUrl(redisUrl);
@@ -41,7 +41,7 @@ export async function openCounting(
 const SAVE_EVERY_MS = 500;
 
 /** In this process, saved with its data: a restart gives nobody a fresh day. Throws if what was saved cannot be read. */
-function countInMemory({ quotas: table }: ProgramData, log: Log): Counting {
+function countInMemory({ quotas: table }: Storage, log: Log): Counting {
   if (table === undefined) throw new TypeError('the data has no place for quotas');
   const clock = createSystemClock();
   const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });

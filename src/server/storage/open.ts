@@ -1,22 +1,22 @@
 import { realpathSync } from 'node:fs';
 import type { Settings } from '../config/settings.js';
-import { openPostgresDatabase } from './postgres.js';
+import { openPostgresStorage } from './postgres.js';
 import { PLACE_SUFFIX, takeServerPlace } from './server-lock.js';
-import { IN_MEMORY, openNamedDatabase, reasonOf, troubleOf } from './sqlite.js';
+import { IN_MEMORY, openNamedSqliteStorage, reasonOf, troubleOf } from './sqlite.js';
 import type { OpenOutcome } from './storage.js';
 
-export type DataSettings = Pick<Settings, 'db' | 'databaseUrl'>;
+export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
 /** Opens the data of a command. `create`: creates it where there is none yet. */
-export async function openData({ db, databaseUrl }: DataSettings, create: boolean): Promise<OpenOutcome> {
-  if (databaseUrl !== undefined) return openPostgresDatabase(databaseUrl, { create });
-  return openNamedDatabase(db, { create });
+export async function openStorage({ db, databaseUrl }: StorageSettings, create: boolean): Promise<OpenOutcome> {
+  if (databaseUrl !== undefined) return openPostgresStorage(databaseUrl, { create });
+  return openNamedSqliteStorage(db, { create });
 }
 
 /** Opens the data of a server: alone, where two would overwrite each other's quotas. */
-export async function openServerData({ db, databaseUrl }: DataSettings): Promise<OpenOutcome> {
-  if (databaseUrl !== undefined) return openPostgresDatabase(databaseUrl, { create: true, impatient: true });
-  const open = openNamedDatabase(db, { create: true, threaded: true });
+export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome> {
+  if (databaseUrl !== undefined) return openPostgresStorage(databaseUrl, { create: true, impatient: true });
+  const open = openNamedSqliteStorage(db, { create: true, threaded: true });
   if (!open.ok || db === IN_MEMORY) return open;
   const { data } = open;
   let leave: (() => void) | undefined;

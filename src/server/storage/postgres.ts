@@ -5,7 +5,7 @@ import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
 import { messageOf } from '../log/request-log.js';
-import type { OpenOutcome, ProgramData } from './storage.js';
+import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresOptions {
   /** Make missing tables; otherwise that is a mistake, so that the wrong database does not look like an empty store. */
@@ -29,7 +29,7 @@ const PROBE_MS = 2_000;
  * Opens a PostgreSQL database of this program, its tables brought to their newest version; any number of processes may
  * do so at once. The caller closes it. The URL is checked already; nothing of it is shown but host, port and database.
  */
-export async function openPostgresDatabase(url: string, options: PostgresOptions = {}): Promise<OpenOutcome> {
+export async function openPostgresStorage(url: string, options: PostgresOptions = {}): Promise<OpenOutcome> {
   const driver = await loadDriver();
   if (driver === undefined) {
     return { ok: false, message: 'PostgreSQL needs a driver that is not installed: npm install pg' };
@@ -45,7 +45,7 @@ export async function openPostgresDatabase(url: string, options: PostgresOptions
     name = nameOf(new driver.Client(config));
     const refusal = await prepareTables(driver, config, options);
     if (refusal !== undefined) return { ok: false, message: `${name}: ${refusal}` };
-    return { ok: true, data: dataOf(driver, config, name, options) };
+    return { ok: true, data: storageOf(driver, config, name, options) };
   } catch (error) {
     return { ok: false, message: `cannot open the database ${name}: ${messageOf(error)}` };
   }
@@ -90,7 +90,7 @@ async function prepareTables(
   }
 }
 
-function dataOf(driver: Driver, config: ClientConfig, name: string, { impatient }: PostgresOptions): ProgramData {
+function storageOf(driver: Driver, config: ClientConfig, name: string, { impatient }: PostgresOptions): Storage {
   const limits = impatient === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
   const statements = openPool(driver, { ...config, ...limits }, CONNECTIONS);
   const keys = openPool(driver, { ...config, ...limits }, KEY_CONNECTIONS);

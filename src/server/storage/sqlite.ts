@@ -15,10 +15,10 @@ import { prepareWrites as prepareQuotaWrites, QUOTA_WRITES, type QuotaWrites } f
 import { refusalOf } from './file-check.js';
 import { damage, problemsOf } from './integrity.js';
 import { PLACE_SUFFIX } from './server-lock.js';
-import type { OpenOutcome, ProgramData } from './storage.js';
+import type { OpenOutcome, Storage } from './storage.js';
 
-/** {@link ProgramData} in one SQLite file. */
-export interface SqliteData extends ProgramData {
+/** {@link Storage} in one SQLite file. */
+export interface SqliteStorage extends Storage {
   readonly quotas: QuotaTable;
 }
 
@@ -50,10 +50,10 @@ export interface OpenOptions {
 const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
 
 /** Opens a database of this program. The caller closes it. */
-export function openDatabase(
+export function openSqliteStorage(
   file: string,
   { create = false, threaded = false }: OpenOptions = {},
-): OpenOutcome<SqliteData> {
+): OpenOutcome<SqliteStorage> {
   const isNew = file === IN_MEMORY || (create && createPrivately(file));
   if (!isNew && !existsSync(file)) {
     return {
@@ -76,7 +76,7 @@ export function openDatabase(
  * Opens the database of a command, after a look whether it is one at all, and where it is to be served whether it is
  * sound. For a process that has not opened it yet: see {@link refusalOf}.
  */
-export function openNamedDatabase(file: string, options?: OpenOptions): OpenOutcome<SqliteData> {
+export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
   try {
     const refusal = file === IN_MEMORY ? undefined : refusalOf(file);
     if (refusal !== undefined) throw new Error(refusal);
@@ -84,12 +84,12 @@ export function openNamedDatabase(file: string, options?: OpenOptions): OpenOutc
   } catch (error) {
     return { ok: false, message: cannotOpen(file, error) };
   }
-  return openDatabase(file, options);
+  return openSqliteStorage(file, options);
 }
 
 /**
  * Opens a file that must be there without bringing its tables to another version, for who only reads it. Throws as
- * {@link openDatabase} fails. The caller closes it.
+ * {@link openSqliteStorage} fails. The caller closes it.
  */
 export function openAsItIs(file: string): { database: SqliteDatabase; versions: ReadonlyMap<string, number> } {
   const database = openSqliteDatabase(file);
@@ -120,7 +120,7 @@ function checkSoundness(file: string): void {
 }
 
 /** All on this thread: for a command, which has nothing else to do, and for what is in memory, which no other can open. */
-function openHere(file: string, isNew: boolean): SqliteData {
+function openHere(file: string, isNew: boolean): SqliteStorage {
   const database = openSqliteDatabase(file);
   try {
     const orders = createSqliteOrderStore<QuotaWrites>(database, {
@@ -147,7 +147,7 @@ function openHere(file: string, isNew: boolean): SqliteData {
 }
 
 /** On threads, once it serves: until then the keys and quotas of the start are read and written here. */
-function openThreaded(file: string, isNew: boolean): SqliteData {
+function openThreaded(file: string, isNew: boolean): SqliteStorage {
   const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites>(file, {
     schemas: PROGRAM_SCHEMA,
     modules: [KEY_READS, QUOTA_READS, QUOTA_WRITES],

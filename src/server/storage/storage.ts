@@ -5,7 +5,7 @@ import type { BackendState } from '../listener/health.js';
 import type { QuotaTable } from '../quotas/table.js';
 
 /** Everything that the program keeps. */
-export interface ProgramData {
+export interface Storage {
   /** As messages and logs call it; no password is in it. */
   readonly name: string;
   readonly orders: OwnedOrderStore;
@@ -25,6 +25,6 @@ export interface ProgramData {
   discard(): Promise<void>;
 }
 
-export type OpenOutcome<Data extends ProgramData = ProgramData> =
+export type OpenOutcome<Data extends Storage = Storage> =
   | { readonly ok: true; readonly data: Data }
   | { readonly ok: false; readonly message: string };
