@@ -58,7 +58,14 @@ function readsOf(database: SqliteDatabase): Reads {
 }
 
 function writesOf(database: SqliteDatabase): Reads {
-  const writes: Writes = Object.assign({ touch() {} }, ...loaded.map(({ prepareWrites }) => prepareWrites?.(database)));
+  const writes: Writes = Object.assign({ touch }, ...loaded.map(({ prepareWrites }) => prepareWrites?.(database)));
+
+  /** Writes a page as it is. */
+  function touch(): void {
+    const { user_version: version } = prepare(database, 'PRAGMA user_version').get() ?? {};
+    database.exec(`PRAGMA user_version = ${version}`);
+  }
+
   return {
     commit: (calls: readonly WriteCall[]) => commitTogether(database, writes, calls).map(sendable),
   };

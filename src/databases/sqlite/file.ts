@@ -105,7 +105,7 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   const queue = createWriteQueue(commit);
   let probing: Promise<unknown> | undefined;
 
-  /** Commits nothing, which is written all the same. One at a time, for all who ask. */
+  /** Writes something that changes nothing. One at a time, for all who ask. */
   function tryToWrite(): Promise<unknown> {
     probing ??= commit([{ name: 'touch', parameters: [] }]).finally(() => {
       probing = undefined;

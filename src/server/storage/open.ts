@@ -20,12 +20,14 @@ export async function openServerStorage({ db, databaseUrl }: StorageSettings): P
   if (!open.ok || db === IN_MEMORY) return open;
   const { data } = open;
   let leave: (() => void) | undefined;
+  // A link is another name, and the same file.
+  const file = realpathSync(db);
   let refusal = `another server runs on ${db}; stop it first, or name another file with --db`;
   try {
-    // A link is another name, and the same file.
-    leave = takeServerPlace(realpathSync(db));
+    leave = takeServerPlace(file);
   } catch (error) {
-    refusal = troubleOf(error, db + PLACE_SUFFIX, 'open') ?? `cannot open ${db}${PLACE_SUFFIX}: ${reasonOf(error)}`;
+    const place = db + PLACE_SUFFIX;
+    refusal = troubleOf(error, place, 'open')?.replace(file, db) ?? `cannot open ${place}: ${reasonOf(error)}`;
   }
   if (leave === undefined) {
     await data.close();
