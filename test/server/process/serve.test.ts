@@ -243,5 +243,5 @@ test('a place that cannot be taken is one sentence, with exit code 1', async (t)
   mkdirSync(join(cwd, 'store-orders.db-server'));
   const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd });
   assert.deepEqual([code, stdout], [1, '']);
-  assert.match(stderr, /^store-orders: cannot open store-orders\.db-server: [^\n]+\n$/);
+  assert.match(stderr, /^store-orders: cannot open \S*store-orders\.db-server: [^\n]+\n$/);
 });
