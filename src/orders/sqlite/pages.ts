@@ -53,6 +53,9 @@ const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FR
     || '}' AS json
   FROM orders WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?)`;
 
+/** A damaged tree may have its rows in any order: who reads on after the last of them would read for ever. */
+export const OUT_OF_ORDER = 'its orders are out of order, so it is damaged; run db check';
+
 export function preparePages(database: SqliteDatabase): PageReader {
   const select = prepare(database, PRINTED_PAGE);
   const count = prepare(
@@ -65,6 +68,7 @@ export function preparePages(database: SqliteDatabase): PageReader {
       for (let first = from; pages.length < PAGES_AT_ONCE; ) {
         const { last, json } = select.get(first, to, length) ?? {};
         if (typeof json !== 'string' || typeof last !== 'bigint') break;
+        if (last < first) throw new Error(OUT_OF_ORDER);
         pages.push({ last, json });
         if (last === to) break;
         first = last + 1n;

@@ -201,7 +201,7 @@ export function noSuchDatabase(file: string): string {
   return `there is no database ${file}; name the right file with --db, or start the server, which creates one`;
 }
 
-export function cannotOpen(file: string, error: unknown): string {
+function cannotOpen(file: string, error: unknown): string {
   return troubleOf(error, file, 'open') ?? `cannot open the database ${file}: ${reasonOf(error)}`;
 }
 
