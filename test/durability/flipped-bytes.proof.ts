@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { run, temporaryDirectory } from '../server/program.js';
-import { createOrderFile } from './order-file.js';
-import { seededRandom } from './rounds.js';
+import { run, temporaryDirectory } from '../server/support/program.js';
+import { seededRandom } from '../support/rounds.js';
+import { createOrderFile } from './support/order-file.js';
 
 const FLIPS = 200;
 /** The rows take up a part of the file, and a flipped byte in one of them may be a value that could have been stored. */
