@@ -56,7 +56,7 @@ const SWEEP_MS = 2_000;
  * next turn. Node.js parses up to 3,600 requests of each connection that has bytes to read, and frees none of them within
  * the turn: all connections at once would fill the memory.
  */
-const MOST_IN_A_TURN = 2_048;
+const MOST_IN_A_TURN = 512;
 
 export function createConnections({ most, mostPerAddress }: ConnectionLimits): Connections {
   const open = new Map<Socket, Connection>();
