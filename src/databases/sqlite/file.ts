@@ -51,7 +51,7 @@ export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   });
 }
 
-/** Opens a file, created if absent, for work on this thread. Throws a sentence. The caller closes it. */
+/** Opens a file, created if absent, for work on this thread. The caller closes it. */
 export function openPrepared(file: string, schemas: Schemas): { database: SqliteDatabase; identity: string } {
   const database = openSqliteDatabase(file);
   try {
