@@ -1,7 +1,7 @@
 /** Counts what is still being done, so that closing can wait for it. */
 export interface Drain {
   readonly isClosed: boolean;
-  /** Closing waits for this work, and for whoever waits for it already: so for the reply to be written. */
+  /** Closing waits for this work, and then for those that wait for it, so that the reply is written. */
   hold(work: Promise<unknown>): void;
   /** Resolves when nothing is held. */
   close(): Promise<void>;

@@ -92,7 +92,7 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
     }
   }
   if (authorizations > 1) {
-    // Two credentials are an ambiguous one: whoever reads the first and whoever reads the last
+    // Two credentials are ambiguous: a proxy that reads the first and a server that reads the last
     // would disagree.
     apiKey = undefined;
     keyFault = 'invalid_api_key';

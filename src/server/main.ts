@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runProgram } from './cli/program.js';
 
-// Node 22 and 24 warn at each start that node:sqlite is experimental: no news to whoever runs this program.
+// Node 22 and 24 warn at each start that node:sqlite is experimental: no news to the operator.
 const printers = process.listeners('warning');
 process.removeAllListeners('warning');
 process.on('warning', (warning) => {

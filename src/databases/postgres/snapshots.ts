@@ -23,7 +23,7 @@ const PATIENCE_MS = 5_000;
 
 /**
  * Creates a reader of snapshots over the connections of a pool: four at most are held at once,
- * whoever reads. Readers that wait for a connection share the next snapshot. While somebody waits,
+ * however many readers there are. Readers that wait for a connection share the next snapshot. While somebody waits,
  * the snapshot whose readers are the furthest behind is ended if they take less than about 1 MB a
  * second each; their next query rejects. Time that the server needs does not count. A connection
  * over which a query failed is closed: a server that has not answered once would be waited for
@@ -143,7 +143,7 @@ class Snapshot implements PostgresClient {
     }
   }
 
-  /** Closes the connection: whoever still reads is told why by its next query. */
+  /** Closes the connection: a reader learns why from its next query. */
   end(error: unknown): void {
     this.#failure ??= { error };
     this.#release(true);

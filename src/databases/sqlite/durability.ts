@@ -29,7 +29,7 @@ export function opening(database: SqliteDatabase, work: () => void): void {
  * `synchronous=NORMAL`, which has none). Reads both settings back and throws if SQLite did not take them. A database
  * in memory has nothing to lose and is let pass.
  *
- * Also moves what a former process left in the log into the database and starts the log anew. If an fsync of that
+ * Also moves what a former process left in the log into the database and starts the log again. If an fsync of that
  * process failed, the kernel may show frames that are not on disk and never will be, and after a power cut SQLite reads
  * the log up to the first frame that is missing: what is committed behind it would be lost. (A process that goes on
  * after a failed fsync is safe: SQLite writes those frames again.)

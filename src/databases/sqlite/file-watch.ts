@@ -14,7 +14,7 @@ export function identityOf(file: string): string | undefined {
 
 /**
  * Makes a check that a database in use is still the file of its name: what is written to a file that was moved, removed
- * or replaced is lost to whoever opens the name next. The check throws a {@link SqliteFileError} that says what
+ * or replaced is lost to the next process that opens the name. The check throws a {@link SqliteFileError} that says what
  * happened. Made when the database is open; `identity` is that of the file that was opened first.
  */
 export function createFileWatch(file: string, identity: string): () => void {

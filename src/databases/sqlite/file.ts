@@ -36,7 +36,7 @@ export interface SqliteFile extends WriteQueue {
 }
 
 const READ_DEADLINE_MS = 2_000;
-/** An fsync of a busy disk takes a while, and whoever is told that it took too long does not know what is written. */
+/** An fsync of a busy disk takes a while. After a time-out the caller does not know what is written. */
 const WRITE_DEADLINE_MS = 3_000;
 const RECORD_MS = 1;
 

@@ -3,7 +3,7 @@ import { dropIfSilent } from './silence.js';
 
 /**
  * How much of a list is handed over to the system at a time: many small pieces together, and no
- * more in one turn of the event loop, whoever reads. Fifty readers who begin together, each with
+ * more in one turn of the event loop, however many readers there are. Fifty readers who begin together, each with
  * its window in the same turn, held it up for 18 ms of a core (median; 86 at most); in turns it is
  * 4 (5).
  */

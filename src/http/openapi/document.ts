@@ -66,7 +66,7 @@ const LIST: OpenApiOperation = {
   tags: ['orders'],
   summary: 'List all orders',
   description:
-    'Returns the full set of orders, ascending by id. It has no parameters: filtering and pagination are planned for v2. `HEAD` is answered likewise, without the body. Send the `ETag` of the last answer in `If-None-Match`, and the list comes again only if it has changed; `Accept-Encoding` may ask for gzip or br.',
+    'Returns the full set of orders, ascending by id. It has no parameters: filtering and pagination are planned for v2. `HEAD` returns the same without the body. Send the `ETag` of the last answer in `If-None-Match`, and the list comes again only if it has changed; `Accept-Encoding` may ask for gzip or br.',
   deprecated: false,
   'x-stability': 'stable',
   responses: responsesOf('listOrders'),
@@ -157,7 +157,7 @@ ${Object.values(PLANS)
 
 Both windows are taken together or not at all, and a refused request takes from neither. The \`X-RateLimit-*\`
 headers are on every response and describe the window that will refuse first; \`RateLimit\` describes each. After 429,
-wait for the seconds in \`Retry-After\`: whoever goes on without waiting can be banned for a time. Requests without a valid
+wait for the seconds in \`Retry-After\`: a key that goes on without waiting can be banned for a time. Requests without a valid
 key are limited by client address. Higher limits are obtained by changing plan; enterprise limits are agreed individually.
 
 ## Errors

@@ -6,7 +6,7 @@ import type { KeyState } from '../../limits/index.js';
 import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest } from './reads.js';
 import { prepareWrites, type QuotaWrites } from './writes.js';
 
-/** The saved quotas by key id, instants in Unix time; and requests to whoever has loaded them. */
+/** The saved quotas by key id, instants in Unix time; and requests to the process that has loaded them. */
 export interface QuotaTable {
   /** All of it, at once: before anything is served. */
   load(): {

@@ -1,7 +1,7 @@
 import { isResult } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 
-/** Of the file that is locked; it stays empty, and stays: whoever removed it could let two servers in. */
+/** Of the file that is locked; it stays empty, and is never removed, because that could let two servers in. */
 export const PLACE_SUFFIX = '-server';
 
 /**

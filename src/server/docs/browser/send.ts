@@ -20,7 +20,7 @@ export async function send({ method, url, apiKey }: Sending): Promise<Answer | s
   try {
     headers = new Headers(apiKey === '' ? {} : { Authorization: `Bearer ${apiKey}` });
   } catch {
-    return 'The API key has characters that no header field can have. Copy it anew.';
+    return 'The API key has characters that no header field can have. Copy it again.';
   }
   try {
     const response = await fetch(url, { method, headers, cache: 'no-store', credentials: 'omit' });
