@@ -11,7 +11,7 @@ const parts = {
 };
 
 const table = {
-  all: () => [],
+  load: () => ({ states: [], requests: [] }),
   get: () => undefined,
   request() {},
   requestBan() {},

@@ -35,7 +35,7 @@ export type ThreadAnswer = { readonly id: number } & ({ readonly value: unknown 
 /** A thread that has the file open for itself and calls functions of its modules on it. */
 export interface FileThread {
   /** Rejects with a {@link SqliteFileError}: `late` if the disk does not answer in time, and from then on at once. */
-  call(name: string, parameters: readonly unknown[]): Promise<unknown>;
+  call(name: string, parameters: readonly unknown[], patienceMs: number): Promise<unknown>;
   /** The same for what has no answer. It is done however late. */
   tell(name: string, parameters: readonly unknown[]): void;
   /** Rejects as `late` if the thread does not end because the disk does not answer. */
@@ -43,27 +43,30 @@ export interface FileThread {
 }
 
 interface Waiting {
-  readonly timer: NodeJS.Timeout;
+  readonly deadlineMs: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
 
-const CLOSE_MS = 1_000;
+/** The last to close a file writes its log into it. */
+const CLOSE_MS = 5_000;
+const CLOSE_HANGING_MS = 500;
+const LOOK_EVERY_MS = 250;
 
 /**
  * Starts with the first call, starts again if it should die, and does not keep the process alive while it has nothing
  * to do. While the disk hangs the thread hangs, and nothing else does.
  */
-export function createFileThread(data: FileThreadData, deadlineMs: number): FileThread {
+export function createFileThread(data: FileThreadData): FileThread {
   const { file, operation } = data;
   const waiting = new Map<number, Waiting>();
   let worker: Worker | undefined;
   let lastId = 0;
   let isHanging = false;
+  let isWatched = false;
 
   function settle(id: number): Waiting | undefined {
     const call = waiting.get(id);
-    clearTimeout(call?.timer);
     waiting.delete(id);
     if (waiting.size === 0) worker?.unref();
     return call;
@@ -94,24 +97,35 @@ export function createFileThread(data: FileThreadData, deadlineMs: number): File
     return started;
   }
 
-  function onLate(id: number): void {
+  /** One timer for all calls, which come and go much faster. */
+  function watch(): void {
+    if (isWatched || waiting.size === 0) return;
+    isWatched = true;
     // An answer that has arrived while this thread itself was busy is taken first.
-    setImmediate(() => {
-      const call = settle(id);
-      if (call === undefined) return;
-      isHanging = true;
-      call.reject(late(file, operation));
-    });
+    setTimeout(() => setImmediate(giveUpLate), LOOK_EVERY_MS).unref();
+  }
+
+  function giveUpLate(): void {
+    const nowMs = performance.now();
+    for (const [id, { deadlineMs }] of waiting) if (deadlineMs <= nowMs) giveUp(id);
+    isWatched = false;
+    watch();
+  }
+
+  function giveUp(id: number): void {
+    isHanging = true;
+    settle(id)?.reject(late(file, operation));
   }
 
   return {
-    call(name, parameters) {
+    call(name, parameters, patienceMs) {
       if (isHanging) return Promise.reject(late(file, operation));
       return new Promise((resolve, reject) => {
         worker ??= start();
         const id = ++lastId;
         if (waiting.size === 0) worker.ref();
-        waiting.set(id, { timer: setTimeout(onLate, deadlineMs, id), resolve, reject });
+        waiting.set(id, { deadlineMs: performance.now() + patienceMs, resolve, reject });
+        watch();
         worker.postMessage({ id, name, parameters } satisfies ThreadCall);
       });
     },
@@ -124,10 +138,11 @@ export function createFileThread(data: FileThreadData, deadlineMs: number): File
       const ended = worker;
       if (ended === undefined) return Promise.resolve();
       return new Promise((resolve, reject) => {
+        const patienceMs = isHanging ? CLOSE_HANGING_MS : CLOSE_MS;
         const timer = setTimeout(() => {
           ended.unref();
           reject(late(file, operation));
-        }, CLOSE_MS);
+        }, patienceMs);
         ended.ref();
         ended.once('exit', () => {
           clearTimeout(timer);

@@ -64,13 +64,22 @@ function writesOf(database: SqliteDatabase): Reads {
   };
 }
 
+/** Whether the file was the one that was opened when it was looked at last: then it is looked at after a write alone. */
+let isThere = false;
+
 function call({ name, parameters }: ThreadCall): unknown {
   open ??= openFile();
-  open.check();
+  if (operation === 'read' || !isThere) check(open);
   const value = Reflect.apply(open.functions[name] ?? unknownFunction, undefined, parameters);
   // Who is told that it is written is told of the file that has the name.
-  if (operation === 'write') open.check();
+  if (operation === 'write') check(open);
   return value;
+}
+
+function check(opened: OpenFile): void {
+  isThere = false;
+  opened.check();
+  isThere = true;
 }
 
 function unknownFunction(): never {

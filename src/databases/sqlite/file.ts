@@ -2,7 +2,7 @@ import type { SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
 import { makeDurable, opening } from './durability.js';
 import { type FailureKind, failureOf, SqliteFileError } from './failure.js';
-import { createFileThread, type FileThread, type Reads, received, type SentFailure } from './file-thread.js';
+import { createFileThread, type Reads, received, type SentFailure } from './file-thread.js';
 import { identityOf } from './file-watch.js';
 import { migrate, type Schemas } from './migration.js';
 import type { WriteCall, WriteResult } from './write-batch.js';
@@ -22,7 +22,8 @@ export interface FileReader<R extends Reads> {
 
 /**
  * A database file that is read and written on threads of their own: this thread waits for no disk. Every failure is a
- * {@link SqliteFileError}; while the disk hangs a read fails within two seconds and a write within three, then at once.
+ * {@link SqliteFileError}; while the disk hangs a read fails within two seconds and a write within three, and a
+ * millisecond more for each record of a list of them; then at once.
  */
 export interface SqliteFile extends WriteQueue {
   /** A {@link Read} of whatever reads there are. */
@@ -37,6 +38,7 @@ export interface SqliteFile extends WriteQueue {
 const READ_DEADLINE_MS = 2_000;
 /** An fsync of a busy disk takes a while, and whoever is told that it took too long does not know what is written. */
 const WRITE_DEADLINE_MS = 3_000;
+const RECORD_MS = 1;
 
 /** What stays so until somebody sees to it. A lock is not: it is another process's. */
 const LASTING: readonly FailureKind[] = ['read_only', 'io', 'full', 'cannot_open', 'moved', 'late'];
@@ -49,7 +51,7 @@ export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   });
 }
 
-/** Opens a file, created if absent, for work on this thread. Throws a sentence. The caller closes it. */
+/** Opens a file, created if absent, for work on this thread. The caller closes it. */
 export function openPrepared(file: string, schemas: Schemas): { database: SqliteDatabase; identity: string } {
   const database = openSqliteDatabase(file);
   try {
@@ -67,8 +69,8 @@ export function openPrepared(file: string, schemas: Schemas): { database: Sqlite
 
 /** Works on a file that is prepared, from threads. */
 export function createSqliteFile(file: string, identity: string, modules: readonly string[]): SqliteFile {
-  const reader = createFileThread({ file, identity, modules, operation: 'read' }, READ_DEADLINE_MS);
-  const writer = createFileThread({ file, identity, modules, operation: 'write' }, WRITE_DEADLINE_MS);
+  const reader = createFileThread({ file, identity, modules, operation: 'read' });
+  const writer = createFileThread({ file, identity, modules, operation: 'write' });
   /** Why the last write failed. */
   let writeFailure: SqliteFileError | undefined;
   /** A damaged page stays damaged. */
@@ -80,7 +82,7 @@ export function createSqliteFile(file: string, identity: string, modules: readon
 
   async function commit(calls: readonly WriteCall[]): Promise<readonly WriteResult[]> {
     try {
-      const answers = (await writer.call('commit', [calls])) as readonly WriteResult[];
+      const answers = (await writer.call('commit', [calls], writeDeadlineMs(calls))) as readonly WriteResult[];
       const results = answers.map(receivedResult);
       for (const result of results) if (result.outcome === 'failed') note(result.error);
       writeFailure = results.map(lastingFailureOf).find(Boolean);
@@ -91,9 +93,9 @@ export function createSqliteFile(file: string, identity: string, modules: readon
     }
   }
 
-  async function call(thread: FileThread, name: string, parameters: readonly unknown[]): Promise<unknown> {
+  async function ask(name: string, parameters: readonly unknown[]): Promise<unknown> {
     try {
-      return await thread.call(name, parameters);
+      return await reader.call(name, parameters, READ_DEADLINE_MS);
     } catch (error) {
       note(error);
       throw error;
@@ -114,12 +116,12 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   return {
     ...queue,
     // What the function of this name returns is what comes back for it.
-    read: (name, ...parameters) => call(reader, name, parameters) as Promise<never>,
+    read: (name, ...parameters) => ask(name, parameters) as Promise<never>,
     tell: (name, ...parameters) => reader.tell(name, parameters),
 
     async probe() {
       if (damage !== undefined) throw damage;
-      await call(reader, 'probe', []);
+      await ask('probe', []);
       if (writeFailure === undefined) return;
       await tryToWrite().catch(() => {});
       if (writeFailure !== undefined) throw writeFailure;
@@ -131,6 +133,15 @@ export function createSqliteFile(file: string, identity: string, modules: readon
       for (const end of ends) if (end.status === 'rejected') throw end.reason;
     },
   };
+}
+
+/** Many records take a while on a disk that does not hang. */
+function writeDeadlineMs(calls: readonly WriteCall[]): number {
+  let records = 0;
+  for (const { parameters } of calls) {
+    for (const value of parameters) if (Array.isArray(value)) records += value.length;
+  }
+  return WRITE_DEADLINE_MS + records * RECORD_MS;
 }
 
 function receivedResult(result: WriteResult): WriteResult {

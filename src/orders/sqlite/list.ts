@@ -103,7 +103,7 @@ function createStreams(reader: FileReader<OrderReads>): () => AsyncIterable<Stre
   async function* read(): AsyncGenerator<StreamedText> {
     const list = ++lists;
     const pageReader: RemotePageReader = {
-      readPage: (first, to, length) => reader.read('readPage', list, first, to, length),
+      readPages: (first, to, length) => reader.read('readPages', list, first, to, length),
       pageText: (first, last) => reader.read('pageText', list, first, last),
       pageLength: (first, last) => reader.read('pageLength', list, first, last),
     };

@@ -5,6 +5,9 @@ import type { StreamedText } from '../store.js';
 /** Rows read in one go, in a millisecond or two. */
 export const PAGE = 500n;
 
+/** Pages for one message from thread to thread: with one each, a long list takes longer to send than to read. */
+const PAGES_AT_ONCE = 4;
+
 /** No limit, in SQLite's words. */
 export const ALL = -1n;
 
@@ -25,8 +28,8 @@ export interface ReadPage {
 
 /** Reads pages, all from one snapshot; at once, or on another thread. */
 export interface PageReader {
-  /** At most `length` orders from `first` up to `to`; `undefined` if there are none. */
-  readPage(first: OrderId, to: OrderId, length: bigint): ReadPage | undefined;
+  /** Pages of at most `length` orders, from `first` up to `to`: {@link PAGES_AT_ONCE}, or fewer if there are no more. */
+  readPages(first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
   /** All orders from `first` up to `last`. */
   pageText(first: OrderId, last: OrderId): string;
   /** How many orders there should be on a page that has been changed. */
@@ -50,6 +53,9 @@ const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FR
     || '}' AS json
   FROM orders WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?)`;
 
+/** A damaged tree may have its rows in any order: who reads on after the last of them would read for ever. */
+export const OUT_OF_ORDER = 'its orders are out of order, so it is damaged; run db check';
+
 export function preparePages(database: SqliteDatabase): PageReader {
   const select = prepare(database, PRINTED_PAGE);
   const count = prepare(
@@ -57,9 +63,17 @@ export function preparePages(database: SqliteDatabase): PageReader {
     'SELECT count(*) AS orders FROM (SELECT 1 FROM orders WHERE id BETWEEN ? AND ? LIMIT ?)',
   );
   return {
-    readPage(first, to, length) {
-      const { last, json } = select.get(first, to, length) ?? {};
-      return typeof json === 'string' && typeof last === 'bigint' ? { last, json } : undefined;
+    readPages(from, to, length) {
+      const pages: ReadPage[] = [];
+      for (let first = from; pages.length < PAGES_AT_ONCE; ) {
+        const { last, json } = select.get(first, to, length) ?? {};
+        if (typeof json !== 'string' || typeof last !== 'bigint') break;
+        if (last < first) throw new Error(OUT_OF_ORDER);
+        pages.push({ last, json });
+        if (last === to) break;
+        first = last + 1n;
+      }
+      return pages;
     },
 
     pageText: (first, last) => String(select.get(first, last, ALL)?.['json']),
@@ -80,13 +94,22 @@ export async function* readPages(
   length = PAGE,
 ): AsyncGenerator<PrintedPage> {
   let first = from;
+  let asked = reader.readPages(first, to, length);
   for (;;) {
-    const page = await reader.readPage(first, to, length);
-    if (page === undefined) return;
-    const { last, json } = page;
-    yield { version: Object.freeze({ first }), text: () => json };
-    if (last === to) return;
-    first = last + 1n;
+    const pages = await asked;
+    const last = pages.at(-1)?.last;
+    const isEnd = last === undefined || last === to || pages.length < PAGES_AT_ONCE;
+    // What comes next is read while this is printed.
+    if (!isEnd) {
+      asked = reader.readPages(last + 1n, to, length);
+      // A failure is met when it is awaited, if it ever is.
+      asked.catch(() => {});
+    }
+    for (const { last, json } of pages) {
+      yield { version: Object.freeze({ first }), text: () => json };
+      first = last + 1n;
+    }
+    if (isEnd) return;
   }
 }
 

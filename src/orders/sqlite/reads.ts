@@ -26,7 +26,7 @@ export type OrderReads = {
   get(id: OrderId): OrderRecord | undefined;
   /** Begins to read a long list, from one snapshot. The number is the caller's, and another one for each list. */
   beginList(list: number, since: bigint | undefined): BegunList;
-  readPage(list: number, first: OrderId, to: OrderId, length: bigint): ReadPage | undefined;
+  readPages(list: number, first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
   pageText(list: number, first: OrderId, last: OrderId): string;
   pageLength(list: number, first: OrderId, last: OrderId): bigint;
   endList(list: number): void;
@@ -85,7 +85,7 @@ function createSnapshots(openAnother: () => SqliteDatabase): Omit<OrderReads, 'l
       return snapshot.begin(since);
     },
 
-    readPage: (list, first, to, length) => lentTo(list).readPage(first, to, length),
+    readPages: (list, first, to, length) => lentTo(list).readPages(first, to, length),
     pageText: (list, first, last) => lentTo(list).pageText(first, last),
     pageLength: (list, first, last) => lentTo(list).pageLength(first, last),
 

@@ -1,7 +1,7 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { INT64_MAX, INT64_MIN } from '../order.js';
 import type { OrderRecord } from '../record.js';
-import { PAGE } from './pages.js';
+import { OUT_OF_ORDER, PAGE } from './pages.js';
 import { recordOf } from './table.js';
 
 /** Every record, ascending by id, from one read transaction, which ends with the reading. */
@@ -14,6 +14,7 @@ export function* readRecords(database: SqliteDatabase): Generator<readonly Order
       const records = select.all(first, PAGE).map(recordOf);
       const last = records.at(-1)?.id;
       if (last === undefined) return;
+      if (last < first) throw new Error(OUT_OF_ORDER);
       yield records;
       if (last === INT64_MAX) return;
       first = last + 1n;

@@ -152,6 +152,8 @@ function openThreaded(file: string, isNew: boolean): SqliteStorage {
     schemas: PROGRAM_SCHEMA,
     modules: [KEY_READS, QUOTA_READS, QUOTA_WRITES],
   });
+  // The thread that reads is there when the first request is.
+  orders.probe().catch(() => {});
   const database = openSqliteDatabase(file);
   waitForLocks(database, LOCK_WAIT_MS);
   let isOpen = true;

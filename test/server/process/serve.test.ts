@@ -219,9 +219,14 @@ test('at SIGTERM the request in flight is answered, the connection closed, and t
 
 test('a second signal ends the server at once; an echo of the first does not', async (t) => {
   const { server } = await underLock(t);
+  // Waited for much longer than the cancel is.
+  const begun = connect(Number(new URL(server.url).port), '127.0.0.1');
+  begun.on('error', () => {});
+  await new Promise<void>((resolve) => begun.write('GET / HTTP/1.1\r\n', () => resolve()));
   const exit = server.stop('SIGINT');
   server.child.kill('SIGINT');
-  await sleep(300);
+  await until(() => server.log().some(({ event }) => event === 'stopping'));
+  await sleep(200);
   assert.equal(server.child.exitCode, null);
   server.child.kill('SIGTERM');
   assert.equal(await exit, 128 + 15);
