@@ -57,6 +57,8 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
     return result;
   } catch (error) {
     rollback(database);
+    // The count was rolled back with the rest, so the next transaction has to count.
+    countedMs.delete(database);
     throw error;
   }
 }
