@@ -52,9 +52,11 @@ const TAKE_WITHIN_MS = 10_000;
 const SWEEP_MS = 2_000;
 
 /**
- * After so many pipelined requests in one turn of the event loop, connections without a valid key are not read before the
- * next turn. Node.js parses up to 3,600 requests of each connection that has bytes to read, and frees none of them within
- * the turn: all connections at once would fill the memory.
+ * Pipelined requests in one turn of the event loop after which connections without a valid key are
+ * not read for as long as the turn took. Node.js parses up to 3,600 requests of each connection
+ * that has bytes to read, which takes 10 to 30 ms, and frees none of them within the turn. Read
+ * together, such connections would fill the memory; read one after the other without a rest, they
+ * would leave customers no turn of their own.
  */
 const MOST_IN_A_TURN = 512;
 
@@ -63,9 +65,11 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   /** Connections that have not shown a valid key, as far as looked at, the oldest first. */
   const keyless = new Set<Connection>();
   const perAddress = new Map<string, number>();
-  /** Not read before the next turn. */
+  /** Not read for the moment. */
   const held = new Set<Socket>();
+  let isResting = false;
   let pipelined = 0;
+  let turnStartMs = 0;
   let sweeping: NodeJS.Timeout | undefined;
 
   /** Those whose newest request is decided, or that have none. */
@@ -99,13 +103,26 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   }
 
   function countPipelined(): void {
-    if (++pipelined === 1) setImmediate(endTurn);
+    if (++pipelined === 1) {
+      turnStartMs = performance.now();
+      setImmediate(endTurn);
+    }
     if (pipelined !== MOST_IN_A_TURN) return;
-    for (const { socket } of strangers()) if (!socket.isPaused()) held.add(socket.pause());
+    isResting = true;
+    for (const { socket } of strangers()) hold(socket);
+  }
+
+  function hold(socket: Socket): void {
+    if (!socket.isPaused()) held.add(socket.pause());
   }
 
   function endTurn(): void {
+    if (pipelined >= MOST_IN_A_TURN) setTimeout(endRest, performance.now() - turnStartMs);
     pipelined = 0;
+  }
+
+  function endRest(): void {
+    isResting = false;
     for (const socket of held) socket.resume();
     held.clear();
   }
@@ -140,6 +157,8 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
       keyless.add(connection);
       sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
       perAddress.set(address, ofAddress);
+      // A microtask comes after the ticks in which Node.js begins to read and the gate holds back.
+      if (isResting) queueMicrotask(() => hold(socket));
       const { stackTraceLimit } = Error;
       // Node.js makes an error for each request that is left: without stacks closing costs half.
       socket.prependOnceListener('close', () => {
