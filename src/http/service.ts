@@ -1,9 +1,9 @@
 import { type CancelOutcome, type OrderStore, parseOrderId } from '../orders/index.js';
 import { ADDRESS_PLAN, type AdmissionOptions, checkAdmissionOptions, createAdmission } from './admission.js';
-import { createDrain } from './drain.js';
 import type { ErrorCode } from './errors.js';
 import { type ClientAddress, createExchange, type Exchange, publish } from './exchange.js';
 import { hostCall, isPromise } from './host-call.js';
+import { createInFlight } from './in-flight.js';
 import type { Failure } from './list/replayable-bytes.js';
 import type { Representation } from './list/representations.js';
 import { readListFields } from './list/request-fields.js';
@@ -64,7 +64,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   checkBasePath(basePath);
   const routeOf = createRouter(basePath);
   const serialize = createListSerializer();
-  const drain = createDrain();
+  const inFlight = createInFlight();
   const { identify, chargeAddress } = createAdmission(options, dispatch);
 
   function dispatch(exchange: Exchange): Reply | Promise<Reply> {
@@ -96,7 +96,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
   function listReply(exchange: Exchange, { status, fields, body, ended }: Representation): Reply {
     if (status === 412) return refusal(exchange, 'precondition_failed');
-    if (ended !== undefined) drain.hold(ended.then((failure) => publishFailure(exchange, failure)));
+    if (ended !== undefined) inFlight.hold(ended.then((failure) => publishFailure(exchange, failure)));
     return { status, headers: [...fields, ...limitFieldsOf(exchange)], body };
   }
 
@@ -120,9 +120,9 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
   function run(exchange: Exchange, step: (exchange: Exchange) => Reply | Promise<Reply>): Reply | Promise<Reply> {
     const reply = attempt(exchange, step);
-    if (!isPromise(reply)) return finish(exchange, reply, drain.isClosed);
-    const finished = reply.then((settled) => finish(exchange, settled, drain.isClosed));
-    drain.hold(finished);
+    if (!isPromise(reply)) return finish(exchange, reply, inFlight.isClosed);
+    const finished = reply.then((settled) => finish(exchange, settled, inFlight.isClosed));
+    inFlight.hold(finished);
     return finished;
   }
 
@@ -136,7 +136,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     respond(request, clientAddress) {
       const { method, url = '', rawHeaders } = request;
       const exchange = createExchange(routeOf(url), method, rawHeaders, readHead(request), clientAddress, addressPlan);
-      return run(exchange, drain.isClosed ? unavailable : identify);
+      return run(exchange, inFlight.isClosed ? unavailable : identify);
     },
 
     refuse: (code, clientAddress) =>
@@ -145,7 +145,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
       ),
 
     owns: (target) => routeOf(target).resource !== 'not_ours',
-    close: drain.close,
+    close: inFlight.close,
   };
 }
 

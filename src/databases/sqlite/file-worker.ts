@@ -6,7 +6,7 @@ import { makeDurable, opening } from './durability.js';
 import { failureOf, type Operation, type SqliteFileError } from './failure.js';
 import type { FileThreadData, Reads, SentFailure, ThreadAnswer, ThreadCall } from './file-thread.js';
 import { checkIdentity, createFileWatch } from './file-watch.js';
-import { commitTogether, type WriteCall, type WriteResult, type Writes } from './write-batch.js';
+import { commitTogether, type WriteCall, type WriteResult, type Writes } from './group-commit.js';
 
 // The other side of file-thread.ts.
 

@@ -4,8 +4,8 @@ import { makeDurable, opening } from './durability.js';
 import { type FailureKind, failureOf, SqliteFileError } from './failure.js';
 import { createFileThread, type Reads, received, type SentFailure } from './file-thread.js';
 import { identityOf } from './file-watch.js';
+import type { WriteCall, WriteResult } from './group-commit.js';
 import { migrate, type Schemas } from './migration.js';
-import type { WriteCall, WriteResult } from './write-batch.js';
 import { createWriteQueue, type WriteQueue } from './write-queue.js';
 
 /** Resolves to what the named function returned. */

@@ -1,4 +1,4 @@
-import type { WriteCall, WriteResult, Writes } from './write-batch.js';
+import type { WriteCall, WriteResult, Writes } from './group-commit.js';
 
 interface Waiting {
   readonly call: WriteCall;

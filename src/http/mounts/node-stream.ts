@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { dropIfSilent } from './silence.js';
+import { dropIfSilent } from './silent-readers.js';
 
 /**
  * How much of a list is handed over to the system at a time: many small pieces together, and no

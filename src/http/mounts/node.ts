@@ -8,7 +8,7 @@ import { type RequestHead, withTarget } from '../request-head.js';
 import type { OrderService } from '../service.js';
 import { attachTo } from './node-server.js';
 import { writePieces } from './node-stream.js';
-import { dropIfSilent } from './silence.js';
+import { dropIfSilent } from './silent-readers.js';
 import { inTurn } from './turns.js';
 import { withVary } from './vary.js';
 

@@ -1,90 +1,11 @@
-import type { SqliteDatabase } from '../../databases/sqlite/database.js';
-import { createSqliteFile, openPrepared, prepareFile, type Read } from '../../databases/sqlite/file.js';
-import type { Reads } from '../../databases/sqlite/file-thread.js';
-import type { Schemas } from '../../databases/sqlite/migration.js';
-import { commitTogether, type Writes } from '../../databases/sqlite/write-batch.js';
-import { createWriteQueue, type Write } from '../../databases/sqlite/write-queue.js';
-import { createFileList, createRememberedList } from './list.js';
-import { ALL } from './pages.js';
-import { prepareReads } from './reads.js';
-import { type SqliteFileOrderStore, type SqliteOrderStore, writesThrough } from './store.js';
-import { ORDERS_SCHEMA } from './table.js';
-import { prepareWrites } from './writes.js';
-
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from '../../databases/sqlite/database.js';
 export { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 export { type FailureKind, SqliteFileError } from '../../databases/sqlite/failure.js';
-export type { SqliteFileOrderStore, SqliteOrderStore } from './store.js';
-
-/** The host's own tables beside the orders, written with them in one commit. */
-export interface HandleParts<W extends Writes> {
-  /** By part, the statements that lead from each version of its tables to the next. */
-  readonly schemas: Schemas;
-  /** Makes the functions that write, each a part of a transaction; their names are not those of the orders. */
-  prepareWrites(database: SqliteDatabase): W;
-}
-
-/** The same for a file. */
-export interface FileParts {
-  readonly schemas: Schemas;
-  /** URLs of modules, each with `prepareReads(database)`, `prepareWrites(database)` or both, for the threads. */
-  readonly modules: readonly string[];
-}
-
-/**
- * The store over an open handle of node:sqlite, better-sqlite3 or libsql, which stays the caller's to close. The file
- * must be new, or one of this store's. Sets WAL and `synchronous=FULL` and throws if SQLite refuses them, if the file
- * is foreign or if it is of a newer version. Also sets `busy_timeout=0`: the store waits for other processes' locks
- * itself, without blocking the event loop.
- *
- * Everything happens on the handle's own thread, so each commit holds up the event loop for an fsync.
- */
-export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
-  database: SqliteDatabase,
-  parts?: HandleParts<W>,
-): SqliteOrderStore & { readonly write: Write<W> } {
-  prepareFile(database, { ...ORDERS_SCHEMA, ...parts?.schemas });
-  const writes = { ...prepareWrites(database), ...parts?.prepareWrites(database) };
-  const { write, idle } = createWriteQueue((calls) => commitTogether(database, writes, calls));
-  const { look, get } = prepareReads(database, () => database);
-  const remembered = createRememberedList();
-  return {
-    ...writesThrough(write, remembered.changed),
-    write,
-    get,
-    list: () => remembered.fresh() ?? remembered.take(look(remembered.revision(), ALL)),
-    close: idle,
-  };
-}
-
-/** This room's reads and writes, for the threads. */
-const ORDER_MODULES = [new URL('./reads.js', import.meta.url).href, new URL('./writes.js', import.meta.url).href];
-
-/**
- * The store over a file, created if absent and readable by its owner alone, which it opens with the first driver there
- * is (see `openSqliteDatabase`). Reads and commits on threads of its own, so that no disk holds up the event loop, and
- * streams a long list. A failure of the file is a {@link SqliteFileError}. Throws as `createSqliteOrderStore` does, if
- * there is no driver, and for `:memory:`, which no two handles can share.
- */
-export function openSqliteOrderStore<R extends Reads = Record<never, never>, W extends Writes = Record<never, never>>(
-  file: string,
-  parts?: FileParts,
-): SqliteFileOrderStore & { readonly read: Read<R>; readonly write: Write<W> } {
-  if (file === ':memory:' || file === '') {
-    throw new TypeError('file: expected the name of a file; for one in memory use createMemoryOrderStore');
-  }
-  const { database, identity } = openPrepared(file, { ...ORDERS_SCHEMA, ...parts?.schemas });
-  database.close();
-  const modules = [...ORDER_MODULES, ...(parts?.modules ?? [])];
-  const opened = createSqliteFile(file, identity, modules);
-  const { list, changed } = createFileList(opened);
-  return {
-    ...writesThrough(opened.write, changed),
-    list,
-    get: (id) => opened.read('get', id),
-    read: opened.read,
-    write: opened.write,
-    probe: opened.probe,
-    close: opened.close,
-  };
-}
+export {
+  createSqliteOrderStore,
+  type FileParts,
+  type HandleParts,
+  openSqliteOrderStore,
+  type SqliteFileOrderStore,
+  type SqliteOrderStore,
+} from './store.js';

@@ -3,7 +3,7 @@ import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import { done, misused, type Outcome } from '../outcome.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
-import { configCommand } from './config.js';
+import { configCommand } from './config-print.js';
 import { dbCommands } from './db.js';
 import { bashCompletion, commandHelp, listHelp } from './help.js';
 import { keyCommands } from './keys.js';

@@ -13,9 +13,9 @@ import type { Decision, Plan, RateLimiter } from '../../limits/index.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
-import { createGate } from './gate.js';
 import { type Backends, createProbes } from './health.js';
 import { withOwnPaths } from './own-paths.js';
+import { createPenaltyGate } from './penalty-gate.js';
 
 export interface OrderServerOptions extends OrderServiceOptions {
   /** The number of trusted proxies before the server. Default: 0. */
@@ -75,7 +75,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     most: connectionLimit(),
     mostPerAddress: isDirect && maxConnectionsPerAddress > 0 ? maxConnectionsPerAddress : Number.POSITIVE_INFINITY,
   });
-  const gate = createGate();
+  const gate = createPenaltyGate();
   let drained: Promise<void> | undefined;
 
   const limiter = withRefusals(serviceOptions.limiter, addressPlan, gate.penalise);

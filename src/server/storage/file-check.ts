@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { APPLICATION_ID, NOT_A_DATABASE, NOT_OUR_DATABASE } from '../../databases/sqlite/migration.js';
-import { canBelongTogether, HEADER_SIZE, NO_LOG, readLog, withFile } from './log-check.js';
+import { canBelongTogether, HEADER_SIZE, NO_LOG, readLog, withFile } from './wal-check.js';
 
 /** SQLite file format, 1.3 (header) and 1.6 (what is on page 1). */
 const MAGIC = Buffer.from('SQLite format 3\0');

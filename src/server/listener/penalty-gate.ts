@@ -13,7 +13,7 @@ const INTERVAL_MS = 200;
  * its turn, and 64 KB of pipelined requests take 10 to 30 ms. So these connections are not read before their turn, which
  * leaves most of the processor to everybody else. Connections that are open already are not held back.
  */
-export interface Gate {
+export interface PenaltyGate {
   /** The address is over its limit. */
   penalise(address: string): void;
   /** Takes a new connection, which is read from now on or later. */
@@ -22,7 +22,7 @@ export interface Gate {
   close(): void;
 }
 
-export function createGate(): Gate {
+export function createPenaltyGate(): PenaltyGate {
   const penalised = new LRUCache<string, true>({ max: MOST_ADDRESSES, ttl: PENALTY_MS });
   const waiting = new Set<Socket>();
   let isBusy = false;

@@ -1,5 +1,5 @@
 /** Counts what is still being done, so that closing can wait for it. */
-export interface Drain {
+export interface InFlight {
   readonly isClosed: boolean;
   /** Closing waits for this work, and then for those that wait for it, so that the reply is written. */
   hold(work: Promise<unknown>): void;
@@ -7,7 +7,7 @@ export interface Drain {
   close(): Promise<void>;
 }
 
-export function createDrain(): Drain {
+export function createInFlight(): InFlight {
   let isClosed = false;
   let pending = 0;
   let onIdle = () => {};
