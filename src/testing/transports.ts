@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers';
 import { nodeHandler, type OrderService } from '../http/index.js';
 import { fetchHandler } from '../http/mounts/fetch.js';
 import { headOf } from '../http/mounts/fetch-conversion.js';

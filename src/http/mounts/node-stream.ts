@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers';
 import { dropIfSilent } from './silent-readers.js';
 
 /**
