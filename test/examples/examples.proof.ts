@@ -12,7 +12,17 @@ const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
 const tests = files.filter((name) => name.endsWith('.test.ts'));
 
 /** What is served by a runtime or over a server that may not be here, or is no server. */
-const MODULES = ['bun.ts', 'deno.ts', 'next-route.ts', 'orders.ts', 'postgres.ts', 'redis.ts', 'regions.ts'];
+const MODULES = [
+  'bun.ts',
+  'deno.ts',
+  'exact-client.ts',
+  'exact-fetch.ts',
+  'next-route.ts',
+  'orders.ts',
+  'postgres.ts',
+  'redis.ts',
+  'regions.ts',
+];
 const servers = files.filter((name) => !tests.includes(name) && !MODULES.includes(name));
 
 type Fetch = (request: Request) => Response | Promise<Response>;
