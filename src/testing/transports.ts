@@ -92,8 +92,37 @@ async function abortable(answer: () => Promise<Response>, signal: AbortSignal): 
   try {
     const response = await Promise.race([answer(), aborted]);
     if (response.body === null) return response;
-    return new Response(response.body.pipeThrough(new TransformStream(), { signal }), response);
+    return new Response(abortableBody(response.body, signal), response);
   } finally {
     signal.removeEventListener('abort', abort);
   }
+}
+
+/** A transform would do, but it reads ahead: a body that has ended can no longer be aborted. */
+function abortableBody(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let abort = (): void => {};
+  return new ReadableStream(
+    {
+      start(controller) {
+        abort = () => {
+          controller.error(signal.reason);
+          reader.cancel(signal.reason).catch(() => {});
+        };
+        signal.addEventListener('abort', abort);
+        if (signal.aborted) abort();
+      },
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (signal.aborted) return;
+        if (!done) controller.enqueue(value);
+        else {
+          signal.removeEventListener('abort', abort);
+          controller.close();
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }
