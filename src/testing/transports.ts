@@ -19,7 +19,7 @@ interface Transports {
   listen(): Promise<ListeningTestService>;
 }
 
-/** The two ways to ask the service; both ask for the fault of each request. */
+/** Creates the two ways to the service. Each takes the next fault for each request. */
 export function createTransports(
   service: OrderService,
   respondWith: RespondWith,
@@ -81,7 +81,7 @@ export function createTransports(
   };
 }
 
-/** Rejects with the signal's reason: before the answer, while waiting for it, and while its body is read. */
+/** Rejects with the signal's reason: before the request, during it, and while the body is read. */
 async function abortable(answer: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
   signal.throwIfAborted();
   let abort = (): void => {};
@@ -98,7 +98,7 @@ async function abortable(answer: () => Promise<Response>, signal: AbortSignal): 
   }
 }
 
-/** A transform would do, but it reads ahead: a body that has ended can no longer be aborted. */
+/** Fails when the signal is aborted. A transform with a signal reads ahead, and once it has read all it cannot fail. */
 function abortableBody(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let abort = (): void => {};
