@@ -36,6 +36,9 @@ export const quotaCommands: readonly Command[] = [
     examples: ['quota list', 'quota list --limit 100 --json'],
     run: listQuotas,
   },
+];
+
+export const banCommands: readonly Command[] = [
   {
     name: 'ban set',
     summary: 'Bans a key for a time. Its quotas stay as they are. A running server applies it within a second.',
