@@ -4,7 +4,7 @@ import { createLog } from '../log/log.js';
 import { misused, type Outcome } from '../outcome.js';
 import { processLifecycle, workerLifecycle } from '../process/lifecycle.js';
 import { runServer } from '../process/run-server.js';
-import { type Command, type Invocation, settingOptions } from './command.js';
+import { type Command, commandLine, type Invocation, settingOptions } from './command.js';
 
 export const serveCommand: Command = {
   name: 'serve',
@@ -31,7 +31,8 @@ async function serve(invocation: Invocation): Promise<Outcome> {
       const { runPrimary } = await import('../process/primary.js');
       return await runPrimary(settings.workers, log);
     }
-    const outcome = await runServer(settings, log, worker ?? processLifecycle(log));
+    const createKey = commandLine(invocation, 'keys create --plan free');
+    const outcome = await runServer(settings, log, worker ?? processLifecycle(log), createKey);
     if (worker === undefined || outcome.outcome === 'done') return outcome;
     log.flush();
     return await worker.fail(outcome.message);
