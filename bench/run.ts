@@ -3,6 +3,7 @@ import { afterAChange, besideLists, longestLists, longLists } from './http/lists
 import { loopback } from './http/loopback.js';
 import { respond } from './http/respond.js';
 import { shared } from './http/shared.js';
+import { start } from './http/start.js';
 import { limiters } from './limits/limiters.js';
 import { redis } from './limits/redis.js';
 import { redisKeys } from './limits/redis-keys.js';
@@ -35,6 +36,7 @@ const PARTS: readonly Part[] = [
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
   { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
+  { name: 'start', measure: async () => [await start()] },
   { name: 'backup', measure: async () => [await cancelsDuringBackups()] },
   {
     name: 'lists',

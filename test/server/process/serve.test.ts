@@ -14,13 +14,17 @@ import { issueKey, run, sleep, startServer, temporaryDirectory, until } from '..
 /** Loaded before the program: its errors go to a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
 
-test('the first run prints a curl line that works, and a key per plan; the second run prints neither', async (t) => {
+test('the first run prints curl lines that list and cancel, and a key per plan; the second run prints neither', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
-  // Done as curl would, which may not be here.
-  const [, authorization = '', url = ''] =
-    /^ +curl -H 'Authorization: (Bearer so_\w{38})' '(http:[^' ]+)'$/m.exec(server.stderr()) ?? [];
-  const list = await (await fetch(url, { headers: { authorization } })).text();
+  // Done as curl would, which may not be here. Double quotes, because cmd.exe knows no others.
+  const CURL_LINE = /^ {2}curl (?:-i -X (\w+) )?-H "Authorization: (Bearer so_\w{38})" "(http:[^" ]+)"$/gm;
+  const lines = [...server.stderr().matchAll(CURL_LINE)];
+  const [listed, cancelled] = await Promise.all(
+    lines.map(([, method = 'GET', authorization = '', url = '']) => fetch(url, { method, headers: { authorization } })),
+  );
+  assert.deepEqual([lines.length, listed?.status, cancelled?.status], [2, 200, 204]);
+  const list = (await listed?.text()) ?? '';
   assert.equal(JSON.parse(list).length, 10);
   assert.match(list, /"id":9007199254740993,/);
 
@@ -52,7 +56,7 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
   const memory = await startServer(t, { cwd, env: ON_TERMINAL }, '--db', ':memory:', '--host', '0.0.0.0');
   assert.match(
     memory.stderr(),
-    /^The database :memory: is new.*curl -H 'Authorization: Bearer so_\w{38}' 'http:\/\/127\.0\.0\.1:\d+\/v1\/store\/orders'/s,
+    /^Created :memory: with .*curl -H "Authorization: Bearer so_\w{38}" "http:\/\/127\.0\.0\.1:\d+\/v1\/store\/orders"\n.*\/docs\n\n$/s,
   );
   await empty.stop('SIGTERM');
   await memory.stop('SIGTERM');
@@ -60,7 +64,7 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
 
   writeFileSync(join(cwd, 'touched.db'), '');
   const touched = await startServer(t, { cwd }, '--db', 'touched.db');
-  const advice = 'touched.db has no API keys yet; issue one: store-orders keys create --plan free\n';
+  const advice = 'touched.db has no API keys. Create one: store-orders keys create --plan free --db touched.db\n';
   assert.equal(touched.stderr(), advice);
 });
 
@@ -71,7 +75,7 @@ test('it listens on IPv6, and the curl line reaches it', async (t) => {
   const server = await startServer(t, options, '--db', ':memory:', '--host', '::');
   assert.match(server.url, /^http:\/\/\[::\]:\d+\/v1$/);
   const [, key = '', url = ''] =
-    /Bearer (so_\w{38})' '(http:\/\/\[::1\]:\d+\/v1\/store\/orders)'/.exec(server.stderr()) ?? [];
+    /Bearer (so_\w{38})" "(http:\/\/\[::1\]:\d+\/v1\/store\/orders)"/.exec(server.stderr()) ?? [];
   assert.equal((await fetch(url, { headers: { authorization: `Bearer ${key}` } })).status, 200);
 });
 
