@@ -30,7 +30,7 @@ const ENDS_OPERAND = new Set([
   SyntaxKind.ThisKeyword,
 ]);
 
-const ONLY_COMMENT = /^\s*(?:\/\/|\/?\*)/;
+const ONLY_COMMENT = /^\s*(?:\/\/|\/?\*)(?!\s*\|)/;
 const ADDRESS = /https?:/;
 const TRIVIA = new Set([
   SyntaxKind.WhitespaceTrivia,

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_COLUMNS = 100;
 
 /** Where every comment, string, test name and paragraph follows the rules below. */
-const FOLLOWS = ['test/words/prose.ts'];
+const FOLLOWS = ['src/limits', 'test/words/prose.ts'];
 
 /** Phrases that make a sentence hard to read, each with the usual words for it. */
 const AVOIDED: readonly (readonly [RegExp, instead: string])[] = [
@@ -25,7 +25,7 @@ const AVOIDED: readonly (readonly [RegExp, instead: string])[] = [
   [/\bfor an? (?:second|minute|hour) more\b/i, 'for up to another second'],
   [/\bsays? so\b/i, 'reports it'],
   [/(?<!\bthere )\b(?:is|are|was|were) no (?!longer|more|less|fewer|later|earlier|other|one\b)/i, 'is not a'],
-  [/\b(?:is|are|was|were) none\b/i, 'is not one'],
+  [/(?<!\bthere )\b(?:is|are|was|were) none\b/i, 'is not one'],
   [/\btorso\b/i, 'truncated body'],
 ];
 
