@@ -118,9 +118,9 @@ const REFUSED: readonly (readonly [text: string, message: string])[] = [
   ['{"a": 1', 'expected }, line 1 column 8'],
   ['{a: 1}', 'expected a string, line 1 column 2'],
   ['[\n  {},\r\n  x]', 'expected a value, line 3 column 3'],
-  ['["a",\n "b\\"]', 'this string has no end, line 2 column 2'],
-  ['["a", "b\n"]', 'this string has a control character or a bad escape, line 1 column 7'],
-  ['["\\x"]', 'this string has a control character or a bad escape, line 1 column 2'],
+  ['["a",\n "b\\"]', 'unterminated string, line 2 column 2'],
+  ['["a", "b\n"]', 'this string has a control character or an invalid escape, line 1 column 7'],
+  ['["\\x"]', 'this string has a control character or an invalid escape, line 1 column 2'],
 ];
 
 for (const [text, message] of REFUSED) {

@@ -32,7 +32,7 @@ export type RedisCalls = ReturnType<typeof createRedisCalls>;
 /** Creates the calls that the limiter makes. Each is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
   /**
-   * The offset to add to the process's time for the server's time, including how long the last call took.
+   * The offset from the process's time to the server's, including how long the last call took.
    */
   let aheadMs = performance.timeOrigin;
 
