@@ -8,7 +8,19 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_COLUMNS = 100;
 
 /** Where every comment, string, test name and paragraph follows the rules below. */
-const FOLLOWS = ['src/limits', 'src/orders/memory', 'src/testing/audits', 'src/testing/suites', 'test/words/prose.ts'];
+const FOLLOWS = [
+  'src/limits',
+  'src/orders/memory',
+  'src/testing/audits',
+  'src/testing/suites',
+  'test/durability',
+  'test/limits',
+  'test/orders',
+  'test/support',
+  'test/package',
+  'test/readme',
+  'test/words/prose.ts',
+];
 
 /** Phrases that make a sentence hard to read, each with the usual words for it. */
 const AVOIDED: readonly (readonly [RegExp, instead: string])[] = [

@@ -12,7 +12,7 @@ import { failures } from './support/failures.js';
 
 type Break = (store: MemoryOrderStore, orders: readonly OrderRecord[]) => Partial<OrderStore>;
 
-/** How stores go wrong, and what of the suite must notice. */
+/** Mistakes in stores, and the case of the suite that must notice each. */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
   'rounds ids to doubles': [
     /^cancels order 9007199254740993 /,

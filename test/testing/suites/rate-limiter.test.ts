@@ -21,7 +21,7 @@ const changed =
     return { ...plainDecision(decision), ...change(decision) };
   };
 
-/** How limiters go wrong, and what of the suite must notice. */
+/** Mistakes in limiters, and the case of the suite that must notice each. */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
   'asks one window after the other': [
     /^takes from all windows or from none/,
