@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 
 /** What is needed of a request to find its client. */
 export interface AddressedRequest {
-  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
@@ -11,7 +11,7 @@ const NO_ADDRESS = 'local';
 
 /** The peer of the connection: right when no proxy stands before this server. */
 export function socketAddress(request: AddressedRequest): string | undefined {
-  return request.socket.remoteAddress;
+  return request.socket?.remoteAddress;
 }
 
 /**

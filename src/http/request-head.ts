@@ -6,6 +6,11 @@ export interface RequestHead {
   /** Names and values in turn, as received: a field that came twice is there twice. */
   readonly rawHeaders: readonly string[];
   /**
+   * The fields by name, read only where `rawHeaders` is empty: hosts that emulate node:http may fill
+   * nothing else.
+   */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
+  /**
    * Only HTTP/1.1 demands a Host field; absent where there is no HTTP, or where a runtime has
    * checked that.
    */
@@ -17,8 +22,24 @@ export interface RequestHead {
 }
 
 /** The request with another target, for hosts that rewrite it. */
-export function withTarget({ method, rawHeaders, httpVersion, stream }: RequestHead, url: string): RequestHead {
+export function withTarget(request: RequestHead, url: string): RequestHead {
+  const { method, rawHeaders, httpVersion, stream } = withRawHeaders(request);
   return { method, url, rawHeaders, httpVersion, stream };
+}
+
+/**
+ * The request with its fields in `rawHeaders`. Fields that only `headers` has were not received by
+ * HTTP here, so that no Host is demanded of them. A duplicate among them is seen only if its value is
+ * an array.
+ */
+export function withRawHeaders(request: RequestHead): RequestHead {
+  // Node.js creates `headers` when it is read, which costs a tenth of a small request.
+  if (request.rawHeaders?.length > 0) return request;
+  const { method, url, headers = {}, httpVersion, stream } = request;
+  const rawHeaders = Object.entries(headers).flatMap(([name, value = []]) =>
+    [value].flat().flatMap((item) => [name, String(item)]),
+  );
+  return { method, url, rawHeaders, httpVersion: rawHeaders.length > 0 ? undefined : httpVersion, stream };
 }
 
 export interface ReadHead {

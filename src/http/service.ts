@@ -10,7 +10,7 @@ import { readListFields } from './list/request-fields.js';
 import { createListSerializer } from './list/serializer.js';
 import { checkMethods } from './options.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
-import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
+import { type RequestHead, readHead, UNREADABLE, withRawHeaders } from './request-head.js';
 import { checkBasePath, createRouter, NOT_OURS } from './route.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
@@ -133,7 +133,8 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   return {
     basePath,
 
-    respond(request, clientAddress) {
+    respond(received, clientAddress) {
+      const request = withRawHeaders(received);
       const { method, url = '', rawHeaders } = request;
       const exchange = createExchange(routeOf(url), method, rawHeaders, readHead(request), clientAddress, addressPlan);
       return run(exchange, inFlight.isClosed ? unavailable : identify);
