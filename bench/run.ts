@@ -1,3 +1,4 @@
+import { accessLog } from './http/access-log.js';
 import { connections } from './http/connections.js';
 import { afterAChange, besideLists, longestLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
@@ -33,6 +34,7 @@ const PARTS: readonly Part[] = [
   { name: 'limiter', packages: [...LIMITERS, 'limiter'], measure: limiters },
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
+  { name: 'access-log', measure: accessLog },
   { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
   { name: 'backup', measure: async () => [await cancelsDuringBackups()] },
