@@ -35,10 +35,10 @@ export function withOwnPaths(
   const { chargeAddress } = createAdmission(options, () => undefined);
 
   function respondToProbe(probe: Probe, request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
-    const { method, rawHeaders } = request;
+    const { method, url, rawHeaders } = request;
     const head = readHead(request);
     if (head.fault !== undefined) return service.respond(request, clientAddress);
-    const exchange = createExchange(NOT_OURS, method, rawHeaders, head, clientAddress, addressPlan);
+    const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
 
     function settle(reply: Reply): Reply {
       if (!head.hasContent && !exchange.isLast) return reply;
@@ -56,10 +56,10 @@ export function withOwnPaths(
     request: RequestHead,
     clientAddress: ClientAddress,
   ): Reply | Promise<Reply> {
-    const { method, rawHeaders } = request;
+    const { method, url, rawHeaders } = request;
     const head = readHead(request);
     if (head.fault !== undefined) return service.respond(request, clientAddress);
-    const exchange = createExchange(NOT_OURS, method, rawHeaders, head, clientAddress, addressPlan);
+    const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
 
     function represent(): Reply {
       if (method !== 'GET' && method !== 'HEAD') return refusal(exchange, 'method_not_allowed', 'Allow', 'GET, HEAD');

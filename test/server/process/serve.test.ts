@@ -14,6 +14,8 @@ import { issueKey, run, sleep, startServer, temporaryDirectory, until } from '..
 /** Loaded before the program: its errors go to a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
 
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
 test('the first run prints curl lines that list and cancel, and a key per plan; the second run prints neither', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
@@ -125,36 +127,62 @@ test('each request is a line of the log, each line one JSON object, and failures
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');
-  await server.get(key);
+  const listed = await server.get(key);
   await fetch(`${server.url}/store/orders/9007199254740993`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${key}` },
   });
-  await fetch(`${server.url}/store/orders`);
+  const hostile = { headers: { 'X-Request-Id': 'from-client', traceparent: TRACEPARENT } };
+  const refused = await fetch(new URL(`/%22\u00e9"?key=1`, server.url), hostile);
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   t.after(() => database.close());
   database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
   // So long another process's change may take to be listed.
   await setTimeout(100);
-  assert.equal((await server.get(key)).status, 503);
+  const failed = await server.get(key);
   await until(() => server.log().length === 5);
   const [, list, cancel, stranger, failure] = server.log();
   assert.ok(typeof list?.['durationMs'] === 'number' && typeof list['time'] === 'string');
-  const known = ({ time, durationMs, error, ...fields }: Readonly<Record<string, unknown>> = {}) => fields;
-  assert.deepEqual(known(list), { level: 'info', event: 'request', status: 200, operation: 'listOrders', keyId: id });
+  assert.equal(new Set(server.log().map(({ requestId }) => requestId)).size, 5, 'each has an id of its own');
+  const known = ({ time, durationMs, requestId, error, ...fields }: Readonly<Record<string, unknown>> = {}) => fields;
+  const common = { level: 'info', event: 'request', clientAddress: '127.0.0.1' };
+  const path = '/v1/store/orders';
+  assert.deepEqual(known(list), {
+    ...common,
+    method: 'GET',
+    path,
+    status: 200,
+    bytes: Buffer.byteLength(await listed.text()),
+    operation: 'listOrders',
+    keyId: id,
+  });
   assert.deepEqual(known(cancel), {
-    level: 'info',
-    event: 'request',
+    ...common,
+    method: 'DELETE',
+    path: `${path}/9007199254740993`,
     status: 204,
+    bytes: 0,
     operation: 'cancelOrder',
     orderId: '9007199254740993',
     keyId: id,
   });
-  assert.deepEqual(known(stranger), { level: 'info', event: 'request', status: 401, code: 'missing_api_key' });
+  assert.equal(stranger?.['requestId'], 'from-client');
+  assert.deepEqual(known(stranger), {
+    ...common,
+    traceparent: TRACEPARENT,
+    method: 'GET',
+    path: '/%22%C3%A9%22',
+    status: 401,
+    bytes: (await refused.text()).length,
+    code: 'missing_api_key',
+  });
   assert.deepEqual(known(failure), {
+    ...common,
     level: 'error',
-    event: 'request',
+    method: 'GET',
+    path,
     status: 503,
+    bytes: (await failed.text()).length,
     operation: 'listOrders',
     code: 'service_unavailable',
     keyId: id,
