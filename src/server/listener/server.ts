@@ -44,10 +44,11 @@ export interface OrderServer extends Server {
 
 const SECOND_MS = 1_000;
 const SERVER_OPTIONS = {
-  // Slow clients: a head, or a request, that takes longer is answered 408. Checked every 5 s, not Node's 30.
+  // A slow head or request is answered 408. Node.js begins to count again when it reads a connection
+  // that was held back, so a slow head has its time twice, and two checks: 24 s.
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
-  connectionsCheckingInterval: 5 * SECOND_MS,
+  connectionsCheckingInterval: 2 * SECOND_MS,
   // Node ≥ 24: no body stream is made for a request that has no body. Older versions ignore it.
   optimizeEmptyRequests: true,
 };
