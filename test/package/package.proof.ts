@@ -89,7 +89,7 @@ test('a PostgreSQL database without its driver is one sentence that says what to
     ],
     { cwd: join(folder, 'module'), encoding: 'utf8' },
   );
-  const says = 'store-orders: PostgreSQL needs a driver that is not installed: npm install pg\n';
+  const says = 'store-orders: the PostgreSQL driver is not installed; run "npm install pg"\n';
   assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: says });
 });
 

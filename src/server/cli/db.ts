@@ -16,21 +16,21 @@ const FILE_OPTIONS = settingOptions(['db']);
 export const dbCommands: readonly Command[] = [
   {
     name: 'db check',
-    summary: 'Reads every page, says whether the database is sound and what is in it, and changes nothing.',
+    summary: 'Checks every page of the database and shows what is in it. Changes nothing.',
     operands: [],
     options: FILE_OPTIONS,
     run: (invocation) => withExisting(invocation, check),
   },
   {
     name: 'db backup',
-    summary: 'Copies the database to a new file, itself a database, while a server goes on writing.',
+    summary: 'Copies the database to a new file. A server may keep running and writing.',
     operands: ['FILE'],
     options: FILE_OPTIONS,
     run: (invocation) => withExisting(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
   },
   {
     name: 'db restore',
-    summary: 'Puts a backup in the place of the database, all of it or nothing, while no server runs.',
+    summary: 'Replaces the database with a backup, or leaves it as it was. Stop the server first.',
     operands: ['BACKUP'],
     options: FILE_OPTIONS,
     run: (invocation) => withFile(invocation, (file) => restore(invocation.operands[0] ?? '', file)),
@@ -38,7 +38,7 @@ export const dbCommands: readonly Command[] = [
 ];
 
 const NO_FILE =
-  'the settings name a PostgreSQL database, and the db commands are for SQLite files; name one with --db, or use pg_dump and pg_restore for the other';
+  'the db commands need an SQLite file, but the settings name a PostgreSQL database; name a file with --db, or use pg_dump and pg_restore';
 
 async function withFile(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
   const read = readSettings(invocation, ['db', 'databaseUrl']);
@@ -71,9 +71,7 @@ function check(file: string): Outcome {
     const problems = problemsOf(database);
     if (problems.length > 0) return failed(damage(file, problems));
     if ([...versions.values()].every((version) => version === 0)) {
-      return failed(
-        `${file}: it is empty, without any table; start the server, which fills it, or put a backup in its place`,
-      );
+      return failed(`${file} is empty; start the server to create its tables, or restore a backup with db restore`);
     }
     const revisions = Number(prepare(database, 'SELECT count(*) AS count FROM orders_revision').get()?.['count']);
     if (revisions !== 1) return failed(damage(file, [`orders_revision has ${revisions} rows instead of 1`]));
@@ -138,7 +136,7 @@ function describe(report: Report): string {
   const { orders, keys, schema, synchronous } = report;
   const byStatus = Object.entries(orders.byStatus).map(([status, count]) => `${count} ${status}`);
   const versions = Object.entries(schema).map(([part, { file, program }]) =>
-    file === program ? `${part} ${file}` : `${part} ${file}, this program has ${program}`,
+    file === program ? `${part} ${file}` : `${part} ${file} (this program: ${program})`,
   );
   const rows = {
     orders: `${orders.total}${byStatus.length === 0 ? '' : ': '}${byStatus.join(', ')}`,
@@ -146,9 +144,9 @@ function describe(report: Report): string {
     revision: report.revision,
     schema: versions.join('; '),
     journal: report.journalMode,
-    sync: `${synchronous === 2 ? 'full' : `only level ${synchronous}`}, as this program sets it`,
+    sync: `${synchronous === 2 ? 'full' : `only level ${synchronous}`}, set by this program`,
     pages: `${report.pages} of ${report.pageBytes} bytes, ${report.freePages} of them free`,
-    size: `${report.fileBytes} bytes, and ${report.logBytes} in its log`,
+    size: `${report.fileBytes} bytes, plus ${report.logBytes} in its -wal file`,
   };
   const lines = Object.entries(rows).map(([name, value]) => `${name.padEnd(8)}  ${value}`);
   return [`${report.file} is sound`, ...lines].join('\n');

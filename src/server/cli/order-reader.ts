@@ -46,8 +46,7 @@ export function readOrders(
     if (!parsed.ok) return { ok: false, line, message: mistakeIn(parsed) };
     const { id } = parsed.record;
     const earlier = lines.get(id);
-    if (earlier !== undefined)
-      return { ok: false, line, message: `the id ${id} is there twice, first on line ${earlier}` };
+    if (earlier !== undefined) return { ok: false, line, message: `the id ${id} is already on line ${earlier}` };
     lines.set(id, line);
     records.push(parsed.record);
   }
@@ -55,7 +54,7 @@ export function readOrders(
 }
 
 function mistakeIn({ field, message }: Extract<ParsedRecord, { ok: false }>): string {
-  return `${fieldName(field)} ${message}${field === 'status' ? '; name statuses of your own with --statuses' : ''}`;
+  return `${fieldName(field)} ${message}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
 }
 
 /** An unknown field's name may be anything, a terminal's control sequence too. */
@@ -74,7 +73,7 @@ function elementsOf(bytes: Buffer, format: 'json' | 'csv', onProgress: (part: nu
   return bytes[at] === BRACKET ? arrayElements(text) : lineElements(text, onProgress);
 }
 
-const NO_ORDERS = 'the file has no orders; an empty list is written []';
+const NO_ORDERS = 'the file is empty; write [] for an empty list';
 const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity,shipDate,complete,status';
 
 function* csvElements(bytes: Buffer, onProgress: (part: number) => void): Generator<Element> {
@@ -112,7 +111,7 @@ function parseLine(text: string, line: number): Element {
 
 function arrayElements(bytes: Buffer): Iterable<Element> {
   if (bytes.length > constants.MAX_STRING_LENGTH) {
-    return [{ ok: false, line: 1, message: 'the array is too large; write one object a line instead' }];
+    return [{ ok: false, line: 1, message: 'the array is too large; write one object per line instead' }];
   }
   const decoded: string[] = [];
   for (const { line, bytes: lineBytes } of linesOf(bytes)) {

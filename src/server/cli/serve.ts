@@ -8,7 +8,7 @@ import { type Command, commandLine, type Invocation, settingOptions } from './co
 
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Runs the server until SIGTERM or SIGINT. With --json every line of its log is JSON.',
+  summary: 'Runs the server until SIGTERM or SIGINT. With --json the log is JSON on a terminal too.',
   operands: [],
   options: settingOptions(SETTING_NAMES),
   run: serve,

@@ -58,7 +58,7 @@ test('--version answers with the version of the package', async (t) => {
 test('help begins with what the program is, marks the default command, and shows examples', async (t) => {
   const cwd = temporaryDirectory(t);
   const { stdout: program } = await run(['--help'], { cwd });
-  assert.match(program, /^store-orders: the orders of an animal store over HTTP/);
+  assert.match(program, /^store-orders: an HTTP server for the orders of an animal store/);
   assert.match(program, /\n {2}serve +.* \(the default command\)\n/);
   assert.equal((await run(['help'], { cwd })).stdout, program);
   const { stdout: serve } = await run(['serve', '--help'], { cwd });
@@ -131,8 +131,7 @@ test('a command on a missing database says so, exits 1, and does not make one', 
     assert.deepEqual(await run([...command.split(' '), '--db', 'absent.db'], { cwd }), {
       code: 1,
       stdout: '',
-      stderr:
-        'store-orders: there is no database absent.db; name the right file with --db, or start the server, which creates one\n',
+      stderr: 'store-orders: there is no database absent.db; check --db, or start the server to create it\n',
     });
   }
   assert.deepEqual(readdirSync(cwd), []);
@@ -144,7 +143,7 @@ test('a database in memory is refused by every command but serve: nobody would s
     assert.deepEqual(await run([...command.split(' '), '--db', ':memory:'], { cwd, input: '{"id":1}' }), {
       code: 2,
       stdout: '',
-      stderr: 'store-orders: a database in memory is gone when this command ends; name a file with --db\n',
+      stderr: 'store-orders: a database in memory would be lost when this command ends; name a file with --db\n',
     });
   }
 });
