@@ -19,6 +19,7 @@ export const dbCommands: readonly Command[] = [
     summary: 'Checks every page of the database and shows what is in it. Changes nothing.',
     operands: [],
     options: FILE_OPTIONS,
+    examples: ['db check --db shop.db'],
     run: (invocation) => withExisting(invocation, check),
   },
   {
@@ -26,6 +27,7 @@ export const dbCommands: readonly Command[] = [
     summary: 'Copies the database to a new file. A server may keep running and writing.',
     operands: ['FILE'],
     options: FILE_OPTIONS,
+    examples: ['db backup copy.db'],
     run: (invocation) => withExisting(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
   },
   {
@@ -33,6 +35,7 @@ export const dbCommands: readonly Command[] = [
     summary: 'Replaces the database with a backup, or leaves it as it was. Stop the server first.',
     operands: ['BACKUP'],
     options: FILE_OPTIONS,
+    examples: ['db restore copy.db'],
     run: (invocation) => withFile(invocation, (file) => restore(invocation.operands[0] ?? '', file)),
   },
 ];

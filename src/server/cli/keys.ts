@@ -33,6 +33,7 @@ export const keyCommands: readonly Command[] = [
     summary: 'Lists all keys with their plans, including revoked keys.',
     operands: [],
     options: STORAGE_OPTIONS,
+    examples: ['keys list --json'],
     run: listKeys,
   },
   {

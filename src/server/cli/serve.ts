@@ -11,6 +11,7 @@ export const serveCommand: Command = {
   summary: 'Runs the server until SIGTERM or SIGINT. With --json the log is JSON on a terminal too.',
   operands: [],
   options: settingOptions(SETTING_NAMES),
+  examples: ['serve --port 3000 --db shop.db', 'serve --config settings.json --log events'],
   run: serve,
 };
 

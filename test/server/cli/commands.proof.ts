@@ -86,6 +86,35 @@ test('every example in a help text is a command with options that it has', async
   assert.ok(examples >= 8, `${examples}`);
 });
 
+/** Loaded before the program: names each of its modules that is loaded, on stderr. */
+const NAMES_MODULES = `--import=${moduleOf(`
+  import { register } from 'node:module';
+  register(${JSON.stringify(
+    moduleOf(`
+      import { writeSync } from 'node:fs';
+      export async function load(url, context, next) {
+        if (url.includes('/dist/')) writeSync(2, url.split('/dist/')[1] + '\\n');
+        return next(url, context);
+      }`),
+  )});`)}`;
+
+function moduleOf(code: string): string {
+  return `data:text/javascript,${encodeURIComponent(code)}`;
+}
+
+test('a command loads what it needs, and none of the others', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const env = { NODE_OPTIONS: NAMES_MODULES };
+  const { stderr } = await run(['keys', 'list'], { cwd, env });
+  const loaded = stderr.split('\n');
+  assert.ok(loaded.includes('server/cli/keys.js'), stderr);
+  const spared = /^server\/(?:cli\/(?:orders|db|serve|quotas)|process|docs|listener\/server)|postgres|redis\/limiter/;
+  assert.deepEqual(
+    loaded.filter((name) => spared.test(name)),
+    [],
+  );
+});
+
 test('misuse is told in one sentence and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: string, says: string])[] = [

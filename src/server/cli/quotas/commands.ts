@@ -13,6 +13,7 @@ export const quotaCommands: readonly Command[] = [
     summary: 'Shows the remaining quotas of a key and whether it is banned. The figures may be half a second old.',
     operands: ['KEY_ID'],
     options: QUOTA_OPTIONS,
+    examples: ['quota show key_0123456789'],
     run: (invocation) => withKey(invocation, showQuota),
   },
   {
@@ -20,6 +21,7 @@ export const quotaCommands: readonly Command[] = [
     summary: 'Restores the full quotas of a key and lifts its ban. A running server applies it within a second.',
     operands: ['KEY_ID'],
     options: QUOTA_OPTIONS,
+    examples: ['quota reset key_0123456789'],
     run: (invocation) => withKey(invocation, resetQuota),
   },
   {
@@ -53,6 +55,7 @@ export const banCommands: readonly Command[] = [
     summary: 'Lifts the ban of a key. Its quotas do not change. A running server applies it within a second.',
     operands: ['KEY_ID'],
     options: QUOTA_OPTIONS,
+    examples: ['ban lift key_0123456789'],
     run: (invocation) => withKey(invocation, liftBan),
   },
 ];
