@@ -85,30 +85,12 @@ function check(file: string): Outcome {
   }
 }
 
-interface Report {
-  readonly file: string;
-  readonly orders: { readonly total: number; readonly byStatus: Readonly<Record<string, number>> };
-  readonly keys: { readonly total: number; readonly revoked: number };
-  /** Changes when what is listed does. */
-  readonly revision: number;
-  /** By part. A file that is behind is brought up by whatever command opens it to work on it. */
-  readonly schema: Readonly<Record<string, { readonly file: number; readonly program: number }>>;
-  /** `delete` for a file that no server has opened yet, such as a backup. */
-  readonly journalMode: string;
+type Report = ReturnType<typeof reportOn> & {
   /** As this program has its commits synced: 2 is FULL, one fsync each. */
   readonly synchronous: number;
-  readonly pages: number;
-  readonly freePages: number;
-  readonly pageBytes: number;
-  readonly fileBytes: number;
-  readonly logBytes: number;
-}
+};
 
-function reportOn(
-  file: string,
-  database: SqliteDatabase,
-  versions: ReadonlyMap<string, number>,
-): Omit<Report, 'synchronous'> {
+function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<string, number>) {
   const number = (sql: string) => Number(Object.values(prepare(database, sql).get() ?? {})[0] ?? Number.NaN);
   const hasKeys = versions.get('program') !== 0;
   const statuses = prepare(database, 'SELECT status, count(*) AS count FROM orders GROUP BY status').all();
@@ -122,10 +104,12 @@ function reportOn(
       total: hasKeys ? number('SELECT count(*) FROM keys') : 0,
       revoked: hasKeys ? number('SELECT count(revoked_at) FROM keys') : 0,
     },
+    // Changes when what is listed does.
     revision: number('SELECT revision FROM orders_revision'),
     schema: Object.fromEntries(
       Object.entries(SCHEMAS).map(([part, { length }]) => [part, { file: versions.get(part) ?? 0, program: length }]),
     ),
+    // "delete" for a file that no server has opened yet, such as a backup.
     journalMode: String(prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode']),
     pages: number('PRAGMA page_count'),
     freePages: number('PRAGMA freelist_count'),

@@ -1,4 +1,4 @@
-import { describePlan, type KeyPlan, type ParsedPlan, parseKeyPlan } from '../keys/key-plan.js';
+import { describePlan, type ParsedPlan, parseKeyPlan } from '../keys/key-plan.js';
 import type { IssuedKey, KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
@@ -179,19 +179,7 @@ function readNumber(value: string | true | undefined): number | undefined {
   return number <= 1_000_000_000 ? number : Number.NaN;
 }
 
-interface ListedKey extends Omit<KeyRecord, 'plan'>, Omit<KeyPlan, 'name'> {
-  readonly plan: KeyPlan['name'];
-}
-
 /** A key as scripts see it: flat, the plan by its name. */
-function listed({ id, name, plan, createdAt, revokedAt }: KeyRecord): ListedKey {
-  const { name: planName, ...numbers } = plan;
-  return {
-    id,
-    ...(name !== undefined && { name }),
-    plan: planName,
-    ...numbers,
-    createdAt,
-    ...(revokedAt !== undefined && { revokedAt }),
-  };
+function listed({ id, name, plan: { name: plan, ...quotas }, createdAt, revokedAt }: KeyRecord): object {
+  return { id, name, plan, ...quotas, createdAt, revokedAt };
 }

@@ -53,7 +53,7 @@ test("a key's text is in no file, and its commands never repeat it", async (t) =
   const key = /^key {3}(so_\w+)$/m.exec(stdout)?.[1] ?? '';
   assert.ok(isApiKey(key));
   assert.match(stdout, /^id {4}key_\w{10}$/m);
-  assert.match(stdout, /not stored, and will not be shown again/);
+  assert.match(stdout, /not stored and cannot be shown again/);
 
   const list = await run(['keys', 'list'], { cwd });
   assert.match(list.stdout, /^key_\w{10} {2}\S+Z {2}pro {2}"Ann"\n$/);
