@@ -7,6 +7,11 @@ import { createOpenApiDocument, printOpenApiDocument } from 'store-orders/openap
 import { createOrderServer } from 'store-orders/server';
 import { run, startServer, temporaryDirectory } from '../support/program.js';
 
+function textOf(html: string): string {
+  const text = html.replace(/<[^>]+>/g, '');
+  return text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&');
+}
+
 async function listen(t: TestContext, basePath?: string): Promise<string> {
   const server = createOrderServer({
     store: createMemoryOrderStore(),
@@ -106,11 +111,7 @@ test('leaves every other path to the service', async (t) => {
 test('the page is a reference: every field, header field, plan, response and error code of the document', async (t) => {
   const { components, 'x-responses-elsewhere': elsewhere } = createOpenApiDocument();
   const page = await (await fetch(`${await listen(t)}/docs`)).text();
-  const plain = page
-    .replace(/<[^>]+>/g, '')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&lt;', '<')
-    .replaceAll('&amp;', '&');
+  const plain = textOf(page);
   const expected: unknown[] = [...Object.values(PLANS).map(({ name }) => name)];
   for (const [name, header] of Object.entries(components.headers)) {
     if (/RateLimit|Retry-After/.test(name)) expected.push(name, Object(header).description.replaceAll('`', ''));
@@ -138,6 +139,26 @@ test('the page is a reference: every field, header field, plan, response and err
     [],
   );
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
+});
+
+test('the sample that waits and retries waits as long as the service asks, and longer each time', async (t) => {
+  const page = await (await fetch(`${await listen(t)}/docs`)).text();
+  const [, sample = ''] = /aria-label="Wait and retry in JavaScript">([\s\S]*?)<\/pre>/.exec(page) ?? [];
+  const waits: number[] = [];
+  const send = async (replies: readonly Response[]): Promise<Response> => {
+    const rest = [...replies];
+    const pause = (go: () => void, ms: number) => {
+      waits.push(ms);
+      go();
+    };
+    return Function('fetch', 'setTimeout', `${textOf(sample)}\nreturn send`)(() => rest.shift(), pause)('/');
+  };
+  const refusal = (seconds: string, status = 429) => new Response('', { status, headers: { 'Retry-After': seconds } });
+  assert.equal((await send([refusal('7'), refusal('1', 503), refusal('1'), new Response('ok')])).status, 200);
+  assert.deepEqual(waits.splice(0), [7_000, 2_000, 4_000]);
+  assert.equal((await send([refusal('86400')])).status, 429);
+  assert.equal((await send(Array.from({ length: 5 }, () => refusal('1')))).status, 429);
+  assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000]);
 });
 
 test('the first run names the page, and it is there', async (t) => {
