@@ -1,3 +1,5 @@
+// Imported, because fake timers replace the global one.
+import { setImmediate } from 'node:timers';
 import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
 import { hostCall, hostItems, hostStream } from '../host-call.js';
