@@ -22,6 +22,7 @@ const MODULES = [
   'postgres.ts',
   'redis.ts',
   'regions.ts',
+  'workers.ts',
 ];
 const servers = files.filter((name) => !tests.includes(name) && !MODULES.includes(name));
 
