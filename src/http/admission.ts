@@ -3,7 +3,7 @@ import { createPlan, perMinute } from '../limits/index.js';
 import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
-import type { Exchange } from './exchange.js';
+import { addressOf, type Exchange } from './exchange.js';
 import { failHost, hostCall } from './host-call.js';
 import { checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
@@ -152,14 +152,6 @@ function overLimit(exchange: Exchange, { verdict, retryAfterMs }: Decision): Rep
 
 function failPrincipal(lacking: keyof Principal): never {
   failHost(`authenticate returned a principal without ${lacking}`, new TypeError(`principal.${lacking}: missing`));
-}
-
-function addressOf({ clientAddress }: Exchange): string | undefined {
-  try {
-    return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
-  } catch (error) {
-    return failHost('clientAddress failed', error);
-  }
 }
 
 const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {

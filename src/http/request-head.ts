@@ -59,6 +59,10 @@ export interface ReadHead {
    * §8.2.2).
    */
   readonly isMultiplexed: boolean;
+  /** `X-Request-Id`, if it was sent once and is short and plain enough to be repeated. */
+  readonly requestId: string | undefined;
+  /** W3C Trace Context, if it was sent once and is valid. */
+  readonly traceparent: string | undefined;
 }
 
 type KeyFault = 'missing_api_key' | 'invalid_api_key';
@@ -71,6 +75,8 @@ export const UNREADABLE: ReadHead = {
   hasContent: true,
   fault: 'bad_request',
   isMultiplexed: false,
+  requestId: undefined,
+  traceparent: undefined,
 };
 
 /**
@@ -88,6 +94,8 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   let authorizations = 0;
   let hosts = 0;
   let hasContent = false;
+  let requestId: string | undefined;
+  let traceparent: string | undefined;
   let isBad = httpVersion === '2.0' && !isMultiplexed;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
@@ -97,6 +105,12 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
         if (name.toLowerCase() !== 'host') break;
         hosts++;
         isBad ||= !isHost(value);
+        break;
+      case 11:
+        if (name.toLowerCase() === 'traceparent') traceparent = traceparent === undefined ? value : '';
+        break;
+      case 12:
+        if (name.toLowerCase() === 'x-request-id') requestId = requestId === undefined ? value : '';
         break;
       case 13:
         if (name.toLowerCase() !== 'authorization') break;
@@ -121,8 +135,20 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   isBad ||= hosts > 1 || (hosts === 0 && httpVersion === '1.1');
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
   const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;
-  return { apiKey, keyFault, hasContent, fault, isMultiplexed };
+  if (requestId !== undefined && !REQUEST_ID.test(requestId)) requestId = undefined;
+  if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) traceparent = undefined;
+  return { apiKey, keyFault, hasContent, fault, isMultiplexed, requestId, traceparent };
 }
+
+/** Nothing that needs escaping in a header field, a log or a shell. */
+const REQUEST_ID = /^[\w.:+/=@-]{1,128}$/;
+
+/**
+ * W3C Trace Context §3.2.2: `version-traceid-parentid-flags`, where version ff and ids of zeros are
+ * invalid. A version above 00 may have more at its end.
+ */
+const TRACEPARENT =
+  /^(?!ff|00.{53}-|.{3}0{32}-|.{36}0{16}-)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,200})?$/;
 
 /**
  * `uri-host [ ":" port ]`, where the host is not empty (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2).

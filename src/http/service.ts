@@ -129,7 +129,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   function publishFailure(exchange: Exchange, failure: Failure | undefined): void {
-    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200);
+    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200, undefined);
   }
 
   return {
@@ -138,12 +138,13 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     respond(received, clientAddress) {
       const request = withRawHeaders(received);
       const { method, url = '', rawHeaders } = request;
-      const exchange = createExchange(routeOf(url), method, rawHeaders, readHead(request), clientAddress, addressPlan);
+      const head = readHead(request);
+      const exchange = createExchange(routeOf(url), method, url, rawHeaders, head, clientAddress, addressPlan);
       return run(exchange, inFlight.isClosed ? unavailable : identify);
     },
 
     refuse: (code, clientAddress) =>
-      run(createExchange(NOT_OURS, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
+      run(createExchange(NOT_OURS, undefined, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
         chargeAddress(exchange, code),
       ),
 

@@ -41,8 +41,9 @@ export function createGuard(options: AdmissionOptions): Guard {
   return {
     admit(received, clientAddress) {
       const request = withRawHeaders(received);
-      const { method, rawHeaders } = request;
-      const exchange = createExchange(NOT_OURS, method, rawHeaders, readHead(request), clientAddress, addressPlan);
+      const { method, url, rawHeaders } = request;
+      const head = readHead(request);
+      const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
       const outcomeOf = (settled: GuardOutcome | Reply): GuardOutcome =>
         'admitted' in settled ? settled : { admitted: false, reply: finish(exchange, settled) };
       const result = attempt(exchange, identify);
