@@ -74,7 +74,7 @@ test('what is published to a subscriber is not warned of', async () => {
 });
 
 const FAILURES: readonly (readonly [object: object, status: number, says: RegExp])[] = [
-  [{ authenticate: fail }, 503, /^authenticate failed: Error ECONNREFUSED at .*warnings\.test/],
+  [{ authenticate: fail }, 503, /^authenticate failed: Error ECONNREFUSED at .*mistakes\.test/],
   [{ limiter: { take: async () => fail() } }, 503, /^limiter\.take failed: Error ECONNREFUSED/],
   [{ store: { list: async () => fail(), cancel: fail } }, 503, /^store\.list failed: Error ECONNREFUSED/],
   [{ store: { list: () => 5, cancel: fail } }, 500, /^listOrders failed: TypeError at /],
