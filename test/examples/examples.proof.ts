@@ -24,6 +24,7 @@ const MODULES = [
   'postgres.ts',
   'redis.ts',
   'regions.ts',
+  'workers.ts',
 ];
 const servers = files.filter((name) => !tests.includes(name) && !MODULES.includes(name));
 

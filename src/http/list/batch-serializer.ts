@@ -86,6 +86,7 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
 export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
   return typeof batch === 'object' && 'version' in batch
     ? hostCall(
+        'store.list',
         () => batch.text(),
         (text) => text,
       )
