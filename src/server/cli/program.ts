@@ -10,7 +10,7 @@ import { keyCommands } from './keys.js';
 import { openApiCommand } from './openapi.js';
 import { orderCommands } from './orders.js';
 import { quotaCommands } from './quotas.js';
-import { serveCommand } from './serve.js';
+import { healthcheckCommand, serveCommand } from './serve.js';
 import { paint } from './terminal.js';
 
 const completionCommand: Command = {
@@ -28,6 +28,7 @@ const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...quotaCommands,
   ...dbCommands,
+  healthcheckCommand,
   configCommand,
   openApiCommand,
   completionCommand,

@@ -2,6 +2,7 @@ import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES } from '../config/settings.js';
 import { createLog } from '../log/log.js';
 import { misused, type Outcome } from '../outcome.js';
+import { checkHealth } from '../process/healthcheck.js';
 import { processLifecycle, workerLifecycle } from '../process/lifecycle.js';
 import { runPrimary } from '../process/primary.js';
 import { runServer } from '../process/run-server.js';
@@ -14,6 +15,24 @@ export const serveCommand: Command = {
   options: settingOptions(SETTING_NAMES),
   run: serve,
 };
+
+export const healthcheckCommand: Command = {
+  name: 'healthcheck',
+  summary:
+    'Exits with 0 if the server with these settings answers, as health checks of containers ask, and with 1 if not.',
+  operands: [],
+  options: {
+    ready: { about: 'ask whether it takes requests (/readyz) and not whether it runs (/healthz)' },
+    ...settingOptions(['host', 'port']),
+  },
+  examples: ['healthcheck', 'healthcheck --ready --port 3000'],
+  run: healthcheck,
+};
+
+async function healthcheck(invocation: Invocation): Promise<Outcome> {
+  const read = readSettings(invocation, ['host', 'port']);
+  return read.ok ? checkHealth(read.settings, invocation.flags.has('ready')) : misused(read.mistake);
+}
 
 /** How long output may still take to be written once everything else is done. */
 const LAST_WORDS_MS = 1_000;

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isOrigin } from './origin.js';
 import { parseRedisUrl } from './redis-url.js';
 
 /** How a setting is given on the command line and in the environment. */
@@ -25,10 +26,16 @@ function setting<Schema extends v.GenericSchema>(
 }
 
 function count(usage: string, env: string, help: string, [min, max, otherwise]: readonly [number, number, number]) {
+  return setting(usage, env, help, v.optional(wholeNumber(min, max), otherwise), parseNumber);
+}
+
+function wholeNumber(min: number, max: number) {
   const expected = `expected a whole number from ${min} to ${max}`;
-  const number = v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
-  const parse = (text: string) => (/^[0-9]{1,15}$/.test(text) ? Number(text) : text);
-  return setting(usage, env, help, v.optional(number, otherwise), parse);
+  return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
+}
+
+function parseNumber(text: string): unknown {
+  return /^[0-9]{1,15}$/.test(text) ? Number(text) : text;
 }
 
 function text(expected: string) {
@@ -36,8 +43,10 @@ function text(expected: string) {
 }
 
 const HOST = 'expected a host name or an address';
+const PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
 const PATH = 'expected a path such as /v1, without a slash at its end';
 const DOT_SEGMENT = 'expected a path without . and .. segments, which clients resolve before they send it';
+const ORIGIN = 'expected an origin such as https://shop.example, without a path; or *';
 const FILE = 'expected the name of a file, or :memory:';
 const NO_FILE = 'expected the name of a file; a PostgreSQL database is named with --database-url';
 const DATABASE_URL =
@@ -57,7 +66,31 @@ export const settingsSchema = v.object({
     // The address is shown when listening fails, and a URL may have a password in it.
     v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
   ),
-  port: count('--port PORT', 'PORT', 'port to listen on; 0 for any free one', [0, 65_535, 8080]),
+  port: setting(
+    '--port PORT',
+    'PORT',
+    'port to listen on, 0 for any free one, or the path of a unix socket',
+    v.optional(v.pipe(v.union([v.number(), v.string()], PORT), v.check(isPort, PORT)), 8080),
+    parseNumber,
+  ),
+  metricsPort: setting(
+    '--metrics-port PORT',
+    'STORE_ORDERS_METRICS_PORT',
+    'port of /metrics for Prometheus, of several workers the first of as many; without it there are none',
+    v.optional(wholeNumber(0, 65_535)),
+    parseNumber,
+  ),
+  corsOrigin: setting(
+    '--cors-origin ORIGIN',
+    'STORE_ORDERS_CORS_ORIGIN',
+    'origin whose web pages may use the service, * for all, several with commas between; without it none',
+    v.optional(
+      v.pipe(
+        v.string(ORIGIN),
+        v.check((origins) => origins.split(',').every(isOrigin), ORIGIN),
+      ),
+    ),
+  ),
   workers: count(
     '--workers N',
     'STORE_ORDERS_WORKERS',
@@ -141,6 +174,12 @@ export function isSettingName(name: string): name is SettingName {
 
 export function settingText(name: SettingName): SettingText {
   return settingsSchema.entries[name];
+}
+
+/** A path has a slash, so that a mistyped number is not one; and a URL, which may have a password in it, is not. */
+function isPort(port: number | string): boolean {
+  if (typeof port === 'string') return /^(?!\w+:\/\/).*\/./.test(port);
+  return Number.isInteger(port) && port >= 0 && port <= 65_535;
 }
 
 /**

@@ -8,7 +8,11 @@ import { SAMPLE_ORDERS } from './sample-orders.js';
  * Fills a new database with sample orders. With `showsKeys` it also issues a demo key per fixed plan and prints the keys
  * to stderr: they are for a person, and stdout may be a log, which never has a key in it.
  */
-export async function introduce({ orders, keys, name }: Storage, url: string, showsKeys: boolean): Promise<void> {
+export async function introduce(
+  { orders, keys, name }: Storage,
+  { url, socket }: { readonly url: string; readonly socket: string | undefined },
+  showsKeys: boolean,
+): Promise<void> {
   await orders.put(SAMPLE_ORDERS);
   const isNew = `The database ${name} is new: it has ${SAMPLE_ORDERS.length} sample orders and`;
   if (!showsKeys) {
@@ -16,15 +20,15 @@ export async function introduce({ orders, keys, name }: Storage, url: string, sh
     return;
   }
   const issued = await Promise.all(FIXED_PLANS.map((plan) => keys.create({ name: plan }, 'demo')));
+  const option = socket === undefined ? '' : `--unix-socket '${socket}' `;
   const lines = [
     `${isNew} these demo keys, which are shown only now.`,
     '',
     ...issued.map(({ plan, key }) => `  ${plan.name.padEnd(8)}  ${key}`),
     '',
-    `  curl -H 'Authorization: Bearer ${issued[0]?.key}' '${localAddress(url)}/store/orders'`,
+    `  curl ${option}-H 'Authorization: Bearer ${issued[0]?.key}' '${localAddress(url)}/store/orders'`,
     '',
-    `In a browser: ${new URL('/docs', localAddress(url)).href}`,
-    '',
+    ...(socket === undefined ? [`In a browser: ${new URL('/docs', localAddress(url)).href}`, ''] : []),
   ];
   await writeText(process.stderr, `${lines.join('\n')}\n`);
 }
