@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import type { WriteCall, WriteResult, Writes } from './group-commit.js';
 
 interface Waiting {
@@ -31,6 +32,9 @@ const LOCK_RETRY_MS = 5;
  */
 const ANSWERED_AT_ONCE = 4;
 
+/** How many writes were committed together, or failed: `{ writes }`. */
+const commits = channel('store-orders:commit');
+
 /**
  * Group commit: the writes that arrive in one turn of the event loop, and those that arrive while others are being
  * committed, go together. While another process holds the lock the queue waits without blocking the event loop.
@@ -48,6 +52,7 @@ export function createWriteQueue(
     const busy: Waiting[] = [];
     try {
       const results = await commit(batch.map(({ call }) => call));
+      if (commits.hasSubscribers) commits.publish({ writes: batch.length });
       for (const [index, write] of batch.entries()) {
         if (index > 0 && index % ANSWERED_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
         const result = results[index];
