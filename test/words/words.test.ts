@@ -10,7 +10,8 @@ const MOST_COLUMNS = 100;
 /** Where every comment, string, test name and paragraph follows the rules below. */
 const FOLLOWS = [
   'src/limits',
-  'src/orders/memory',
+  'src/databases',
+  'src/orders',
   'src/testing/audits',
   'src/testing/suites',
   'src/README.md',
