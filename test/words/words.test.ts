@@ -11,9 +11,13 @@ const MOST_COLUMNS = 100;
 const FOLLOWS = [
   'src/limits',
   'src/databases',
+  'src/http/list',
   'src/orders',
   'src/testing/audits',
   'src/testing/suites',
+  'src/server/keys',
+  'src/server/quotas',
+  'src/server/storage',
   'src/README.md',
   'CONTRIBUTING.md',
   'bench',
