@@ -1,6 +1,6 @@
 /**
- * Every `code` that an Error object of this service can have (specification, part 7, leaves the
- * values open).
+ * Every `code` of an Error object of this service. (The specification, part 7, does not define the
+ * values.)
  */
 export type ErrorCode =
   | 'missing_api_key'
@@ -23,7 +23,7 @@ export type ErrorCode =
   | 'method_not_implemented'
   | 'service_unavailable';
 
-/** The Error object (specification, part 2): exactly these three fields. */
+/** The Error object (specification, part 2) with exactly these three fields. */
 export interface ErrorObject {
   readonly code: ErrorCode;
   readonly message: string;
@@ -65,8 +65,8 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   ],
 };
 
-/** Every code that there is. */
-// Complete: ERRORS does not compile with a code missing, or with one too many.
+/** Every error code. */
+// Complete, because ERRORS does not compile if a code is missing or unknown.
 export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS) as ErrorCode[];
 
 export function errorObject(code: ErrorCode): ErrorObject {

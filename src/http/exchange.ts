@@ -5,12 +5,15 @@ import type { ErrorCode } from './errors.js';
 import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
-/** The client's address, or how to find it, asked only of a request without a valid key. */
+/**
+ * The client's address, or a function that returns it. The function is called only for a request
+ * without a valid key.
+ */
 export type ClientAddress = string | undefined | (() => string | undefined);
 
 /**
- * The mutable state of one request and its reply. Each step adds what it learns, so that a failure
- * anywhere still gets a true reply.
+ * The mutable state of one request and its reply. Each step adds its results, so that a failure
+ * anywhere still gets an accurate reply.
  */
 export interface Exchange {
   readonly route: Route;
@@ -22,7 +25,7 @@ export interface Exchange {
   operation: 'listOrders' | 'cancelOrder' | undefined;
   orderId: OrderId | undefined;
   keyId: string | undefined;
-  /** Whose limits the reply announces: at first those of an address. */
+  /** The plan whose limits the reply announces, initially that of an address. */
   plan: Plan;
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
@@ -33,7 +36,7 @@ export interface Exchange {
 }
 
 /**
- * With all of its fields from the beginning: one that grows on the way costs every step that reads
+ * Sets every field from the start. An object that grows later would slow down every step that reads
  * it.
  */
 export function createExchange(
@@ -63,12 +66,13 @@ export function createExchange(
 }
 
 /**
- * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply, and
- * once more, with its `error`, for a list that failed after its reply had begun. Holds no secret.
+ * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply. If a
+ * list fails after its reply has begun, it is published a second time with its `error`. Contains no
+ * secrets.
  */
 export interface ReplyMessage {
   readonly status: number;
-  /** That of the Error object. */
+  /** The code of the Error object. */
   readonly code?: ErrorCode;
   /** The specification's operation name. */
   readonly operation?: 'listOrders' | 'cancelOrder';
@@ -76,17 +80,17 @@ export interface ReplyMessage {
   /** The principal's id. */
   readonly keyId?: string;
   /**
-   * What a part of the host threw or rejected with, behind a 503 or a torn list, or the service
-   * itself, behind a 500.
+   * The error of a part of the host (behind a 503 or a truncated list) or of the service itself
+   * (behind a 500).
    */
   readonly error?: unknown;
-  /** From the request's head to the reply, not yet written. */
+  /** From reading the request's head until the reply is ready, but not written. */
   readonly durationMs: number;
 }
 
 const replies = channel('store-orders:reply');
 
-/** Nothing is measured or published when nobody listens. */
+/** Measures and publishes nothing unless there is a subscriber. */
 export function publish(exchange: Exchange, status: number): void {
   if (!replies.hasSubscribers) return;
   const { code, operation, orderId, keyId, error } = exchange;

@@ -1,7 +1,7 @@
-/** What parts of the host threw or rejected with. */
+/** Errors that parts of the host threw or rejected with. */
 const hostErrors = new WeakSet<object>();
 
-/** Whether a part of the host has failed, and not the service. */
+/** Reports whether the error came from a part of the host rather than the service. */
 export function isHostError(error: unknown): boolean {
   return typeof error === 'object' && error !== null && hostErrors.has(error);
 }
@@ -13,8 +13,8 @@ function failHost(error: unknown): never {
 }
 
 /**
- * Calls a part of the host, and goes on with its result: at once if it is there. What the call
- * throws or rejects with is known as the host's from then on; what fails in `next` is not.
+ * Calls a part of the host and passes its result to `next`, synchronously if it is not a promise.
+ * Errors of the call are marked as the host's. Errors of `next` are not.
  */
 export function hostCall<T, R>(call: () => T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   let result: T | Promise<T>;
@@ -26,7 +26,7 @@ export function hostCall<T, R>(call: () => T | Promise<T>, next: (value: T) => R
   return isPromise(result) ? Promise.resolve(result).then(next, failHost) : next(result);
 }
 
-/** What a part of the host streams, its failures known as the host's. */
+/** Passes on a stream of the host, and marks its errors as the host's. */
 export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
     yield* stream;
@@ -35,7 +35,7 @@ export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T
   }
 }
 
-/** What a part of the host iterates over, its failures known as the host's. */
+/** Passes on an iteration of the host, and marks its errors as the host's. */
 export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
   try {
     yield* items;
@@ -45,8 +45,8 @@ export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
 }
 
 /**
- * Whether it is still to come. Query builders are often thenables that promise less than a promise
- * does: a caller that waits for one makes it a promise.
+ * Reports whether the value is still to come. Query builders are often thenables that offer less
+ * than a promise does, so callers that await one convert it to a promise.
  */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   if (typeof value !== 'object' || value === null) return false;
