@@ -1,8 +1,10 @@
+import { accessLog } from './http/access-log.js';
 import { connections } from './http/connections.js';
 import { afterAChange, besideLists, longestLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
 import { respond } from './http/respond.js';
 import { shared } from './http/shared.js';
+import { start } from './http/start.js';
 import { limiters } from './limits/limiters.js';
 import { redis } from './limits/redis.js';
 import { redisKeys } from './limits/redis-keys.js';
@@ -33,8 +35,10 @@ const PARTS: readonly Part[] = [
   { name: 'limiter', packages: [...LIMITERS, 'limiter'], measure: limiters },
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
+  { name: 'access-log', measure: accessLog },
   { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
+  { name: 'start', measure: async () => [await start()] },
   { name: 'backup', measure: async () => [await cancelsDuringBackups()] },
   {
     name: 'lists',

@@ -3,7 +3,7 @@ import { createPlan, perMinute } from '../limits/index.js';
 import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
-import type { Exchange } from './exchange.js';
+import { addressOf, type Exchange } from './exchange.js';
 import { hostCall } from './host-call.js';
 import { checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
@@ -138,10 +138,6 @@ export function createAdmission<Served>(
 function overLimit(exchange: Exchange, { verdict, retryAfterMs }: Decision): Reply {
   const code = verdict === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
   return refusal(exchange, code, 'Retry-After', retryAfter(retryAfterMs));
-}
-
-function addressOf({ clientAddress }: Exchange): string | undefined {
-  return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
 }
 
 const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {

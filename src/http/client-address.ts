@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 
 /** The parts of a request that identify its client. */
 export interface AddressedRequest {
-  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
@@ -14,7 +14,7 @@ const NO_ADDRESS = 'local';
  * server.
  */
 export function socketAddress(request: AddressedRequest): string | undefined {
-  return request.socket.remoteAddress;
+  return request.socket?.remoteAddress;
 }
 
 /**

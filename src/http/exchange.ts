@@ -18,6 +18,8 @@ export type ClientAddress = string | undefined | (() => string | undefined);
 export interface Exchange {
   readonly route: Route;
   readonly method: string | undefined;
+  /** The request target. */
+  readonly target: string | undefined;
   readonly rawHeaders: readonly string[];
   readonly head: ReadHead;
   readonly clientAddress: ClientAddress;
@@ -33,6 +35,8 @@ export interface Exchange {
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
+  /** The client's, else made when somebody listens. */
+  requestId: string | undefined;
 }
 
 /**
@@ -42,18 +46,21 @@ export interface Exchange {
 export function createExchange(
   route: Route,
   method: string | undefined,
+  target: string | undefined,
   rawHeaders: readonly string[],
   head: ReadHead,
   clientAddress: ClientAddress,
   plan: Plan,
 ): Exchange {
+  const isObserved = replies.hasSubscribers;
   return {
     route,
     method,
+    target,
     rawHeaders,
     head,
     clientAddress,
-    startedMs: replies.hasSubscribers ? performance.now() : 0,
+    startedMs: isObserved ? performance.now() : 0,
     operation: undefined,
     orderId: undefined,
     keyId: undefined,
@@ -62,7 +69,21 @@ export function createExchange(
     code: undefined,
     isLast: false,
     error: undefined,
+    requestId: head.requestId ?? (isObserved ? createRequestId() : undefined),
   };
+}
+
+export function addressOf({ clientAddress }: Exchange): string | undefined {
+  return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
+}
+
+/** Tells the ids of this process from those of others. */
+const PROCESS_ID = Math.random().toString(36).slice(2, 10);
+let requests = 0;
+
+function createRequestId(): string {
+  requests++;
+  return `${PROCESS_ID}-${requests.toString(36)}`;
 }
 
 /**
@@ -71,14 +92,26 @@ export function createExchange(
  * secrets.
  */
 export interface ReplyMessage {
+  /** The client's `X-Request-Id`, else one made by this process. The reply has it too. */
+  readonly requestId: string | undefined;
+  /** Of the request (W3C Trace Context), if valid: the parent of a span for this reply. */
+  readonly traceparent?: string | undefined;
+  readonly method?: string | undefined;
+  /** Of the request target, without a query, and cut off after 1,024 characters. */
+  readonly path?: string | undefined;
+  readonly clientAddress?: string | undefined;
   readonly status: number;
-  /** The code of the Error object. */
-  readonly code?: ErrorCode;
+  /** Length of the body, in bytes. Absent for a list that is streamed. */
+  readonly bytes?: number | undefined;
+  /** That of the Error object. */
+  readonly code?: ErrorCode | undefined;
   /** The specification's operation name. */
-  readonly operation?: 'listOrders' | 'cancelOrder';
-  readonly orderId?: OrderId;
+  readonly operation?: 'listOrders' | 'cancelOrder' | undefined;
+  readonly orderId?: OrderId | undefined;
   /** The principal's id. */
-  readonly keyId?: string;
+  readonly keyId?: string | undefined;
+  /** Name of the plan whose limits the reply announces. */
+  readonly plan: string;
   /**
    * The error of a part of the host (behind a 503 or a truncated list) or of the service itself
    * (behind a 500).
@@ -90,18 +123,44 @@ export interface ReplyMessage {
 
 const replies = channel('store-orders:reply');
 
-/** Measures and publishes nothing unless there is a subscriber. */
-export function publish(exchange: Exchange, status: number): void {
+/** Nothing is measured or published when nobody listens. */
+export function publish(exchange: Exchange, status: number, bytes: number | undefined): void {
   if (!replies.hasSubscribers) return;
-  const { code, operation, orderId, keyId, error } = exchange;
+  const { requestId, head, method, target, code, operation, orderId, keyId, plan, error, startedMs } = exchange;
   const message: ReplyMessage = {
+    requestId,
+    traceparent: head.traceparent,
+    method,
+    path: target === undefined ? undefined : pathOf(target),
+    clientAddress: knownAddress(exchange),
     status,
-    ...(code !== undefined && { code }),
-    ...(operation !== undefined && { operation }),
-    ...(orderId !== undefined && { orderId }),
-    ...(keyId !== undefined && { keyId }),
-    ...(error !== undefined && { error }),
-    durationMs: performance.now() - exchange.startedMs,
+    bytes,
+    code,
+    operation,
+    orderId,
+    keyId,
+    plan: plan?.name,
+    error,
+    durationMs: performance.now() - startedMs,
   };
   replies.publish(message);
+}
+
+const MAX_PATH_LENGTH = 1_024;
+
+/** Of an absolute target too, as Request has it. */
+function pathOf(target: string): string {
+  const start = target.startsWith('/') ? 0 : Math.max(0, target.indexOf('/', target.indexOf('://') + 3));
+  const query = target.indexOf('?', start);
+  const end = query === -1 ? target.length : query;
+  return target.slice(start, Math.min(end, start + MAX_PATH_LENGTH));
+}
+
+/** A request that needs no address is answered even where the host cannot tell it. */
+function knownAddress(exchange: Exchange): string | undefined {
+  try {
+    return addressOf(exchange);
+  } catch {
+    return undefined;
+  }
 }

@@ -81,12 +81,22 @@ function failed(exchange: Exchange, error: unknown): Reply {
   return isHostError(error) ? unavailable(exchange) : refusal(exchange, 'internal_error');
 }
 
-/** Finishes every reply: publishes it, and closes the connection if it cannot be reused. */
+function lengthOf(body: Reply['body']): number | undefined {
+  if (body === undefined) return 0;
+  return typeof body === 'string' || body instanceof Uint8Array ? body.length : undefined;
+}
+
+/**
+ * The last step of every reply: it is published, and closes the connection if nothing can follow on
+ * it.
+ */
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
-  publish(exchange, reply.status);
+  const { requestId } = exchange;
   const { hasContent, fault, isMultiplexed } = exchange.head;
   const isLast = hasContent || fault !== undefined || exchange.isLast || isClosing;
   if (isLast && !isMultiplexed) reply.headers.push('Connection', 'close');
+  if (requestId !== undefined) reply.headers.push('X-Request-Id', requestId);
+  publish(exchange, reply.status, exchange.method === 'HEAD' ? 0 : lengthOf(reply.body));
   if (exchange.method !== 'HEAD') return reply;
   if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
     // Tells the store that nobody will read the list.

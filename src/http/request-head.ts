@@ -9,8 +9,13 @@ export interface RequestHead {
   /** Names and values in turn, as received. A repeated field is listed repeatedly. */
   readonly rawHeaders: readonly string[];
   /**
-   * Only HTTP/1.1 requires a Host field. Absent without HTTP, or if a runtime has checked the
-   * field.
+   * The fields by name, read only where `rawHeaders` is empty: hosts that emulate node:http may fill
+   * nothing else.
+   */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
+  /**
+   * Only HTTP/1.1 demands a Host field; absent where there is no HTTP, or where a runtime has
+   * checked that.
    */
   readonly httpVersion?: string | undefined;
   /**
@@ -19,9 +24,25 @@ export interface RequestHead {
   readonly stream?: unknown;
 }
 
-/** Returns the request with another target, for hosts that rewrite it. */
-export function withTarget({ method, rawHeaders, httpVersion, stream }: RequestHead, url: string): RequestHead {
+/** The request with another target, for hosts that rewrite it. */
+export function withTarget(request: RequestHead, url: string): RequestHead {
+  const { method, rawHeaders, httpVersion, stream } = withRawHeaders(request);
   return { method, url, rawHeaders, httpVersion, stream };
+}
+
+/**
+ * The request with its fields in `rawHeaders`. Fields that only `headers` has were not received by
+ * HTTP here, so that no Host is demanded of them. A duplicate among them is seen only if its value is
+ * an array.
+ */
+export function withRawHeaders(request: RequestHead): RequestHead {
+  // Node.js creates `headers` when it is read, which costs a tenth of a small request.
+  if (request.rawHeaders?.length > 0) return request;
+  const { method, url, headers = {}, httpVersion, stream } = request;
+  const rawHeaders = Object.entries(headers).flatMap(([name, value = []]) =>
+    [value].flat().flatMap((item) => [name, String(item)]),
+  );
+  return { method, url, rawHeaders, httpVersion: rawHeaders.length > 0 ? undefined : httpVersion, stream };
 }
 
 export interface ReadHead {
@@ -41,6 +62,10 @@ export interface ReadHead {
    * §8.2.2).
    */
   readonly isMultiplexed: boolean;
+  /** `X-Request-Id`, if it was sent once and is short and plain enough to be repeated. */
+  readonly requestId: string | undefined;
+  /** W3C Trace Context, if it was sent once and is valid. */
+  readonly traceparent: string | undefined;
 }
 
 type KeyFault = 'missing_api_key' | 'invalid_api_key';
@@ -53,6 +78,8 @@ export const UNREADABLE: ReadHead = {
   hasContent: true,
   fault: 'bad_request',
   isMultiplexed: false,
+  requestId: undefined,
+  traceparent: undefined,
 };
 
 /**
@@ -69,6 +96,8 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   let authorizations = 0;
   let hosts = 0;
   let hasContent = false;
+  let requestId: string | undefined;
+  let traceparent: string | undefined;
   let isBad = httpVersion === '2.0' && !isMultiplexed;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
@@ -78,6 +107,12 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
         if (name.toLowerCase() !== 'host') break;
         hosts++;
         isBad ||= !isHost(value);
+        break;
+      case 11:
+        if (name.toLowerCase() === 'traceparent') traceparent = traceparent === undefined ? value : '';
+        break;
+      case 12:
+        if (name.toLowerCase() === 'x-request-id') requestId = requestId === undefined ? value : '';
         break;
       case 13:
         if (name.toLowerCase() !== 'authorization') break;
@@ -101,8 +136,20 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   isBad ||= hosts > 1 || (hosts === 0 && httpVersion === '1.1');
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
   const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;
-  return { apiKey, keyFault, hasContent, fault, isMultiplexed };
+  if (requestId !== undefined && !REQUEST_ID.test(requestId)) requestId = undefined;
+  if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) traceparent = undefined;
+  return { apiKey, keyFault, hasContent, fault, isMultiplexed, requestId, traceparent };
 }
+
+/** Nothing that needs escaping in a header field, a log or a shell. */
+const REQUEST_ID = /^[\w.:+/=@-]{1,128}$/;
+
+/**
+ * W3C Trace Context §3.2.2: `version-traceid-parentid-flags`, where version ff and ids of zeros are
+ * invalid. A version above 00 may have more at its end.
+ */
+const TRACEPARENT =
+  /^(?!ff|00.{53}-|.{3}0{32}-|.{36}0{16}-)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,200})?$/;
 
 /**
  * Matches `uri-host [ ":" port ]` with a non-empty host (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2).

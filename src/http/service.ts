@@ -10,7 +10,7 @@ import { readListFields } from './list/request-fields.js';
 import { createListSerializer } from './list/serializer.js';
 import { checkMethods } from './options.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
-import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
+import { type RequestHead, readHead, UNREADABLE, withRawHeaders } from './request-head.js';
 import { checkBasePath, createRouter, NOT_OURS } from './route.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
@@ -126,20 +126,22 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   function publishFailure(exchange: Exchange, failure: Failure | undefined): void {
-    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200);
+    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200, undefined);
   }
 
   return {
     basePath,
 
-    respond(request, clientAddress) {
+    respond(received, clientAddress) {
+      const request = withRawHeaders(received);
       const { method, url = '', rawHeaders } = request;
-      const exchange = createExchange(routeOf(url), method, rawHeaders, readHead(request), clientAddress, addressPlan);
+      const head = readHead(request);
+      const exchange = createExchange(routeOf(url), method, url, rawHeaders, head, clientAddress, addressPlan);
       return run(exchange, inFlight.isClosed ? unavailable : identify);
     },
 
     refuse: (code, clientAddress) =>
-      run(createExchange(NOT_OURS, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
+      run(createExchange(NOT_OURS, undefined, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
         chargeAddress(exchange, code),
       ),
 

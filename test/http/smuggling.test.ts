@@ -90,6 +90,22 @@ test('requests sent in a row are executed one after the other, be the parts slow
   await close();
 });
 
+test('fields that only `headers` has are read as they are, and only where nothing else was received', async () => {
+  const { service } = createShop();
+  const status = async (head: Omit<Parameters<typeof service.respond>[0], 'rawHeaders'>, rawHeaders: string[] = []) =>
+    (await service.respond({ method: 'GET', url: ORDERS, httpVersion: '1.1', rawHeaders, ...head })).status;
+  const [, authorization] = KEY;
+  assert.equal(await status({ headers: { authorization } }), 200);
+  assert.equal(await status({ headers: { authorization: [authorization] } }), 200);
+  assert.equal(await status({ headers: { authorization: [authorization, authorization] } }), 401);
+  assert.equal(await status({ headers: { authorization: `${authorization}, ${authorization}` } }), 401);
+  assert.equal(await status({ headers: { authorization, host: 'a b' } }), 400);
+  assert.equal(await status({ headers: { authorization, host: ['a', 'b'] } }), 400);
+  assert.equal(await status({ headers: {} }), 400, 'no Host');
+  assert.equal(await status({ headers: { authorization, host: 'a' } }, ['Host', 'a']), 401);
+  assert.equal(await status({ headers: { authorization, host: 'a' } }, [...KEY, ...KEY, 'Host', 'a']), 401);
+});
+
 test('a request in many pieces is one request', async () => {
   assert.deepEqual(await send(...DELETE, LAST), { statuses: [204, 404], order: 'cancelled' });
 });

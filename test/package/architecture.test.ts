@@ -77,12 +77,22 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'orders',
     'orders/sqlite',
     'server',
+    'server/cli/quotas',
     'server/config',
     'server/keys',
     'server/log',
     'server/process',
     'server/quotas',
     'server/storage',
+  ],
+  'server/cli/quotas': [
+    'server',
+    'server/cli',
+    'server/config',
+    'server/keys',
+    'server/log',
+    'server/process',
+    'server/quotas',
   ],
 };
 

@@ -8,7 +8,7 @@ import {
 import { type ClientAddress, createExchange } from '../exchange.js';
 import { isPromise } from '../host-call.js';
 import { attempt, finish, limitFieldsOf, type Reply } from '../reply.js';
-import { type RequestHead, readHead } from '../request-head.js';
+import { type RequestHead, readHead, withRawHeaders } from '../request-head.js';
 import { NOT_OURS } from '../route.js';
 
 /**
@@ -39,9 +39,11 @@ export function createGuard(options: AdmissionOptions): Guard {
     headers: limitFieldsOf(exchange),
   }));
   return {
-    admit(request, clientAddress) {
-      const { method, rawHeaders } = request;
-      const exchange = createExchange(NOT_OURS, method, rawHeaders, readHead(request), clientAddress, addressPlan);
+    admit(received, clientAddress) {
+      const request = withRawHeaders(received);
+      const { method, url, rawHeaders } = request;
+      const head = readHead(request);
+      const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
       const outcomeOf = (settled: GuardOutcome | Reply): GuardOutcome =>
         'admitted' in settled ? settled : { admitted: false, reply: finish(exchange, settled) };
       const result = attempt(exchange, identify);

@@ -3,7 +3,7 @@ import type { Http2ServerResponse } from 'node:http2';
 import type { Principal } from '../admission.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
-import { frameworkAddress, type NodeMountOptions, type NodeRequest, send } from '../mounts/node.js';
+import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead, send } from '../mounts/node.js';
 import { checkMethods, checkOptions } from '../options.js';
 import { forEachField } from '../reply.js';
 import type { Guard, GuardOutcome } from './guard.js';
@@ -22,27 +22,23 @@ export function principalOf(request: NodeRequest): Principal | undefined {
 export function nodeGuard(
   guard: Guard,
   options: NodeMountOptions = {},
-): (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next: () => void) => void {
+): (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next: () => void) => void | Promise<void> {
   checkMethods('guard', guard, ['admit']);
   checkOptions(options, ['clientAddress']);
   const { clientAddress = frameworkAddress } = options;
   return (request, response, next) => {
-    function proceed(outcome: GuardOutcome): void {
-      if (!outcome.admitted) {
-        send(response, outcome.reply);
-        return;
-      }
-      // The client has hung up, or the host has responded in the meantime. (In HTTP/2 the socket is
-      // then `undefined`. `null` means that its turn has not come.)
-      if (response.headersSent || response.destroyed || response.socket === undefined) return;
+    function proceed(outcome: GuardOutcome): void | Promise<void> {
+      if (!outcome.admitted) return send(response, outcome.reply);
+      // The client has hung up, or the host has answered in the meantime. (`undefined` says so in
+      // HTTP/2; `null` is a turn to come.)
+      if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);
       forEachField(headers, (name, value) => void response.setHeader(name, value));
-      next();
+      return next();
     }
-    const outcome = guard.admit(request, () => clientAddress(request));
-    if (outcome instanceof Promise) outcome.then(proceed);
-    else proceed(outcome);
+    const outcome = guard.admit(originalHead(request), () => clientAddress(request));
+    return outcome instanceof Promise ? outcome.then(proceed) : proceed(outcome);
   };
 }
 

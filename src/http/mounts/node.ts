@@ -1,6 +1,8 @@
-import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { pipeline, Readable } from 'node:stream';
+import { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { socketAddress } from '../client-address.js';
 import { checkMethods, checkOptions } from '../options.js';
 import { forEachField, type Reply } from '../reply.js';
@@ -28,7 +30,8 @@ export interface NodeMountOptions {
  * Express and Connect that passes on foreign paths.
  */
 export interface NodeHandler {
-  (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void;
+  /** Returns a promise unless the reply is written at once: emulations of node:http wait for it. */
+  (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void | Promise<void>;
   /**
    * Prepares the `node:http` or `https` server in which the handler is mounted, and returns it.
    * Without this, Node.js itself responds to requests that it cannot parse, unknown methods,
@@ -41,6 +44,7 @@ export interface NodeHandler {
 
 /** The common part of both kinds of response. */
 interface NodeResponse extends NodeJS.WritableStream {
+  statusCode: number;
   readonly destroyed: boolean;
   readonly headersSent: boolean;
   readonly writableLength: number;
@@ -61,14 +65,12 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
 
   const answer = inTurn((request: NodeRequest, response: ServerResponse | Http2ServerResponse, head: RequestHead) => {
     const reply = service.respond(head, () => clientAddress(request));
-    if (reply instanceof Promise) reply.then((settled) => send(response, settled));
-    else send(response, reply);
+    return reply instanceof Promise ? reply.then((settled) => send(response, settled)) : send(response, reply);
   });
 
-  const handle = (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void => {
+  const handle = (...[request, response, next]: Parameters<NodeHandler>): ReturnType<NodeHandler> => {
     const head = originalHead(request);
-    if (next !== undefined && !service.owns(head.url ?? '')) next();
-    else answer(request, response, head);
+    return next !== undefined && !service.owns(head.url ?? '') ? next() : answer(request, response, head);
   };
   return Object.assign(handle, {
     attach: <S extends Server>(server: S): S => attachTo(server, service, clientAddress),
@@ -76,19 +78,23 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
 }
 
 /**
- * Connect and Express remove their mount path from `url` and keep the complete one in
- * `originalUrl`.
+ * The request with the target that Connect and Express keep in `originalUrl` when they cut their mount
+ * path off `url`. Emulations of node:http have received nothing, so no Host is demanded of them.
  */
-function originalHead(request: NodeRequest): RequestHead {
-  if (!('originalUrl' in request) || typeof request.originalUrl !== 'string') return request;
-  return withTarget(request, request.originalUrl);
+export function originalHead(request: NodeRequest): RequestHead {
+  const url = 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : request.url;
+  if (!(request instanceof IncomingMessage || 'stream' in request)) {
+    const { method, rawHeaders, headers }: RequestHead = request;
+    return { method, url, rawHeaders, headers };
+  }
+  return url === request.url ? request : withTarget(request, url ?? '');
 }
 
 export function frameworkAddress(request: NodeRequest): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : socketAddress(request);
 }
 
-export function send(response: NodeResponse, { status, headers, body }: Reply): void {
+export function send(response: NodeResponse, { status, headers, body }: Reply): void | Promise<void> {
   const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
   if (response.destroyed || response.headersSent) {
     // The client has hung up, or the host has responded in the meantime. Ends the store's work.
@@ -99,29 +105,34 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
   }
   writeHead(response, status, withVary(headers, response.getHeader('Vary')));
   if (pieces !== undefined) {
-    if (isPlain(response)) writePieces(response, pieces);
-    else pipeline(Readable.from(pieces), response, () => {});
-    return;
+    if (isPlain(response)) return writePieces(response, pieces);
+    return pipeline(Readable.from(pieces), response).catch(() => {
+      // Still to be sent where an emulation of node:http has no connection that could be closed.
+      response.statusCode = 500;
+    });
   }
   if (typeof body === 'string') response.end(body, 'latin1');
   else response.end(body);
   if (response.writableLength > 0 && isPlain(response)) dropIfSilent(response);
 }
 
-/**
- * Reports whether this is an unmodified HTTP/1 response. Middleware that compresses replaces
- * `write`.
- */
+/** Of HTTP/1, on a connection: emulations of node:http have a class or a socket of their own. */
+function isConnected(response: NodeResponse): response is ServerResponse {
+  return response instanceof ServerResponse && response.socket instanceof Socket;
+}
+
+/** Written to as it is: middleware that compresses puts a `write` of its own here. */
 function isPlain(response: NodeResponse): response is ServerResponse {
-  return response instanceof ServerResponse && !Object.hasOwn(response, 'write');
+  return isConnected(response) && !Object.hasOwn(response, 'write');
 }
 
 /**
- * Middleware that adds headers at the last moment (compression, sessions, response times) replaces
- * `writeHead`. In on-headers before 1.1, that replacement splits the names of a flat list.
+ * Middleware that adds headers at the last moment (compression, sessions, response times) puts a
+ * `writeHead` of its own here, which in on-headers before 1.1 takes the names of a flat list apart.
+ * So do emulations of node:http, or they ignore it.
  */
 function writeHead(response: NodeResponse, status: number, headers: string[]): void {
-  if (!Object.hasOwn(response, 'writeHead')) {
+  if (!Object.hasOwn(response, 'writeHead') && (isConnected(response) || 'stream' in response)) {
     response.writeHead(status, headers);
     return;
   }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 
@@ -33,18 +33,18 @@ export function inTurn<
   Response extends ServerResponse | Http2ServerResponse,
   Rest extends unknown[],
 >(
-  listener: (request: Request, response: Response, ...rest: Rest) => void,
-): (request: Request, response: Response, ...rest: Rest) => void {
-  function call(request: Request, response: Response, ...rest: Rest): void {
-    // In HTTP/2 the stream decides, and for a HEAD it is never writable.
-    if (request.socket.writable === false && !('stream' in request)) return;
-    listener(request, response, ...rest);
+  listener: (request: Request, response: Response, ...rest: Rest) => void | Promise<void>,
+): (request: Request, response: Response, ...rest: Rest) => void | Promise<void> {
+  function call(request: Request, response: Response, ...rest: Rest): void | Promise<void> {
+    // In HTTP/2 this is asked of the stream, which of a HEAD is never writable.
+    if (request.socket?.writable === false && !('stream' in request)) return;
+    return listener(request, response, ...rest);
   }
 
   return (request, response, ...rest) => {
-    if (response.socket !== null) {
-      call(request, response, ...rest);
-      return;
+    // Where node:http is emulated there is no connection whose turn could come.
+    if (response.socket !== null || !(response instanceof ServerResponse)) {
+      return call(request, response, ...rest);
     }
     const queue = queues.get(request.socket) ?? createQueue(request.socket);
     if (!enter(queue)) return;

@@ -9,9 +9,11 @@ const EXAMPLES = ['', '--port 3000 --db shop.db', 'orders import orders.ndjson',
 export function commandHelp(command: Command): string {
   const options = [...optionsOf(command)].sort(([, a], [, b]) => Number(b.isRequired ?? 0) - Number(a.isRequired ?? 0));
   const rows = options.map(
-    ([name, { value, about, isRequired }]): Row => [
+    ([name, { value, about, isRequired, default: otherwise, env }]): Row => [
       `--${name}${value === undefined ? '' : ` ${value}`}`,
-      `${about}${isRequired ? ' (required)' : ''}`,
+      [about, isRequired && '(required)', otherwise && `[default: ${otherwise}]`, env && `[env: ${env}]`]
+        .filter(Boolean)
+        .join(' '),
     ],
   );
   const required = options.flatMap(([name, { value, isRequired }]) => (isRequired ? [`--${name} ${value}`] : []));

@@ -2,7 +2,7 @@ import { describePlan, type KeyPlan, type ParsedPlan, parseKeyPlan } from '../ke
 import type { IssuedKey, KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
-import { type Command, callOf, type Invocation } from './command.js';
+import { type Command, commandLine, type Invocation } from './command.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 const PLAN_OPTIONS = {
@@ -107,7 +107,7 @@ function listKeys(invocation: Invocation): Promise<Outcome> {
         .filter(Boolean)
         .join('  '),
     );
-    const none = `no keys; create one: ${callOf(invocation, 'keys create --plan free')}`;
+    const none = `no keys; create one: ${commandLine(invocation, 'keys create --plan free')}`;
     return done(rows.length === 0 ? none : rows.join('\n'), keys.map(listed));
   });
 }
@@ -145,7 +145,7 @@ function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'
 /** The operand may be an API key, taken for its id: it is not repeated anywhere. */
 export function unknownKey(invocation: Invocation): string {
   const [id = ''] = invocation.operands;
-  const advice = `run ${callOf(invocation, 'keys list')}`;
+  const advice = `run "${commandLine(invocation, 'keys list')}"`;
   return /^key_[0-9A-Za-z]{1,20}$/.test(id)
     ? `there is no key ${id}; ${advice}`
     : `KEY_ID: expected the id of a key, such as key_0123456789; ${advice}`;

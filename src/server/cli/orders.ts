@@ -16,7 +16,7 @@ export const orderCommands: readonly Command[] = [
     operands: ['FILE|-'],
     options: {
       ...STORAGE_OPTIONS,
-      format: { value: 'FORMAT', about: 'json or csv [default: csv if the file is named so]' },
+      format: { value: 'FORMAT', about: 'json or csv; without it, csv for a FILE that ends in .csv' },
       replace: { about: 'overwrite orders that exist, status included' },
       statuses: { value: 'LIST', about: 'statuses of your own, such as returned,on_hold; any other is refused' },
     },
@@ -35,7 +35,7 @@ export const orderCommands: readonly Command[] = [
     name: 'orders export',
     summary: 'Writes all orders with their status, one JSON object per line or CSV. With --json it is one array.',
     operands: [],
-    options: { format: { value: 'FORMAT', about: 'json or csv [default: json]' }, ...STORAGE_OPTIONS },
+    options: { format: { value: 'FORMAT', about: 'json or csv', default: 'json' }, ...STORAGE_OPTIONS },
     examples: ['orders export > orders.ndjson', 'orders export --format csv > orders.csv'],
     run: exportOrders,
   },

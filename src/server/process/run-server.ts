@@ -11,10 +11,18 @@ import { openCounting } from '../quotas/backend.js';
 import { openServerStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Lifecycle } from './lifecycle.js';
-import { adviseIfKeyless, introduce } from './seed.js';
+import { guideOn, introduce } from './seed.js';
 
-/** Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. */
-export async function runServer(settings: Settings, log: Log, lifecycle: Lifecycle): Promise<Outcome> {
+/**
+ * Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. `createKey` is the
+ * command line that creates a key.
+ */
+export async function runServer(
+  settings: Settings,
+  log: Log,
+  lifecycle: Lifecycle,
+  createKey: string,
+): Promise<Outcome> {
   const open = await openServerStorage(settings);
   if (!open.ok) return failed(open.message);
   const { data } = open;
@@ -67,8 +75,9 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
     const url = baseAddress(address, settings.basePath);
     // A service's log must not get demo keys that other machines could use.
     const showsKeys = process.stderr.isTTY || isLoopback(address.address);
-    if (data.isNew && settings.sample) await introduce(data, url, showsKeys);
-    if (!data.isNew && lifecycle.isFirst) await adviseIfKeyless(data);
+    const guide = { url, ...(data.name !== IN_MEMORY && { createKey }) };
+    if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);
+    if (!data.isNew && lifecycle.isFirst) await guideOn(data, guide);
     data.neverBlock();
     hasServed = true;
     lifecycle.report('listening', {

@@ -1,12 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createMemoryLimiter, createSystemClock, type RateLimiter } from '../../limits/index.js';
-import { createRedisLimiter, type LimiterModeMessage } from '../../limits/redis/limiter.js';
+import type { LimiterModeMessage } from '../../limits/redis/limiter.js';
 import { parseRedisUrl, type RedisAddress } from '../config/redis-url.js';
 import type { Settings } from '../config/settings.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
-import { connectRedis } from './redis-client.js';
 import { withSavedQuotas } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
@@ -91,6 +90,11 @@ const MODES = 'store-orders:limiter';
  * installed.
  */
 async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> {
+  // Loaded here, because a server that counts in memory starts sooner without it.
+  const [{ createRedisLimiter }, { connectRedis }] = await Promise.all([
+    import('../../limits/redis/limiter.js'),
+    import('./redis-client.js'),
+  ]);
   const redis = await connectRedis(address);
 
   function onMode(message: unknown): void {

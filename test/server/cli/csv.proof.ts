@@ -66,6 +66,6 @@ test('a mistake in CSV is named by its line, and nothing is imported', async (t)
   }
   for (const command of ['export', 'import -']) {
     const { code, stderr } = await run(['orders', ...command.split(' '), '--format', 'xml'], { cwd });
-    assert.deepEqual([code, stderr], [2, 'store-orders: --format: expected json or csv\n']);
+    assert.deepEqual([code, stderr], [2, 'store-orders: --format: expected json or csv, not "xml"\n']);
   }
 });

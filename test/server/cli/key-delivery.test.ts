@@ -82,5 +82,5 @@ test('a key that is unknown or revoked cannot be rotated, and advice carries the
   }
   await run(['orders', 'import', '-', '--db', 'o.db'], { cwd, input: '[]' });
   const none = await run(['keys', 'list', '--db', 'o.db'], { cwd });
-  assert.equal(none.stdout, 'no keys; create one: "store-orders keys create --plan free --db o.db"\n');
+  assert.equal(none.stdout, 'no keys; create one: store-orders keys create --plan free --db o.db\n');
 });

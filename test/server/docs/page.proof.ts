@@ -187,12 +187,12 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     const { page, text } = await open(t);
     await page.locator('#listOrders-form button').click();
     await page.locator('#listOrders-answer .bad').waitFor();
-    assert.match(await text('listOrders'), /401 Unauthorized[\s\S]*missing_api_key No API key was sent\./);
+    assert.match(await text('listOrders'), /401 Unauthorized[\s\S]*missing_api_key The API key is missing\./);
     assert.match(await page.locator('#quota-of').innerText(), /your address/);
     await page.locator('#key').fill('key-1');
     for (const [id, code, expected] of [
-      ['01', 'invalid_order_id', /404[\s\S]*The order id is no int64/],
-      ['12', 'order_not_found', /404[\s\S]*There is no order/],
+      ['01', 'invalid_order_id', /404[\s\S]*The order id is not a valid decimal int64/],
+      ['12', 'order_not_found', /404[\s\S]*The order does not exist/],
       ['1', 'order_already_shipped', /409[\s\S]*cannot be cancelled/],
     ] as const) {
       await page.locator('#order-id').fill(id);

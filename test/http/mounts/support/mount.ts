@@ -8,6 +8,8 @@ export interface Mount {
   readonly hooks: readonly string[];
   /** Whether it was told to trust one proxy, by the framework's own rule. */
   readonly trustsProxy?: true;
+  /** Whether it has no connection: what calls it gets a whole answer, or none. */
+  readonly isEmulated?: true;
   /** Opens the host; with a prefix, the service's base path begins with it, and it is mounted under it. */
   readonly open: (service: OrderService, prefix?: string) => Promise<Mounted>;
 }
