@@ -103,7 +103,7 @@ export interface ReplyMessage {
   readonly status: number;
   /** Length of the body, in bytes. Absent for a list that is streamed. */
   readonly bytes?: number | undefined;
-  /** That of the Error object. */
+  /** The code of the Error object. */
   readonly code?: ErrorCode | undefined;
   /** The specification's operation name. */
   readonly operation?: 'listOrders' | 'cancelOrder' | undefined;

@@ -31,7 +31,7 @@ export function attachTo<S extends Server>(
   clientAddress: (request: IncomingMessage) => string | undefined,
 ): S {
   checkMethods('server', server, ['on', 'emit']);
-  // The first is normally an option of the constructor, and the second has no other name. Both are
+  // XX
   // read at each connection.
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));

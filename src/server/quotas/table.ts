@@ -18,7 +18,7 @@ export interface QuotaTable {
   };
   get(keyId: string): KeyState | undefined;
   /**
-   * Changes what is saved, and leaves a request for a running server. One of the two takes effect.
+   * Changes the saved quotas, and leaves the same request for a server that has loaded them.
    */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
   /** The same for a ban until a Unix time. `banned` adds the ban to the state. */
