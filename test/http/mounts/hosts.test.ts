@@ -19,7 +19,7 @@ for (const { name, hooks, trustsProxy, isEmulated, open } of MOUNTS) {
   }
 
   suite(`a host of ${name}`, () => {
-    test('answers its own paths itself, uncharged', async (t) => {
+    test('handles its own paths, uncharged', async (t) => {
       const shop = createTestService();
       const ask = await opened(t, shop.service);
       const response = await ask('/host');
@@ -42,10 +42,11 @@ for (const { name, hooks, trustsProxy, isEmulated, open } of MOUNTS) {
         [-5, 'a=b', 'application/x-www-form-urlencoded'],
         [9007199254740993n, 'x'.repeat(300_000), 'text/plain'],
       ] as const) {
-        // What a parser of the host refuses before the service is asked is the host's to answer.
+        // If a parser of the host rejects the content before the service is called, the host
+        // responds.
         if (body === '{"id":' && /after|NestJS on Express/.test(name)) continue;
         if (body.length > 100_000 && /Express 5, after/.test(name)) continue;
-        // Over TLS the answer is lost to a client that is still writing when the connection closes.
+        // Over TLS, a client that is still writing when the connection closes loses the response.
         if (body.length > 100_000 && /https|HTTP\/1.1/.test(name)) continue;
         const headers = { ...HEADERS, 'Content-Type': type };
         assert.equal(
@@ -70,7 +71,7 @@ for (const { name, hooks, trustsProxy, isEmulated, open } of MOUNTS) {
       }
     });
 
-    test(trustsProxy ? 'tells the client by its trusted proxy' : 'tells no client by X-Forwarded-For', async (t) => {
+    test(trustsProxy ? 'identifies the client through its trusted proxy' : 'ignores X-Forwarded-For', async (t) => {
       const ask = await opened(t, createTestService().service);
       const remaining = async (forwarded: string) => {
         const { headers } = await ask(ORDERS, { headers: { 'X-Forwarded-For': forwarded } });
@@ -81,7 +82,7 @@ for (const { name, hooks, trustsProxy, isEmulated, open } of MOUNTS) {
       assert.equal(await remaining('198.51.100.2'), trustsProxy ? 599 : 597);
     });
 
-    test('goes on varying its answers by what it knows, and by what the service knows', async (t) => {
+    test("combines its own Vary with the service's", async (t) => {
       const store = createMemoryOrderStore(await batch(500));
       const ask = await opened(t, createShop({ store }).service);
       let tag = '"none"';
@@ -94,7 +95,7 @@ for (const { name, hooks, trustsProxy, isEmulated, open } of MOUNTS) {
       }
     });
 
-    test('answers with everything when the store fails at once', async (t) => {
+    test('sends a complete response when the store fails at once', async (t) => {
       const list = () => Promise.reject(new Error('no connection'));
       const ask = await opened(t, createShop({ store: { list, cancel: list } }).service);
       for (const init of [{ headers: HEADERS }, { method: 'HEAD', headers: HEADERS }]) {
@@ -105,26 +106,26 @@ for (const { name, hooks, trustsProxy, isEmulated, open } of MOUNTS) {
 
     async function* failing() {
       yield await batch(1_000);
-      // Some hosts wait a little for more before they send the head, and can still answer 500.
+      // Some hosts wait briefly before they send the head, and can still respond with 500.
       await setTimeout(100);
       throw new Error('the disk is gone');
     }
 
     if (isEmulated) {
-      test('passes no truncated list for a whole one when the store fails midway', async (t) => {
+      test('never presents a truncated list as complete when the store fails midway', async (t) => {
         const ask = await opened(t, streaming(failing));
         const answered = ask(ORDERS, { headers: HEADERS }).then(async (response) => [
           response.status,
           await response.text(),
         ]);
-        // Some hosts wait for the rest of the answer until they are ended.
+        // Some hosts wait for the rest of the response until they are stopped.
         const [status] = await Promise.race([answered.catch(() => [500]), setTimeout(300, [504])]);
         assert.notEqual(status, 200);
       });
       return;
     }
 
-    test('tears the connection when the store fails midway in a list', async (t) => {
+    test('aborts the connection when the store fails midway in a list', async (t) => {
       const ask = await opened(t, streaming(failing));
       const response = await ask(ORDERS, { headers: HEADERS });
       assert.equal(response.status, 200);
@@ -152,7 +153,9 @@ for (const { name, hooks, trustsProxy, isEmulated, open } of MOUNTS) {
   });
 }
 
-/** Some orders, later: what arrives in one turn hides what happens between two. */
+/**
+ * Resolves to some orders later, because events in one turn would hide what happens between two.
+ */
 async function batch(count: number): Promise<Order[]> {
   await nextTurn();
   return Array.from({ length: count }, (_, index) => ({ id: BigInt(index) }));
@@ -163,7 +166,7 @@ function streaming(list: () => AsyncIterable<Order[]>): OrderService {
   return createOrderService({ store: { list, cancel: () => 'not_found' }, limiter, authenticate });
 }
 
-test('no field was answered that HTTP/2 forbids, of which Node warns', () => {
+test('no field was sent that HTTP/2 forbids, about which Node.js would warn', () => {
   assert.deepEqual(
     warnings.filter((warning) => warning.includes('header')),
     [],
