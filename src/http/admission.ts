@@ -4,7 +4,7 @@ import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { addressOf, type Exchange } from './exchange.js';
-import { hostCall } from './host-call.js';
+import { failHost, hostCall } from './host-call.js';
 import { checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
 import { type Reply, refusal } from './reply.js';
@@ -83,6 +83,7 @@ export function createAdmission<Served>(
 
   function lookUp(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
     return hostCall(
+      'authenticate',
       () => authenticate(apiKey),
       (principal) => admit(exchange, principal),
     );
@@ -94,6 +95,7 @@ export function createAdmission<Served>(
    */
   function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
     return hostCall(
+      'limiter.take',
       () => limiter.take(addressKey(addressOf(exchange)), addressPlan, 0),
       ({ inForce }) =>
         inForce.remaining > 0 ? lookUp(exchange, apiKey) : takeFromAddress(exchange, () => lookUp(exchange, apiKey)),
@@ -104,9 +106,13 @@ export function createAdmission<Served>(
     // A host's look-up may return `null` despite the type. It means an unknown key as well.
     if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
     const { id, plan } = principal;
+    // Keys without an id would share one quota.
+    if (typeof id !== 'string' || id === '') return failPrincipal('id');
+    if (!Array.isArray(plan?.policies)) return failPrincipal('plan');
     exchange.keyId = id;
     exchange.plan = plan;
     return hostCall(
+      'limiter.take',
       () => limiter.take(id, plan),
       (decision) => {
         // Before anything else, so that a limiter that returns no decision fails here.
@@ -123,6 +129,7 @@ export function createAdmission<Served>(
 
   function takeFromAddress<R>(exchange: Exchange, next: () => R | Promise<R>): R | Reply | Promise<R | Reply> {
     return hostCall<Decision, R | Reply>(
+      'limiter.take',
       () => limiter.take(addressKey(addressOf(exchange)), addressPlan),
       (decision) => {
         exchange.limitFields = limitFields(decision, draftFields);
@@ -138,6 +145,10 @@ export function createAdmission<Served>(
 function overLimit(exchange: Exchange, { verdict, retryAfterMs }: Decision): Reply {
   const code = verdict === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
   return refusal(exchange, code, 'Retry-After', retryAfter(retryAfterMs));
+}
+
+function failPrincipal(lacking: keyof Principal): never {
+  failHost(`authenticate returned a principal without ${lacking}`, new TypeError(`principal.${lacking}: missing`));
 }
 
 const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {

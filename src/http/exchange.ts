@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import type { Plan } from '../limits/index.js';
 import type { OrderId } from '../orders/index.js';
 import type { ErrorCode } from './errors.js';
+import { failHost, hostFailure } from './host-call.js';
 import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
@@ -74,7 +75,11 @@ export function createExchange(
 }
 
 export function addressOf({ clientAddress }: Exchange): string | undefined {
-  return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
+  try {
+    return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
+  } catch (error) {
+    return failHost('clientAddress failed', error);
+  }
 }
 
 /** Tells the ids of this process from those of others. */
@@ -121,11 +126,15 @@ export interface ReplyMessage {
   readonly durationMs: number;
 }
 
-const replies = channel('store-orders:reply');
+const CHANNEL = 'store-orders:reply';
+const replies = channel(CHANNEL);
 
-/** Nothing is measured or published when nobody listens. */
+/** Nothing is measured or published when nobody listens; a failure is then warned of once. */
 export function publish(exchange: Exchange, status: number, bytes: number | undefined): void {
-  if (!replies.hasSubscribers) return;
+  if (!replies.hasSubscribers) {
+    if (exchange.error !== undefined) warn(exchange);
+    return;
+  }
   const { requestId, head, method, target, code, operation, orderId, keyId, plan, error, startedMs } = exchange;
   const message: ReplyMessage = {
     requestId,
@@ -162,5 +171,30 @@ function knownAddress(exchange: Exchange): string | undefined {
     return addressOf(exchange);
   } catch {
     return undefined;
+  }
+}
+
+const warnedOf = new Set<string>();
+
+function warn({ error, operation }: Exchange): void {
+  const failed = hostFailure(error) ?? `${operation ?? 'the service'} failed`;
+  if (warnedOf.has(failed)) return;
+  warnedOf.add(failed);
+  // Not every runtime of a fetch handler has a process.
+  globalThis.process?.emitWarning?.(
+    `${failed}: ${kindOf(error)}. This is the first time; the diagnostics channel "${CHANNEL}" publishes ` +
+      'each failure, with its error.',
+    'StoreOrdersWarning',
+  );
+}
+
+/** The class of an error, its code and where it was thrown. Its message may hold a secret. */
+function kindOf(error: unknown): string {
+  try {
+    const { name, code, message, stack } = Object(error);
+    const [place = ''] = /^ +at .+$/m.exec(String(stack).slice(`${name}: ${message}`.length)) ?? [];
+    return [name, typeof code === 'string' && /^\w{1,40}$/.test(code) && code, place.trim()].filter(Boolean).join(' ');
+  } catch {
+    return 'an object that cannot be read';
   }
 }

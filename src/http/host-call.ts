@@ -1,14 +1,15 @@
-/** Errors that parts of the host threw or rejected with. */
-const hostErrors = new WeakSet<object>();
+/** What parts of the host threw or rejected with, and what has failed. */
+const hostErrors = new WeakMap<object, string>();
 
-/** Reports whether the error came from a part of the host rather than the service. */
-export function isHostError(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && hostErrors.has(error);
+/** What has failed in the host, in words; `undefined` if it was the service. */
+export function hostFailure(error: unknown): string | undefined {
+  return typeof error === 'object' && error !== null ? hostErrors.get(error) : undefined;
 }
 
-function failHost(error: unknown): never {
+/** Throws the error as the host's. */
+export function failHost(what: string, error: unknown): never {
   const thrown = typeof error === 'object' && error !== null ? error : new Error(String(error), { cause: error });
-  hostErrors.add(thrown);
+  if (!hostErrors.has(thrown)) hostErrors.set(thrown, what);
   throw thrown;
 }
 
@@ -16,31 +17,37 @@ function failHost(error: unknown): never {
  * Calls a part of the host and passes its result to `next`, synchronously if it is not a promise.
  * Errors of the call are marked as the host's. Errors of `next` are not.
  */
-export function hostCall<T, R>(call: () => T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+export function hostCall<T, R>(
+  part: string,
+  call: () => T | Promise<T>,
+  next: (value: T) => R | Promise<R>,
+): R | Promise<R> {
   let result: T | Promise<T>;
   try {
     result = call();
   } catch (error) {
-    return failHost(error);
+    return failHost(`${part} failed`, error);
   }
-  return isPromise(result) ? Promise.resolve(result).then(next, failHost) : next(result);
+  return isPromise(result)
+    ? Promise.resolve(result).then(next, (error: unknown) => failHost(`${part} failed`, error))
+    : next(result);
 }
 
-/** Passes on a stream of the host, and marks its errors as the host's. */
+/** What the store streams, its failures known as the host's. */
 export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
     yield* stream;
   } catch (error) {
-    failHost(error);
+    failHost('store.list failed', error);
   }
 }
 
-/** Passes on an iteration of the host, and marks its errors as the host's. */
+/** What the store iterates over, its failures known as the host's. */
 export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
   try {
     yield* items;
   } catch (error) {
-    failHost(error);
+    failHost('store.list failed', error);
   }
 }
 

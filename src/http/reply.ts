@@ -1,6 +1,6 @@
 import { type ErrorCode, errorObject } from './errors.js';
 import { type Exchange, publish } from './exchange.js';
-import { isHostError, isPromise } from './host-call.js';
+import { hostFailure, isPromise } from './host-call.js';
 import { retryAfter, unavailableFields } from './rate-limit-fields.js';
 
 /** A response before it is written: exactly what `writeHead` and `end` accept. */
@@ -78,7 +78,7 @@ export function attempt<T>(
 
 function failed(exchange: Exchange, error: unknown): Reply {
   exchange.error = error;
-  return isHostError(error) ? unavailable(exchange) : refusal(exchange, 'internal_error');
+  return hostFailure(error) === undefined ? refusal(exchange, 'internal_error') : unavailable(exchange);
 }
 
 function lengthOf(body: Reply['body']): number | undefined {

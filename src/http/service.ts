@@ -85,6 +85,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   function list(exchange: Exchange): Reply | Promise<Reply> {
     exchange.operation = 'listOrders';
     return hostCall(
+      'store.list',
       () => store.list(),
       (orders) => {
         const answer = serialize(orders, exchange);
@@ -108,6 +109,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     const { ifMatch = '*' } = readListFields(exchange);
     if (ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
     return hostCall(
+      'store.cancel',
       () => store.cancel(id),
       (outcome) => {
         if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };

@@ -17,11 +17,14 @@ const MODULES = [
   'aws-lambda.ts',
   'bun.ts',
   'deno.ts',
+  'exact-client.ts',
+  'exact-fetch.ts',
   'next-route.ts',
   'orders.ts',
   'postgres.ts',
   'redis.ts',
   'regions.ts',
+  'workers.ts',
 ];
 const servers = files.filter((name) => !tests.includes(name) && !MODULES.includes(name));
 

@@ -32,7 +32,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   server: [],
   'server/log': ['http'],
   'server/config': ['orders'],
-  'server/docs/browser': ['orders'],
+  'server/docs/browser': ['orders', 'server/docs'],
   'server/docs': ['http', 'http/list', 'http/openapi', 'limits'],
   'server/keys': ['databases/postgres', 'databases/sqlite', 'http', 'limits', 'orders/sqlite'],
   'server/listener': ['http', 'http/mounts', 'limits', 'server/docs', 'server/log'],

@@ -22,23 +22,27 @@ export function principalOf(request: NodeRequest): Principal | undefined {
 export function nodeGuard(
   guard: Guard,
   options: NodeMountOptions = {},
-): (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next: () => void) => void | Promise<void> {
+): (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next: () => void) => void {
   checkMethods('guard', guard, ['admit']);
   checkOptions(options, ['clientAddress']);
   const { clientAddress = frameworkAddress } = options;
   return (request, response, next) => {
-    function proceed(outcome: GuardOutcome): void | Promise<void> {
-      if (!outcome.admitted) return send(response, outcome.reply);
+    function proceed(outcome: GuardOutcome): void {
+      if (!outcome.admitted) {
+        send(response, outcome.reply);
+        return;
+      }
       // The client has hung up, or the host has answered in the meantime. (`undefined` says so in
       // HTTP/2; `null` is a turn to come.)
       if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);
       forEachField(headers, (name, value) => void response.setHeader(name, value));
-      return next();
+      next();
     }
     const outcome = guard.admit(originalHead(request), () => clientAddress(request));
-    return outcome instanceof Promise ? outcome.then(proceed) : proceed(outcome);
+    if (outcome instanceof Promise) outcome.then(proceed);
+    else proceed(outcome);
   };
 }
 

@@ -1,3 +1,5 @@
+// Imported, because fake timers replace the global one.
+import { setImmediate } from 'node:timers';
 import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
 import { hostCall, hostItems, hostStream } from '../host-call.js';
@@ -83,6 +85,7 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
 export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
   return typeof batch === 'object' && 'version' in batch
     ? hostCall(
+        'store.list',
         () => batch.text(),
         (text) => text,
       )

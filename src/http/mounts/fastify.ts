@@ -11,7 +11,11 @@ import { withVary } from './vary.js';
  */
 interface FastifyInstanceLike {
   readonly prefix: string;
-  all(path: string, handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => unknown): unknown;
+  all(
+    path: string,
+    options: { readonly schema: object },
+    handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => unknown,
+  ): unknown;
   addContentTypeParser(
     type: '*',
     parser: (request: unknown, payload: unknown, done: (error: null) => void) => void,
@@ -33,6 +37,9 @@ interface FastifyReplyLike {
   send(payload?: unknown): unknown;
   callNotFound(): unknown;
 }
+
+/** `@fastify/swagger` would list each route once for each method. The service has a document of its own. */
+const UNLISTED = { schema: { hide: true } };
 
 /**
  * Creates a plugin that mounts the service in Fastify 5, also under NestJS:
@@ -65,9 +72,9 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
     });
     // In the router a colon begins a parameter, and two colons stand for one.
     const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');
-    app.all(collection, answer);
-    // A parameter's length would be limited by the host's settings.
-    app.all(`${collection}/*`, answer);
+    app.all(collection, UNLISTED, answer);
+    // A parameter would be limited in length by the host's settings.
+    app.all(`${collection}/*`, UNLISTED, answer);
   };
 }
 

@@ -19,7 +19,9 @@ export function toResponse({ status, headers, body }: Reply): Response {
   forEachField(headers, (name, value) => {
     if (name !== 'Connection') fields.append(name, value);
   });
-  return new Response(bodyOf(body), { status, headers: fields });
+  // Cloudflare Workers would compress a list again that already is.
+  const coded = fields.has('Content-Encoding') && { encodeBody: 'manual' };
+  return new Response(bodyOf(body), { status, headers: fields, ...coded });
 }
 
 /** A 204 requires `null`, because even an empty string is rejected. */

@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+// Imported, because fake timers replace the global one.
+import { setImmediate } from 'node:timers';
 import { dropIfSilent } from './silent-readers.js';
 
 /**

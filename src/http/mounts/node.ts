@@ -30,7 +30,7 @@ export interface NodeMountOptions {
  * Express and Connect that passes on foreign paths.
  */
 export interface NodeHandler {
-  /** Returns a promise unless the reply is written at once: emulations of node:http wait for it. */
+  /** Without `next` it returns a promise unless the reply is written at once, for hosts that wait for it. */
   (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void | Promise<void>;
   /**
    * Prepares the `node:http` or `https` server in which the handler is mounted, and returns it.
@@ -68,9 +68,17 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
     return reply instanceof Promise ? reply.then((settled) => send(response, settled)) : send(response, reply);
   });
 
-  const handle = (...[request, response, next]: Parameters<NodeHandler>): ReturnType<NodeHandler> => {
+  // Three parameters by name: hosts tell a middleware by their number.
+  const handle = (
+    request: NodeRequest,
+    response: ServerResponse | Http2ServerResponse,
+    next?: () => void,
+  ): void | Promise<void> => {
     const head = originalHead(request);
-    return next !== undefined && !service.owns(head.url ?? '') ? next() : answer(request, response, head);
+    if (next === undefined) return answer(request, response, head);
+    // Without a result: restify takes a promise for a call of `next`.
+    if (service.owns(head.url ?? '')) answer(request, response, head);
+    else next();
   };
   return Object.assign(handle, {
     attach: <S extends Server>(server: S): S => attachTo(server, service, clientAddress),

@@ -23,7 +23,7 @@ const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
 
 const completionCommand: Command = {
   name: 'completion',
-  summary: 'Prints a script for bash that completes commands and options.',
+  summary: 'Prints a bash script that completes commands and options.',
   operands: [],
   options: {},
   examples: ['completion >> ~/.bashrc'],

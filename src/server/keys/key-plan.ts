@@ -31,7 +31,7 @@ export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan 
   const hasNumbers = perMinute !== undefined || perDay !== undefined;
   if (fixed !== undefined) {
     return hasNumbers
-      ? { ok: false, message: `the plan ${fixed} has fixed quotas; numbers can be given to enterprise only` }
+      ? { ok: false, message: `the plan ${fixed} has fixed quotas; only enterprise takes quotas of its own` }
       : { ok: true, plan: { name: fixed } };
   }
   if (name !== 'enterprise') {
@@ -40,7 +40,7 @@ export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan 
   if (!hasNumbers) {
     return {
       ok: false,
-      message: 'the plan enterprise has no default quotas; give it some per minute, per day or both',
+      message: 'the plan enterprise has no default quotas; set a quota per minute, per day or both',
     };
   }
   return {

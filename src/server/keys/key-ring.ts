@@ -59,7 +59,7 @@ export function newKey(plan: KeyPlan, name?: string): IssuedKey {
   return { key: createApiKey(), id, ...(name !== undefined && { name }), plan, createdAt: new Date().toISOString() };
 }
 
-/** Reads a key from a table's row. Throws if its stored plan is invalid. */
+/** A key as a table has it. Throws if it is stored with an invalid plan. */
 export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
   const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
   const parsed = parseKeyPlan({
@@ -67,7 +67,7 @@ export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord
     perMinute: numberOf(row['per_minute']),
     perDay: numberOf(row['per_day']),
   });
-  if (!parsed.ok) throw new Error(`the key ${id} is stored with a wrong plan: ${parsed.message}`);
+  if (!parsed.ok) throw new Error(`the key ${id} is stored with an invalid plan: ${parsed.message}`);
   return {
     id: String(id),
     ...(typeof name === 'string' && { name }),

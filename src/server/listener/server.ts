@@ -63,6 +63,15 @@ const GRACE_MS = 6 * SECOND_MS;
 /** Longer than a request is on its way. */
 const LINGER_MS = 500;
 
+const FORWARDED =
+  'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy stands before this ' +
+  'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
+
+/** Without `headers`, which Node.js creates when it is read. */
+function isForwarded({ rawHeaders }: NodeRequest): boolean {
+  return rawHeaders.some((name, index) => index % 2 === 0 && name.length === 15 && /^x-forwarded-for$/i.test(name));
+}
+
 /**
  * Creates the service as a server of its own, with health checks, its OpenAPI document and a documentation page beside it.
  * Throws as `createOrderService` does for a bad option.
@@ -84,6 +93,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 
   /** The connection whose address was asked last. An address is charged as soon as it is known. */
   let asked: Socket | undefined;
+  let isWarned = false;
   const limiter = withAddresses(serviceOptions.limiter, addressPlan, addKeyless, gate.penalise);
   const ownOptions = { ...serviceOptions, limiter };
   const service = createOrderService(ownOptions);
@@ -93,6 +103,10 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 
   function clientAddress(request: NodeRequest): string | undefined {
     asked = request.socket;
+    if (isDirect && !isWarned && isForwarded(request)) {
+      isWarned = true;
+      process.emitWarning(FORWARDED, 'StoreOrdersWarning');
+    }
     return addressOf(request);
   }
 

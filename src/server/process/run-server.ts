@@ -108,8 +108,8 @@ function listen(server: OrderServer, { host, port }: Settings): Promise<string |
     server.once('error', (error: NodeJS.ErrnoException) => {
       resolve(
         error.code === 'EADDRINUSE'
-          ? `port ${port} of ${host} is taken; choose another with --port, 0 for any free one`
-          : `cannot listen on port ${port} of ${host}: ${error.code ?? error.message}`,
+          ? `port ${port} on ${host} is in use; choose another with --port, or 0 for a free one`
+          : `cannot listen on port ${port} on ${host}: ${error.code ?? error.message}`,
       );
     });
     // Later errors are about a connection that could not be accepted.

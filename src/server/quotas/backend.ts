@@ -65,7 +65,7 @@ function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
     const saved = await limiter.save();
     const error = saved.ok ? undefined : messageOf(saved.error);
     if (error !== failure) {
-      if (error !== undefined) log.error('quotas not saved, to be tried again', { error });
+      if (error !== undefined) log.error('quotas not saved; will retry', { error });
       else log.event('quotas saved again');
     }
     failure = error;
@@ -101,7 +101,7 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
     if (!isModeMessage(message)) return;
     const { mode, error } = message;
     if (mode === 'shared') log.event('quotas counted in Redis', { redis: address.name });
-    else log.error('quotas counted by this process alone', { redis: address.name, error: messageOf(error) });
+    else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
   }
 
   subscribe(MODES, onMode);

@@ -34,8 +34,8 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
 
   return {
     async send(command) {
-      // The client's own error would not tell the cause.
-      if (!isThere()) throw failure ?? new Error('there is no connection');
+      // The client's own refusal would not say what is wrong.
+      if (!isThere()) throw failure ?? new Error('not connected');
       try {
         return await client.call(...command);
       } catch (error) {
@@ -56,7 +56,7 @@ function replyCode(error: unknown): string | undefined {
   return messageOf(error).split(' ', 1)[0];
 }
 
-const ONE_OF_A_CLUSTER = 'it is a node of a cluster; name other nodes of it too, with commas between';
+const ONE_OF_A_CLUSTER = 'this server is part of a cluster; name several of its nodes, separated by commas';
 
 /** The part of ioredis that is used. */
 interface Client {
@@ -99,7 +99,7 @@ async function loadDriver() {
     return await import('ioredis');
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
-    throw new Error('counting in Redis needs a driver that is not installed: npm install ioredis');
+    throw new Error('the Redis driver is not installed; run "npm install ioredis"');
   }
 }
 

@@ -21,14 +21,14 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  * fails or is stopped leaves nothing.
  */
 export async function backUp(file: string, target: string): Promise<Outcome> {
-  const taken = failed(`${target} exists already; name a file that does not, a backup overwrites nothing`);
+  const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
   if (existsSync(target)) return taken;
   return withCopy(file, target, (copy) => {
     // Renaming would overwrite a file that another process has created meanwhile. Overwriting an
     // empty file created here is safe.
     if (!createPrivately(target)) return taken;
     const bytes = putInPlace(copy, target);
-    return done(`${file} is backed up to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
+    return done(`backed up ${file} to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
   });
 }
 

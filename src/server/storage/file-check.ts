@@ -23,7 +23,7 @@ export function refusalOf(file: string, { withLog = true } = {}): string | undef
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
   if (found.isDirectory()) return `it is a directory; name a file in it, such as ${join(file, 'store-orders.db')}`;
-  if (!found.isFile()) return 'it is not a file that keeps what is written to it; name another';
+  if (!found.isFile()) return 'it is not a regular file; name another';
   if (found.nlink > 1) {
     return `the file has ${found.nlink} names (hard links), and SQLite keeps a log beside each; remove all names but one`;
   }
@@ -31,14 +31,14 @@ export function refusalOf(file: string, { withLog = true } = {}): string | undef
   const header = withFile(file, (read) => read(HEADER_SIZE, 0));
   if (header.length === 0 && !log.hasFrames) return undefined;
   if (!header.subarray(0, MAGIC.length).equals(MAGIC) || header.length < HEADER_SIZE) {
-    return `${NOT_A_DATABASE}; name another, or if it was one move it away and put a backup in its place with db restore`;
+    return `${NOT_A_DATABASE}; name another file, or move this one away and restore a backup with db restore`;
   }
   const isEmpty = header[PAGE_KIND_AT] === LEAF && header.readUInt16BE(ENTRIES_AT) === 0 && !log.hasFrames;
   if (!isEmpty && !isOurs(header) && !isOurs(log.firstHeader)) return NOT_OUR_DATABASE;
   if (canBelongTogether(header, log)) return undefined;
   return (
-    `the log ${file}-wal belongs to another file, which this one has replaced; ` +
-    'move this one to another name and put it in its place with db restore, which removes the log'
+    `the log ${file}-wal belongs to a database that this file has replaced; ` +
+    'rename this file, then put it in place with db restore, which removes the log'
   );
 }
 

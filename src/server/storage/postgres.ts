@@ -45,7 +45,7 @@ const PROBE_MS = 2_000;
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   const driver = await loadDriver();
   if (driver === undefined) {
-    return { ok: false, message: 'PostgreSQL needs a driver that is not installed: npm install pg' };
+    return { ok: false, message: 'the PostgreSQL driver is not installed; run "npm install pg"' };
   }
   const config: ClientConfig = {
     connectionString: url,
@@ -97,7 +97,7 @@ async function prepareTables(
     await client.connect();
     const [row] = (await client.query("SELECT to_regclass('store_orders_schema')::text AS name")).rows;
     if (create !== true && row?.['name'] === null) {
-      return 'there are no tables of store-orders; name the right database, or start the server, which makes them';
+      return 'it has no store-orders tables; check the name of the database, or start the server to create them';
     }
     await migrateTables(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA });
     return undefined;
@@ -191,7 +191,7 @@ function explainedKeys(keys: KeyRing): KeyRing {
     ...keys,
     authenticate(apiKey) {
       const principal = keys.authenticate(apiKey);
-      return principal instanceof Promise ? explained('look an API key up', principal) : principal;
+      return principal instanceof Promise ? explained('look up an API key', principal) : principal;
     },
     create: (plan, name) => explained('issue an API key', keys.create(plan, name)),
     isEmpty: () => explained('read the API keys', keys.isEmpty()),

@@ -28,7 +28,7 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
     return await withCopy(backup, target, (copy) => {
       if (!endLog(target)) return failed(`another process uses ${file}; wait for it or stop it, then try again`);
       const bytes = putInPlace(copy, target);
-      return done(`${file} is restored from ${backup}, ${bytes} bytes`, { file, backup, bytes });
+      return done(`restored ${file} from ${backup}, ${bytes} bytes`, { file, backup, bytes });
     });
   } finally {
     leave();

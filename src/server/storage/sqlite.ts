@@ -97,8 +97,8 @@ export function openNamedSqliteStorage(file: string, options?: OpenOptions): Ope
 }
 
 /**
- * Opens an existing file for reading, without migrating its tables. Throws in the same cases as
- * {@link openSqliteStorage}. The caller closes it.
+ * Opens an existing file for reading and leaves its tables at the version that they have. Throws where
+ * {@link openSqliteStorage} returns a failure. The caller closes it.
  */
 export function openAsItIs(file: string): { database: SqliteDatabase; versions: ReadonlyMap<string, number> } {
   const database = openSqliteDatabase(file);
@@ -216,7 +216,7 @@ function removeFiles(file: string): void {
 }
 
 export function noSuchDatabase(file: string): string {
-  return `there is no database ${file}; name the right file with --db, or start the server, which creates one`;
+  return `there is no database ${file}; check --db, or start the server to create it`;
 }
 
 function cannotOpen(file: string, error: unknown): string {

@@ -54,10 +54,12 @@ const HOSTS: Readonly<Record<string, Host>> = {
         const check = nodeGuard(guard);
         const fetch = call((request, response) => {
           response.setHeader('X-Host', 'yes');
-          return check(request, response, () => {
+          const finished = once(response, 'finish');
+          check(request, response, () => {
             response.statusCode = 201;
             response.end(principalOf(request)?.id);
           });
+          return finished;
         });
         return (method, fields = [], body) =>
           fetch(

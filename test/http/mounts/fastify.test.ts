@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { test } from 'node:test';
+import swagger from '@fastify/swagger';
 import { fastify } from 'fastify';
 import { fastifyPlugin } from 'store-orders/fastify';
 import { createShop, KEY, ORDERS, order } from '../support/shop.js';
@@ -86,7 +87,16 @@ test('the parsers of the host and of other plugins stay as they are', async () =
   assert.equal((await app.inject(bad)).statusCode, 400);
 });
 
-test('does not wait for content', { timeout: 10_000 }, async (t) => {
+test("the host's own document lists the host's routes, and none of the service", async () => {
+  const app = fastify();
+  await app.register(swagger, { openapi: { info: { title: 'the host', version: '1' } } });
+  app.get('/host', () => 'of the host');
+  await app.register(fastifyPlugin(createShop().service));
+  assert.equal((await app.inject({ url: ORDERS, headers })).statusCode, 200);
+  assert.deepEqual(Object.keys(app.swagger().paths ?? {}), ['/host']);
+});
+
+test('content is not waited for', { timeout: 10_000 }, async (t) => {
   const { service, store } = createShop();
   const app = fastify({ forceCloseConnections: true });
   app.register(fastifyPlugin(service));

@@ -145,3 +145,16 @@ test('a response is not written if the host has sent one or the client has hung 
     await close();
   }
 });
+
+test('a middleware has three parameters and no result, by which hosts tell it from other functions', async () => {
+  const { service } = createShop({ store: { list: async () => [], cancel: () => 'not_found' } });
+  const handle = nodeHandler(service);
+  assert.equal(handle.length, 3);
+  const results: unknown[] = [];
+  const { port, close } = await listen((request, response) => {
+    results.push(handle(request, response, () => {}));
+  });
+  const response = await fetch(`http://127.0.0.1:${port}${ORDERS}`, { headers: [KEY] });
+  assert.deepEqual([response.status, results], [200, [undefined]]);
+  await close();
+});

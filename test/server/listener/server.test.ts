@@ -218,3 +218,18 @@ test('a bad option is refused by its name', () => {
   assert.throws(() => createOrderServer({ store, limiter, authenticate, basePath: 'v1' }), /basePath/);
   assert.throws(() => createOrderServer({ store, limiter, authenticate, trustProxy: -1 }), RangeError);
 });
+
+test('X-Forwarded-For is warned of once where no proxy is trusted, and not where one is', async (t) => {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => void warnings.push(message);
+  process.on('warning', onWarning);
+  t.after(() => process.off('warning', onWarning));
+  const headers = { 'X-Forwarded-For': '198.51.100.7' };
+  for (const trustProxy of [1, 0, 0]) {
+    const { url } = await listen(t, { trustProxy });
+    for (let i = 0; i < 2; i++) await (await fetch(`${url}/v1/store/orders`, { headers })).text();
+    await (await fetch(`${url}/v1/store/orders`)).text();
+    assert.equal(warnings.length, 1 - trustProxy, `trustProxy: ${trustProxy}`);
+    if (trustProxy === 0) assert.match(warnings.splice(0).join(), /X-Forwarded-For.*--trust-proxy N/);
+  }
+});

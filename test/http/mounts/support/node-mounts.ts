@@ -14,11 +14,10 @@ export function host(service: OrderService): (...parameters: Parameters<NodeHand
   return (request, response) => {
     response.setHeader('X-Host', 'before');
     response.setHeader('Vary', 'Origin');
-    return handle(request, response, () => {
-      response.statusCode = request.url === '/host' ? 200 : 404;
-      const { end }: { end(text: string): unknown } = response;
-      end.call(response, 'of the host');
-    });
+    if (service.owns(request.url ?? '')) return handle(request, response);
+    response.statusCode = request.url === '/host' ? 200 : 404;
+    const { end }: { end(text: string): unknown } = response;
+    end.call(response, 'of the host');
   };
 }
 
