@@ -11,6 +11,10 @@ const MOST_COLUMNS = 100;
 const FOLLOWS = [
   'src/limits',
   'src/orders/memory',
+  'src/server/cli',
+  'src/server/keys',
+  'src/server/quotas',
+  'src/server/storage',
   'src/testing/audits',
   'src/testing/suites',
   'test/durability',
@@ -19,6 +23,10 @@ const FOLLOWS = [
   'test/support',
   'test/package',
   'test/readme',
+  'test/server/cli',
+  'test/server/keys',
+  'test/server/quotas',
+  'test/server/storage',
   'test/words/prose.ts',
 ];
 

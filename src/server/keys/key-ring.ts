@@ -3,25 +3,27 @@ import { createApiKey, randomBase62 } from './api-key.js';
 import type { KeyPlan } from './key-plan.js';
 import { parseKeyPlan } from './key-plan.js';
 
-/** The API keys of the program. The text of a key is in no table, only its digest is; in memory those in use are. */
+/**
+ * The API keys of the program. Tables hold only the digest of a key. Memory holds the keys in use.
+ */
 export interface KeyRing {
-  /** Whose key it is, `undefined` for one that is malformed, unknown or revoked. */
+  /** Returns the principal of a key, `undefined` if it is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /**
    * Whether the key was valid lately, where `authenticate` asks another process for any other. See
    * `AdmissionOptions`.
    */
   isKnownKey?(apiKey: string): boolean;
-  /** Issues a key. The answer is the only place where its text ever is. */
+  /** Issues a key. Only the result contains its text. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
-  /** Whether no key was ever issued. */
+  /** Returns whether no key was ever issued. */
   isEmpty(): boolean | Promise<boolean>;
-  /** All keys, revoked ones too, in the order of issue. */
+  /** Returns all keys, including revoked ones, in the order of issue. */
   list(): readonly KeyRecord[] | Promise<readonly KeyRecord[]>;
   get(id: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   setPlan(id: string, plan: KeyPlan): KeyChange | Promise<KeyChange>;
   revoke(id: string): KeyChange | Promise<KeyChange>;
-  /** Gives a key a new text. Its id, its plan and what it has used of its quotas stay; the old text is refused. */
+  /** Replaces the text of a key, and refuses the old one. Its id, plan and used quotas stay. */
   rotate(id: string): KeyRotation | Promise<KeyRotation>;
 }
 
@@ -30,7 +32,7 @@ export type KeyRotation = IssuedKey | Exclude<KeyChange, 'changed'>;
 export type KeyChange = 'changed' | 'already_revoked' | 'not_found';
 
 export interface KeyRecord {
-  /** Public: it is what logs, limiters and commands call the key. */
+  /** The public name of the key in logs, limiters and commands. */
   readonly id: string;
   readonly name?: string;
   readonly plan: KeyPlan;

@@ -1,21 +1,26 @@
-/** Knows how old what is remembered may be, by a revision that changes with what it was read from. */
+/** Limits the age of remembered values by a revision that changes with their source. */
 export interface RevisionWatch {
-  /** Whether what is remembered may still be answered. Looks after the revision meanwhile, when that is due. */
+  /**
+   * Returns whether remembered values are fresh enough. Reads the revision again when it is due.
+   */
   isFresh(): boolean;
-  /** Resolves when {@link isFresh} was so, at some moment since this call. Rejects if the revision cannot be read. */
+  /**
+   * Resolves when {@link isFresh} was true at some moment after this call. Rejects if the revision
+   * cannot be read.
+   */
   refresh(): Promise<void>;
   /**
-   * Takes the revision that was read along with something, by a query asked at `askedMs`. Whether that may be remembered:
-   * not if something newer is known.
+   * Reports a revision that was read together with a value, by a query sent at `askedMs`. Returns
+   * whether the value may be remembered: not if a newer revision is known.
    */
   learn(revision: string, askedMs: number): boolean;
-  /** What is known is known to be old, and so is whatever was asked for until now. */
+  /** Marks everything known, and everything asked for until now, as old. */
   forget(): void;
 }
 
-/** The revision is read again after this, if anybody asks. */
+/** The revision is read again after this, if a caller asks. */
 const LOOK_AFTER_MS = 250;
-/** And waited for after this: together with the time of one look a change is seen within a second, at any load. */
+/** Callers wait for it after this, so that a change is seen within a second at any load. */
 export const TRUSTED_MS = 750;
 
 /**

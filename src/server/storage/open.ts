@@ -7,13 +7,13 @@ import type { OpenOutcome } from './storage.js';
 
 export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
-/** Opens the data of a command. `create`: creates it where there is none yet. */
+/** Opens the storage of a command. With `create` it creates a missing one. */
 export async function openStorage({ db, databaseUrl }: StorageSettings, create: boolean): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create });
   return openNamedSqliteStorage(db, { create });
 }
 
-/** Opens the data of a server: alone, where two would overwrite each other's quotas. */
+/** Opens the storage of a server, alone: two servers would overwrite each other's quotas. */
 export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create: true, impatient: true });
   const open = openNamedSqliteStorage(db, { create: true, threaded: true });
@@ -22,7 +22,7 @@ export async function openServerStorage({ db, databaseUrl }: StorageSettings): P
   let leave: (() => void) | undefined;
   let refusal = `another server runs on ${db}; stop it first, or name another file with --db`;
   try {
-    // A link is another name, and the same file.
+    // A link is another name of the same file.
     leave = takeServerPlace(realpathSync(db));
   } catch (error) {
     refusal = troubleOf(error, db + PLACE_SUFFIX, 'open') ?? `cannot open ${db}${PLACE_SUFFIX}: ${reasonOf(error)}`;
@@ -33,12 +33,12 @@ export async function openServerStorage({ db, databaseUrl }: StorageSettings): P
   }
   return {
     ok: true,
-    // The place of a server whose disk does not answer is free when its process has ended.
+    // If the disk does not respond, the lock is released when the process ends.
     data: { ...data, close: () => data.close().then(leave), discard: () => data.discard().then(leave) },
   };
 }
 
-/** Loads what only a PostgreSQL database needs. */
+/** Loads the modules that only PostgreSQL needs. */
 async function openPostgres(url: string, options: PostgresStorageOptions): Promise<OpenOutcome> {
   const { openPostgresStorage } = await import('./postgres.js');
   return openPostgresStorage(url, options);
