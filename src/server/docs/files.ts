@@ -43,13 +43,13 @@ const dist = new URL('../../', import.meta.url);
  * `/docs/`, because they import each other.
  */
 export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
-  const document = createOpenApiDocument({ basePath });
+  const document = () => createOpenApiDocument({ basePath });
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
   return new Map([
     // Printed for the first reader: that takes as long as the rest of a start.
-    ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document))],
-    ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document, scripts))],
+    ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document()))],
+    ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document(), scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],
     ...['base', 'layout', 'reference', 'console'].map(
       (name) =>
