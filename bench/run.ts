@@ -21,10 +21,10 @@ import { publish } from './report/readme.js';
 import { printTable, type Table } from './report/table.js';
 
 interface Part {
-  /** Of its section in README.md; `npm run bench -- NAME…` measures it alone. */
+  /** The name of its section in README.md. `npm run bench -- NAME…` measures it alone. */
   readonly name: string;
   readonly packages?: readonly string[];
-  /** Why it cannot be measured here, if so. */
+  /** Returns why it cannot be measured here, or `undefined`. */
   readonly isMissing?: () => string | undefined;
   measure(): Promise<readonly Table[]>;
 }
@@ -44,7 +44,7 @@ const PARTS: readonly Part[] = [
     name: 'lists',
     measure: async () => [
       await longLists(),
-      // The same with more of them.
+      // The same with more orders.
       ...(isQuick ? [] : [await longestLists()]),
       await besideLists(),
       await afterAChange(),

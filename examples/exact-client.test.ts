@@ -1,5 +1,5 @@
 /**
- * The exact client against the real service, with answers that are refused, slow, torn and lost.
+ * The exact client against the real service, with responses that are refused, slow, torn and lost.
  *
  *     node --import tsx --test examples/exact-client.test.ts
  */
@@ -80,7 +80,7 @@ test('a failure is waited out, longer each time, and then given up', async () =>
   assert.equal((await client.list()).length, 3);
 });
 
-test('a cancellation whose answer was lost is repeated, and counts as done', async () => {
+test('a cancellation whose response was lost is repeated, and counts as done', async () => {
   for (const fault of ['response_lost', 'response_torn', 'request_lost', { delayMs: 60_000 }] as const) {
     const { client, failNext, store } = open({ timeoutMs: 50 });
     failNext(fault);

@@ -1,10 +1,10 @@
 /**
- * A client that you can copy: exact ids, patience, and cancellations that may be repeated. It needs nothing but `fetch`.
+ * A client to copy: exact ids, retries, and cancellations that are safe to repeat. It needs nothing but `fetch`.
  *
  * - Ids are bigint. `JSON.parse` alone rounds them beyond 2^53, and a rounded id names another order.
- * - After 429, after 5xx and after a connection error it waits, at least for `Retry-After`, and tries again. It gives
- *   up after some attempts, or at once if it would have to wait too long: after the day's quota that is hours.
- * - A cancellation whose answer was lost is repeated. If the order turns out to be cancelled, that was this client.
+ * - After 429, 5xx or a connection error it waits, at least for `Retry-After`, and tries again. It gives up after five
+ *   attempts, or at once if the wait is too long: once the day's quota is used up, that is hours.
+ * - A cancellation whose response was lost is repeated. An order that is then cancelled already counts as cancelled.
  *
  * `exact-client.test.ts` beside this file tries it against the real service.
  */
@@ -27,25 +27,25 @@ export interface OrdersClientOptions {
   readonly fetch?: typeof globalThis.fetch;
   /** Requests for one call, the first included. Default: 5. */
   readonly maxAttempts?: number;
-  /** A longer wait than this is not begun. Default: a minute and a half, more than any window of a minute. */
+  /** Gives up rather than wait longer. Default: 90 s, which is more than the minute of a plan. */
   readonly maxWaitMs?: number;
-  /** An answer that takes longer is given up, and asked for again. Default: 10 s. */
+  /** A response that takes longer counts as lost. Default: 10 s. */
   readonly timeoutMs?: number;
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
-/** Why a call was given up: the service's answer to the last attempt. A lost connection has the error of `fetch`. */
+/** The response that ended a call. A call that ends with a connection error throws the error of `fetch`. */
 export class OrdersError extends Error {
   override readonly name = 'OrdersError';
   readonly status: number;
-  /** The service's, such as `rate_limit_exceeded`; empty if something else has answered. */
+  /** The service's, such as `rate_limit_exceeded`; empty if a proxy has responded. */
   readonly code: string;
   /** How long the service asks to wait. */
   readonly retryAfterMs: number;
 
   constructor({ status, body, retryAfterMs }: Answer) {
     const { code = '', message = '' } = readError(body);
-    super(`the service answered ${status} ${code}. ${message}`);
+    super(`${status} ${code}: ${message}`);
     this.status = status;
     this.code = code;
     this.retryAfterMs = retryAfterMs;
@@ -76,11 +76,11 @@ export function createOrdersClient(options: OrdersClientOptions) {
     return { status, retryAfterMs: retryAfterMs(response), body: await response.text() };
   }
 
-  /** Resolves with the first answer that waiting cannot change. `mayBeDone`: an earlier attempt may have succeeded. */
+  /** Resolves with the first response that a retry cannot change. `mayBeDone`: an earlier attempt may have succeeded. */
   async function request(method: string, path: string): Promise<Answer & { readonly mayBeDone: boolean }> {
     let mayBeDone = false;
     for (let attempt = 1; ; attempt++) {
-      // A connection error comes at any time: before the service was asked, or after it has done everything.
+      // A connection error can come before the service has the request, or after it has carried it out.
       const answer = await send(method, path).catch((error: unknown) => ({ error, retryAfterMs: 0 }));
       if ('status' in answer && answer.status !== 429 && answer.status < 500) return { ...answer, mayBeDone };
       const waitMs = answer.retryAfterMs + Math.random() * 250 * 2 ** attempt;
@@ -111,7 +111,7 @@ export function createOrdersClient(options: OrdersClientOptions) {
   };
 }
 
-/** In milliseconds, from seconds or, as a proxy may send it, from a date; 0 if the service says nothing. */
+/** In milliseconds, from seconds or, as a proxy may send it, from a date; 0 without the field. */
 function retryAfterMs({ headers }: Response): number {
   const value = headers.get('Retry-After') ?? '0';
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
@@ -128,7 +128,7 @@ function readError(json: string): { readonly code?: string; readonly message?: s
   try {
     return Object(JSON.parse(json));
   } catch {
-    // A proxy has answered with a page of its own.
+    // A proxy has responded with a page of its own.
     return {};
   }
 }

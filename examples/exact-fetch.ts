@@ -1,5 +1,5 @@
 /**
- * A `fetch` for clients that a generator makes from the OpenAPI document: hey-api, openapi-fetch, orval and others.
+ * A `fetch` for clients that a generator makes from the OpenAPI document, such as hey-api and openapi-fetch.
  * Their types have ids as numbers, which are rounded beyond 2^53. With this `fetch` they get them as text, digit by
  * digit, which goes into the path of `cancelOrder` as it is. `BigInt(order.id)` is the number.
  */

@@ -16,7 +16,10 @@ const BARE = `require('node:http').createServer((_, response) => response.end('[
 const PORT = 18_431;
 const ROUNDS = 20;
 
-/** From the start of a process to its first list, over a file that a server has had open before. */
+/**
+ * Measures the time from the start of a process to its first list, over a file that a server has
+ * had open before.
+ */
 export async function start(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const db = ['--db', join(directory, 'orders.db')];
@@ -61,7 +64,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** `undefined` while nobody listens. */
+/** Resolves to `undefined` while no server listens. */
 function statusOf(key: string): Promise<number | undefined> {
   const headers = { Authorization: `Bearer ${key}` };
   return new Promise((resolve) => {

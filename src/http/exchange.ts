@@ -6,12 +6,15 @@ import { failHost, hostFailure } from './host-call.js';
 import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
-/** The client's address, or how to find it, asked only of a request without a valid key. */
+/**
+ * The client's address, or a function that returns it. The function is called only for a request
+ * without a valid key.
+ */
 export type ClientAddress = string | undefined | (() => string | undefined);
 
 /**
- * The mutable state of one request and its reply. Each step adds what it learns, so that a failure
- * anywhere still gets a true reply.
+ * The mutable state of one request and its reply. Each step adds its results, so that a failure
+ * anywhere still gets an accurate reply.
  */
 export interface Exchange {
   readonly route: Route;
@@ -25,7 +28,7 @@ export interface Exchange {
   operation: 'listOrders' | 'cancelOrder' | undefined;
   orderId: OrderId | undefined;
   keyId: string | undefined;
-  /** Whose limits the reply announces: at first those of an address. */
+  /** The plan whose limits the reply announces, initially that of an address. */
   plan: Plan;
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
@@ -38,7 +41,7 @@ export interface Exchange {
 }
 
 /**
- * With all of its fields from the beginning: one that grows on the way costs every step that reads
+ * Sets every field from the start. An object that grows later would slow down every step that reads
  * it.
  */
 export function createExchange(
@@ -89,8 +92,9 @@ function createRequestId(): string {
 }
 
 /**
- * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply, and
- * once more, with its `error`, for a list that failed after its reply had begun. Holds no secret.
+ * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply. If a
+ * list fails after its reply has begun, it is published a second time with its `error`. Contains no
+ * secrets.
  */
 export interface ReplyMessage {
   /** The client's `X-Request-Id`, else one made by this process. The reply has it too. */
@@ -104,7 +108,7 @@ export interface ReplyMessage {
   readonly status: number;
   /** Length of the body, in bytes. Absent for a list that is streamed. */
   readonly bytes?: number | undefined;
-  /** That of the Error object. */
+  /** The code of the Error object. */
   readonly code?: ErrorCode | undefined;
   /** The specification's operation name. */
   readonly operation?: 'listOrders' | 'cancelOrder' | undefined;
@@ -114,11 +118,11 @@ export interface ReplyMessage {
   /** Name of the plan whose limits the reply announces. */
   readonly plan: string;
   /**
-   * What a part of the host threw or rejected with, behind a 503 or a torn list, or the service
-   * itself, behind a 500.
+   * The error of a part of the host (behind a 503 or a truncated list) or of the service itself
+   * (behind a 500).
    */
   readonly error?: unknown;
-  /** From the request's head to the reply, not yet written. */
+  /** From reading the request's head until the reply is ready, but not written. */
   readonly durationMs: number;
 }
 

@@ -14,8 +14,8 @@ export function failHost(what: string, error: unknown): never {
 }
 
 /**
- * Calls a part of the host, and goes on with its result: at once if it is there. What the call
- * throws or rejects with is known as the host's from then on; what fails in `next` is not.
+ * Calls a part of the host and passes its result to `next`, synchronously if it is not a promise.
+ * Errors of the call are marked as the host's. Errors of `next` are not.
  */
 export function hostCall<T, R>(
   part: string,
@@ -52,8 +52,8 @@ export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
 }
 
 /**
- * Whether it is still to come. Query builders are often thenables that promise less than a promise
- * does: a caller that waits for one makes it a promise.
+ * Reports whether the value is still to come. Query builders are often thenables that offer less
+ * than a promise does, so callers that await one convert it to a promise.
  */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   if (typeof value !== 'object' || value === null) return false;

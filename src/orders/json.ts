@@ -40,7 +40,7 @@ export function escapeNonAscii(json: string): string {
 /** Thrown for invalid JSON. Says what is wrong and where. Lines and columns count from 1. */
 export class JsonSyntaxError extends SyntaxError {
   override readonly name = 'JsonSyntaxError';
-  /** What is wrong, without the position. */
+  /** The mistake, without its position. */
   readonly reason: string;
   readonly line: number;
   readonly column: number;

@@ -17,7 +17,7 @@ export function createManualClock(startMs: number = Date.UTC(2026, 0)): ManualCl
 
 /**
  * Creates a clock that follows `Date`, and so the fake timers that replace it: those of Vitest,
- * Jest, node:test and Sinon. Without fake timers it runs. `advance` adds to what `Date` shows.
+ * Jest and node:test. Without fake timers it runs. `advance` adds to what `Date` shows.
  */
 export function createDateClock(): ManualClock {
   // Fake timers replace `Date`, so it is looked up at each reading.

@@ -4,22 +4,22 @@ import type { RequestHead } from '../http/request-head.js';
 import type { OrderStore } from '../orders/index.js';
 
 /**
- * A failure of one answer.
+ * A failure of one response.
  *
- * - `500` and `503`: the service's own answer when its parts fail. Nothing is cancelled.
- * - `'request_lost'`: the connection fails before the service is asked. Nothing is cancelled.
- * - `'response_lost'`: the connection fails after the service has done what was asked.
- * - `'response_torn'`: the same, after half of the body has arrived. An answer without a body is lost.
- * - `{ delayMs }`: the answer arrives that much later, by `setTimeout`.
+ * - `500` and `503`: the response of a service whose store fails. Nothing is cancelled.
+ * - `'request_lost'`: the connection fails before the service has the request. Nothing is cancelled.
+ * - `'response_lost'`: the connection fails after the request has been carried out.
+ * - `'response_torn'`: the same, after half of the body. A response without a body is lost.
+ * - `{ delayMs }`: the response arrives that much later, by `setTimeout`.
  */
 export type TestFault = 500 | 503 | 'request_lost' | 'response_lost' | 'response_torn' | { readonly delayMs: number };
 
-/** A store behind which the service answers 500: it returns what no store may. */
+/** Leads to a 500: it returns what no store may. */
 const WRONG_STORE: OrderStore = { list: () => JSON.parse('null'), cancel: () => JSON.parse('""') };
 const FAILING_STORE: OrderStore = { list: failStore, cancel: failStore };
 
 function failStore(): never {
-  throw new Error('this answer was told to fail');
+  throw new Error('the test asked for this failure');
 }
 
 /** Throws a TypeError unless it is a fault. */
@@ -29,12 +29,10 @@ export function checkFault(fault: unknown): void {
     throw new TypeError('fault: expected delayMs in whole milliseconds from 0 up');
   }
   if ([500, 503, 'request_lost', 'response_lost', 'response_torn'].some((known) => known === fault)) return;
-  throw new TypeError(
-    `fault: expected 500, 503, 'request_lost', 'response_lost', 'response_torn' or { delayMs }, got ${String(fault)}`,
-  );
+  throw new TypeError("fault: expected 500, 503, 'request_lost', 'response_lost', 'response_torn' or { delayMs }");
 }
 
-/** Where an answer goes. */
+/** Where a response goes. */
 interface Connection {
   readonly clientAddress: ClientAddress;
   /** Aborted when the client no longer waits. */
@@ -43,7 +41,7 @@ interface Connection {
   flush(): Promise<void>;
 }
 
-/** Answers with the fault; `undefined` for an answer that is lost. */
+/** Resolves with the faulty reply, or with `undefined` for one that is lost. */
 export type RespondWith = (
   fault: TestFault,
   request: RequestHead,

@@ -27,14 +27,14 @@ export interface TestService {
   readonly clock: ManualClock;
   /** The orders: `put` and `ship` to set them up, `get` to see what has become of them. */
   readonly store: MemoryOrderStore;
-  /** To be mounted in a server of your own. It has no faults. */
+  /** To be mounted in a server of your own. `failNext` does not reach it. */
   readonly service: OrderService;
   /** Listens on a free port of the loopback interface, for a client that needs a socket. */
   listen(): Promise<ListeningTestService>;
   /**
-   * Makes the next requests fail, one for each fault, in this order; those to `fetch` and those to the listening server
-   * alike. A request that never reaches the store, such as one over quota, keeps its own answer instead of 500 or 503.
-   * Throws a TypeError for an unknown fault.
+   * Makes the next requests fail, one for each fault, in this order, whether they come by `fetch` or by a socket. A
+   * request that is refused before the store is asked, such as one over quota, keeps that response instead of 500 or
+   * 503. Throws a TypeError for an unknown fault.
    */
   failNext(...faults: readonly TestFault[]): void;
   /** Makes another valid key; of the free plan if none is named. */

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers';
 import { nodeHandler, type OrderService } from '../http/index.js';
 import { fetchHandler } from '../http/mounts/fetch.js';
 import { headOf } from '../http/mounts/fetch-conversion.js';
@@ -18,7 +19,7 @@ interface Transports {
   listen(): Promise<ListeningTestService>;
 }
 
-/** The two ways to ask the service; both ask for the fault of each request. */
+/** Creates the two ways to the service. Each takes the next fault for each request. */
 export function createTransports(
   service: OrderService,
   respondWith: RespondWith,
@@ -80,7 +81,7 @@ export function createTransports(
   };
 }
 
-/** Rejects with the signal's reason: before the answer, while waiting for it, and while its body is read. */
+/** Rejects with the signal's reason: before the request, during it, and while the body is read. */
 async function abortable(answer: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
   signal.throwIfAborted();
   let abort = (): void => {};
@@ -91,8 +92,37 @@ async function abortable(answer: () => Promise<Response>, signal: AbortSignal): 
   try {
     const response = await Promise.race([answer(), aborted]);
     if (response.body === null) return response;
-    return new Response(response.body.pipeThrough(new TransformStream(), { signal }), response);
+    return new Response(abortableBody(response.body, signal), response);
   } finally {
     signal.removeEventListener('abort', abort);
   }
+}
+
+/** Fails when the signal is aborted. A transform with a signal reads ahead, and once it has read all it cannot fail. */
+function abortableBody(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let abort = (): void => {};
+  return new ReadableStream(
+    {
+      start(controller) {
+        abort = () => {
+          controller.error(signal.reason);
+          reader.cancel(signal.reason).catch(() => {});
+        };
+        signal.addEventListener('abort', abort);
+        if (signal.aborted) abort();
+      },
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (signal.aborted) return;
+        if (!done) controller.enqueue(value);
+        else {
+          signal.removeEventListener('abort', abort);
+          controller.close();
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }

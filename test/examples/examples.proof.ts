@@ -17,6 +17,8 @@ const MODULES = [
   'aws-lambda.ts',
   'bun.ts',
   'deno.ts',
+  'exact-client.ts',
+  'exact-fetch.ts',
   'next-route.ts',
   'orders.ts',
   'postgres.ts',

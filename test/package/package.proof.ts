@@ -89,7 +89,7 @@ test('without the PostgreSQL driver, the program prints one sentence with what t
     ],
     { cwd: join(folder, 'module'), encoding: 'utf8' },
   );
-  const says = 'store-orders: PostgreSQL needs a driver that is not installed: npm install pg\n';
+  const says = 'store-orders: the PostgreSQL driver is not installed; run "npm install pg"\n';
   assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: says });
 });
 

@@ -141,15 +141,21 @@ function uncommented(text: string): string {
     .trim();
 }
 
-/** Paragraphs outside of code blocks. An item of a list and a row of a table are one each. */
+/**
+ * Returns paragraphs, except in code blocks and in parts that a benchmark writes. Each list item
+ * and each table row counts as one.
+ */
 function paragraphs(path: string, text: string): readonly Prose[] {
   const found: Prose[] = [];
   let above: Prose | undefined;
   let inCode = false;
+  let isGenerated = false;
   for (const [index, line] of text.split('\n').entries()) {
     const words = line.trim();
     if (words.startsWith('```')) inCode = !inCode;
-    if (inCode || words === '' || words.startsWith('```')) {
+    if (/^<!-- .* written by /.test(words)) isGenerated = true;
+    if (words.startsWith('<!-- end of ')) isGenerated = false;
+    if (inCode || isGenerated || words === '' || words.startsWith('```')) {
       above = undefined;
       continue;
     }

@@ -10,14 +10,14 @@ import type { Guard, GuardOutcome } from './guard.js';
 
 const principals = new WeakMap<object, Principal>();
 
-/** Whose key a request had that a {@link nodeGuard} let pass. */
+/** Returns the principal of a request that a {@link nodeGuard} has admitted. */
 export function principalOf(request: NodeRequest): Principal | undefined {
   return principals.get(request);
 }
 
 /**
- * The guard as a middleware for Express and Connect, or in a listener for node:http: `next` is
- * called for whom it admits.
+ * Creates a middleware for Express and Connect, or for use in a node:http listener. It calls `next`
+ * for admitted requests.
  */
 export function nodeGuard(
   guard: Guard,
@@ -46,7 +46,7 @@ export function nodeGuard(
   };
 }
 
-/** The guard around a handler from Request to Response, which is called for whom it admits. */
+/** Wraps a handler from Request to Response, and calls it for admitted requests. */
 export function fetchGuard<Context extends unknown[] = unknown[]>(
   guard: Guard,
   handle: (request: Request, principal: Principal, ...context: Context) => Response | Promise<Response>,
@@ -65,9 +65,9 @@ export function fetchGuard<Context extends unknown[] = unknown[]>(
 }
 
 function withFields(answer: Response, fields: readonly string[]): Response {
-  // What switches protocols, or is an error of the network, is no answer that could carry fields.
+  // A protocol switch or a network error cannot carry header fields.
   if (answer.status < 200) return answer;
-  // A copy, because the headers of a response that was fetched cannot be changed.
+  // A copy, because the headers of a fetched response are immutable.
   const response = new Response(answer.body, answer);
   forEachField(fields, (name, value) => response.headers.set(name, value));
   return response;

@@ -5,14 +5,14 @@ export function headOf({ method, url, headers }: Request): RequestHead {
   return { method, url, rawHeaders: [...headers].flat() };
 }
 
-/** The client's address where the runtime puts it on the request, as srvx and h3 do. */
+/** Returns the client's address from the request, where srvx and h3 put it. */
 export function ipOf(request: Request): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
 }
 
 /**
- * Without `Connection`, which is the runtime's: HTTP/2 forbids it, and a Request does not say by
- * which it came.
+ * Leaves out `Connection`, which the runtime controls. HTTP/2 forbids it, and a Request does not
+ * reveal its protocol.
  */
 export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();
@@ -24,7 +24,7 @@ export function toResponse({ status, headers, body }: Reply): Response {
   return new Response(bodyOf(body), { status, headers: fields, ...coded });
 }
 
-/** A 204 must have `null`: even an empty text is refused. */
+/** A 204 requires `null`, because even an empty string is rejected. */
 function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
   if (body === undefined) return null;
   if (typeof body === 'string' || body instanceof Uint8Array) return body;

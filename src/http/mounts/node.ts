@@ -18,31 +18,31 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
 export interface NodeMountOptions {
   /**
-   * The client's address, by which requests without a valid key are limited. Default: what the
-   * framework says in `request.ip`, as Express does by its `trust proxy`; without a framework the
+   * Returns the client's address, by which requests without a valid key are limited. Default: the
+   * framework's `request.ip`, which in Express follows `trust proxy`. Without a framework: the
    * connection's peer.
    */
   readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
 }
 
 /**
- * A listener for `node:http`, `https` and `http2`, and, with `next`, a middleware for Express and
- * Connect: foreign paths are passed on.
+ * A listener for `node:http`, `https` and `http2`. Called with `next`, it is a middleware for
+ * Express and Connect that passes on foreign paths.
  */
 export interface NodeHandler {
   /** Without `next` it returns a promise unless the reply is written at once, for hosts that wait for it. */
   (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void | Promise<void>;
   /**
-   * Prepares the `node:http` or `https` server that the handler is mounted in, and returns it.
-   * Without this, Node.js itself answers what it cannot read as a request, methods that it does not
-   * know, `CONNECT`, `Expect` and a missing `Host`, and it drops the answer to a client that has
-   * closed its sending half. With it the service answers all of that, with its Error object and the
-   * limit fields.
+   * Prepares the `node:http` or `https` server in which the handler is mounted, and returns it.
+   * Without this, Node.js itself responds to requests that it cannot parse, unknown methods,
+   * `CONNECT`, `Expect` and a missing `Host`. It also drops the response to a client that has
+   * closed its sending half. After it, the service responds to all of them, with its Error object
+   * and the limit fields.
    */
   attach<S extends Server>(server: S): S;
 }
 
-/** What both kinds of response have in common. */
+/** The common part of both kinds of response. */
 interface NodeResponse extends NodeJS.WritableStream {
   statusCode: number;
   readonly destroyed: boolean;
@@ -54,7 +54,10 @@ interface NodeResponse extends NodeJS.WritableStream {
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
 }
 
-/** Mounts the service in any server that speaks node:http. Headers that the host has set stay. */
+/**
+ * Creates a handler that mounts the service in any server compatible with node:http. Headers that
+ * the host has set stay.
+ */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
   checkMethods('service', service, ['respond', 'refuse', 'owns']);
   checkOptions(options, ['clientAddress']);
@@ -102,7 +105,7 @@ export function frameworkAddress(request: NodeRequest): string | undefined {
 export function send(response: NodeResponse, { status, headers, body }: Reply): void | Promise<void> {
   const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
   if (response.destroyed || response.headersSent) {
-    // The client has hung up, or the host has answered in the meantime. The store's work ends.
+    // The client has hung up, or the host has responded in the meantime. Ends the store's work.
     pieces?.[Symbol.asyncIterator]()
       .return?.()
       .then(undefined, () => {});

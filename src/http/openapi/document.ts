@@ -142,8 +142,23 @@ const DESCRIPTION = `Lists the orders placed in the store, and cancels an order 
 
 ## Identifiers
 
-\`id\` and \`petId\` are 64-bit integers. Parse them without losing digits: a rounded id names a different order. In
-JavaScript, \`JSON.parse\` rounds integers above 2^53.
+\`id\` and \`petId\` are 64-bit integers. Keep every digit: a rounded id names a different order, and cancelling that order
+returns 204.
+
+| language | exact | rounds above 2^53 |
+| --- | --- | --- |
+| JavaScript | \`string\`, \`bigint\` | \`JSON.parse\`, \`response.json()\`, generated clients |
+| Python | \`int\`, from \`json\` | \`float\`; pandas if an id is missing |
+| Go | \`int64\` in a struct, \`Decoder.UseNumber()\` | \`any\`, \`map[string]any\` |
+| Java, Kotlin | \`long\` fields with Jackson or Gson | \`double\`; Gson into a \`Map\` |
+| C# | \`long\` fields with System.Text.Json | \`double\` |
+| shell | \`jq\` 1.7 | \`jq\` 1.6 |
+
+In JavaScript, read the ids as strings. A generated client needs a \`fetch\` that does this to the body of each response:
+
+\`\`\`js
+JSON.parse(text.replace(/"(id|petId)":\\s*(-?\\d+)/g, '"$1":"$2"'))
+\`\`\`
 
 ## Rate limits
 
@@ -156,8 +171,11 @@ ${Object.values(PLANS)
 
 A request counts against both windows. A refused request counts against neither. Every response carries the
 \`X-RateLimit-*\` headers, which describe the window that will refuse first, and \`RateLimit\`, which describes both windows.
-After a 429, wait the number of seconds in \`Retry-After\`. A key that keeps sending without waiting can be temporarily
-banned. Requests without a valid key are limited by client address. For higher limits, change the plan. Enterprise limits
+After a 429 or 503, wait the number of seconds in \`Retry-After\`. If the next request is refused too, double the wait each
+time. A key that keeps sending without waiting can be temporarily banned. A \`DELETE\` can be repeated: after a lost
+response, 409 \`order_already_cancelled\` means that the order is cancelled.
+
+Requests without a valid key are limited by client address. For higher limits, change the plan. Enterprise limits
 are agreed individually.
 
 ## Errors

@@ -43,8 +43,8 @@ export type ParsedCommand =
 export const PROGRAM = 'store-orders';
 
 const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  json: { about: 'write one JSON value, for scripts' },
-  help: { about: 'show this text' },
+  json: { about: 'print one JSON value, for scripts' },
+  help: { about: 'show this help' },
 };
 
 export function optionsOf(command: Command): ReadonlyMap<string, CommandOption> {

@@ -19,7 +19,7 @@ export async function importOrders(invocation: Invocation): Promise<Outcome> {
   const statuses = readStatuses(invocation);
   if (statuses === undefined) {
     const given = JSON.stringify(invocation.flags.get('statuses'));
-    return misused(`--statuses: expected lower-case words with commas between, such as returned,on_hold, not ${given}`);
+    return misused(`--statuses: expected lower-case words separated by commas, such as returned,on_hold, not ${given}`);
   }
   const format = invocation.flags.get('format') ?? (file.endsWith('.csv') ? 'csv' : 'json');
   if (!isFormat(format)) return misused(unknownFormat(format));
@@ -59,7 +59,9 @@ async function store(
   const stored = await orders.put(records, { replace });
   if (stored.outcome === 'exists') {
     const where = `${name}:${lines.get(stored.id)}`;
-    return failed(`${where}: the id ${stored.id} is already stored; --replace overwrites it; nothing was imported`);
+    return failed(
+      `${where}: the id ${stored.id} is already stored; use --replace to overwrite it; nothing was imported`,
+    );
   }
   const byStatus = countByStatus(records);
   const counts = Object.entries(byStatus).map(([status, count]) => `${count} ${status}`);

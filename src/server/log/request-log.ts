@@ -5,7 +5,7 @@ import type { Log } from './log.js';
 const REPLIES = 'store-orders:reply';
 
 /** Calls `listener` with what the service publishes of each reply. Returns what ends it. */
-function onReplies(listener: (message: ReplyMessage) => void): () => void {
+export function onReplies(listener: (message: ReplyMessage) => void): () => void {
   function onMessage(message: unknown): void {
     if (isReplyMessage(message)) listener(message);
   }

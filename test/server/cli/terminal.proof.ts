@@ -84,7 +84,7 @@ test('a watched list is as long as the terminal, and its end is told', { skip: m
 test('--watch is for a terminal', async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stderr } = await run(['quota', 'list', '--watch'], { cwd });
-  const says = 'store-orders: --watch needs a terminal; leave it out to print the list once\n';
+  const says = 'store-orders: --watch needs a terminal; without it the list is printed once\n';
   assert.deepEqual([code, stderr], [2, says]);
 });
 

@@ -101,12 +101,12 @@ test('a port that is taken, or an address that is not here, is told, exits 1, an
   assert.deepEqual(await run(['--port', port], { cwd }), {
     code: 1,
     stdout: '',
-    stderr: `store-orders: port ${port} of 127.0.0.1 is taken; choose another with --port, 0 for any free one\n`,
+    stderr: `store-orders: port ${port} on 127.0.0.1 is in use; choose another with --port, or 0 for a free one\n`,
   });
   const elsewhere = await run(['--host', '192.0.2.1'], { cwd });
   assert.deepEqual(
     [elsewhere.code, elsewhere.stderr],
-    [1, 'store-orders: cannot listen on port 8080 of 192.0.2.1: EADDRNOTAVAIL\n'],
+    [1, 'store-orders: cannot listen on port 8080 on 192.0.2.1: EADDRNOTAVAIL\n'],
   );
   assert.deepEqual(readdirSync(cwd), []);
 });

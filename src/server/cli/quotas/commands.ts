@@ -10,21 +10,23 @@ import { isoTime, readQuota } from './shown.js';
 export const quotaCommands: readonly Command[] = [
   {
     name: 'quota show',
-    summary: 'Shows what a key has left of its quotas, and whether it is banned. Up to half a second old.',
+    summary: 'Shows the remaining quotas of a key and whether it is banned. The figures may be half a second old.',
     operands: ['KEY_ID'],
     options: QUOTA_OPTIONS,
+    examples: ['quota show key_0123456789'],
     run: (invocation) => withKey(invocation, showQuota),
   },
   {
     name: 'quota reset',
-    summary: 'Gives a key its full quotas back and lifts its ban. A running server applies it within a second.',
+    summary: 'Restores the full quotas of a key and lifts its ban. A running server applies it within a second.',
     operands: ['KEY_ID'],
     options: QUOTA_OPTIONS,
+    examples: ['quota reset key_0123456789'],
     run: (invocation) => withKey(invocation, resetQuota),
   },
   {
     name: 'quota list',
-    summary: 'Lists the keys that are banned or have used some of a quota, those nearest their limit first.',
+    summary: 'Lists the keys nearest their limit, banned keys first. Keys with full quotas are left out.',
     operands: [],
     options: {
       limit: { value: 'N', about: 'list at most N keys', default: '20' },
@@ -39,17 +41,21 @@ export const quotaCommands: readonly Command[] = [
 export const banCommands: readonly Command[] = [
   {
     name: 'ban set',
-    summary: 'Bans a key for a time. Its quotas stay as they are. A running server applies it within a second.',
+    summary: 'Bans a key for a time. Its quotas do not change. A running server applies it within a second.',
     operands: ['KEY_ID'],
-    options: { for: { value: 'TIME', about: 'such as 90s, 10m, 2h or 7d', isRequired: true }, ...QUOTA_OPTIONS },
+    options: {
+      for: { value: 'TIME', about: 'how long, such as 90s, 10m, 2h or 7d', isRequired: true },
+      ...QUOTA_OPTIONS,
+    },
     examples: ['ban set key_0123456789 --for 10m'],
     run: setBan,
   },
   {
     name: 'ban lift',
-    summary: 'Lifts the ban of a key. Its quotas stay as they are. A running server applies it within a second.',
+    summary: 'Lifts the ban of a key. Its quotas do not change. A running server applies it within a second.',
     operands: ['KEY_ID'],
     options: QUOTA_OPTIONS,
+    examples: ['ban lift key_0123456789'],
     run: (invocation) => withKey(invocation, liftBan),
   },
 ];
@@ -83,16 +89,16 @@ function setBan(invocation: Invocation): Outcome | Promise<Outcome> {
   return withKey(invocation, async (desk, { id }) => {
     await desk.ban(id, ms);
     const bannedUntil = isoTime(Date.now() + ms);
-    return done(`${id} is banned until ${bannedUntil}, as counted in ${desk.place}`, { id, bannedUntil });
+    return done(`${id} is banned until ${bannedUntil} (quotas in ${desk.place})`, { id, bannedUntil });
   });
 }
 
 async function resetQuota(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
   await desk.reset(id);
-  return done(`${id} has its full quotas again, as counted in ${desk.place}`, { id, done: 'reset' });
+  return done(`${id} has its full quotas again (quotas in ${desk.place})`, { id, done: 'reset' });
 }
 
 async function liftBan(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
   await desk.liftBan(id);
-  return done(`${id} is no longer banned, as counted in ${desk.place}`, { id, done: 'lift_ban' });
+  return done(`${id} is no longer banned (quotas in ${desk.place})`, { id, done: 'lift_ban' });
 }

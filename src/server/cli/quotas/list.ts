@@ -15,8 +15,8 @@ export function listQuotas(invocation: Invocation): Outcome | Promise<Outcome> {
     return misused(`--limit: expected a whole number from 1 up, not ${JSON.stringify(limit)}`);
   }
   if (!flags.has('watch')) return withDesk(invocation, (desk, keys) => list(desk, keys, Number(limit)));
-  if (flags.has('json')) return misused('--watch draws on a terminal; leave out --json, or --watch');
-  if (!process.stdout.isTTY) return misused('--watch needs a terminal; leave it out to print the list once');
+  if (flags.has('json')) return misused('--watch cannot be combined with --json');
+  if (!process.stdout.isTTY) return misused('--watch needs a terminal; without it the list is printed once');
   return withDesk(invocation, (desk, keys) => watch(desk, keys, Number(limit)));
 }
 
