@@ -7,6 +7,7 @@ import { fetchHandler } from 'store-orders/fetch';
 import { createGuard, fetchGuard, nodeGuard } from 'store-orders/guard';
 import { nodeHandler } from 'store-orders/handler';
 import { koaMiddleware } from 'store-orders/koa';
+import { createOpenApiDocument } from 'store-orders/openapi';
 import { createRedisLimiter } from 'store-orders/redis';
 import { authenticate, createShop, ORDERS } from '../support/shop.js';
 
@@ -31,6 +32,7 @@ const MISTAKES: readonly (readonly [make: (...wrong: never[]) => unknown, wrong:
       [take, ['a'], /^plan/] as const,
       [take, [undefined, PLANS.free], /^key: /] as const,
     ]),
+    [createOpenApiDocument, [{ basepath: '/v2' }], /^basepath: unknown option; .*basePath/],
     [nodeHandler, [], /^service: /],
     [nodeHandler, [{ store, limiter, authenticate }], /^service: .*respond/],
     [nodeHandler, [service, { clientAdress: () => '' }], /^clientAdress: unknown option; .*clientAddress/],
