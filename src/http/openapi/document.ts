@@ -1,4 +1,5 @@
 import { PLANS } from '../../limits/index.js';
+import { checkOptions } from '../options.js';
 import { checkBasePath } from '../route.js';
 import {
   ERROR_CODES,
@@ -94,7 +95,9 @@ const CANCEL: OpenApiOperation = {
 };
 
 /** Creates the OpenAPI document. Throws a TypeError that names the option if one is wrong. */
-export function createOpenApiDocument({ basePath = '/v1' }: OpenApiOptions = {}): OpenApiDocument {
+export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
+  checkOptions(options, ['basePath']);
+  const { basePath = '/v1' } = options;
   checkBasePath(basePath);
   return {
     openapi: '3.1.0',
