@@ -10,7 +10,7 @@ const LINES_IN_A_TURN = 32;
 const TURNS = 4_000;
 const CONNECTIONS = 32;
 
-/** What a line of the access log takes, from the message to bytes that are ready to be written. */
+/** Measures one line of the access log, from the message to bytes that are ready to be written. */
 async function accessLogLine(): Promise<Table> {
   const messages = Array.from({ length: 1_024 }, (_, index) => messageOf(index));
   const line: number[] = [];
@@ -47,7 +47,9 @@ function messageOf(index: number): ReplyMessage {
   };
 }
 
-/** The program with its default log beside itself with `--log events`, in turns, by what a request takes of a core. */
+/**
+ * Measures the processor time of a request with the default log and with `--log events`, in turns.
+ */
 export async function accessLog(): Promise<readonly Table[]> {
   const children = await Promise.all([
     startServer('bare'),

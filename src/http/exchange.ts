@@ -2,15 +2,19 @@ import { channel } from 'node:diagnostics_channel';
 import type { Plan } from '../limits/index.js';
 import type { OrderId } from '../orders/index.js';
 import type { ErrorCode } from './errors.js';
+import { failHost, hostFailure } from './host-call.js';
 import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
-/** The client's address, or how to find it, asked only of a request without a valid key. */
+/**
+ * The client's address, or a function that returns it. The function is called only for a request
+ * without a valid key.
+ */
 export type ClientAddress = string | undefined | (() => string | undefined);
 
 /**
- * The mutable state of one request and its reply. Each step adds what it learns, so that a failure
- * anywhere still gets a true reply.
+ * The mutable state of one request and its reply. Each step adds its results, so that a failure
+ * anywhere still gets an accurate reply.
  */
 export interface Exchange {
   readonly route: Route;
@@ -24,7 +28,7 @@ export interface Exchange {
   operation: 'listOrders' | 'cancelOrder' | undefined;
   orderId: OrderId | undefined;
   keyId: string | undefined;
-  /** Whose limits the reply announces: at first those of an address. */
+  /** The plan whose limits the reply announces, initially that of an address. */
   plan: Plan;
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
@@ -37,7 +41,7 @@ export interface Exchange {
 }
 
 /**
- * With all of its fields from the beginning: one that grows on the way costs every step that reads
+ * Sets every field from the start. An object that grows later would slow down every step that reads
  * it.
  */
 export function createExchange(
@@ -71,7 +75,11 @@ export function createExchange(
 }
 
 export function addressOf({ clientAddress }: Exchange): string | undefined {
-  return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
+  try {
+    return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
+  } catch (error) {
+    return failHost('clientAddress failed', error);
+  }
 }
 
 /** Tells the ids of this process from those of others. */
@@ -84,8 +92,9 @@ function createRequestId(): string {
 }
 
 /**
- * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply, and
- * once more, with its `error`, for a list that failed after its reply had begun. Holds no secret.
+ * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply. If a
+ * list fails after its reply has begun, it is published a second time with its `error`. Contains no
+ * secrets.
  */
 export interface ReplyMessage {
   /** The client's `X-Request-Id`, else one made by this process. The reply has it too. */
@@ -99,7 +108,7 @@ export interface ReplyMessage {
   readonly status: number;
   /** Length of the body, in bytes. Absent for a list that is streamed. */
   readonly bytes?: number | undefined;
-  /** That of the Error object. */
+  /** The code of the Error object. */
   readonly code?: ErrorCode | undefined;
   /** The specification's operation name. */
   readonly operation?: 'listOrders' | 'cancelOrder' | undefined;
@@ -109,19 +118,23 @@ export interface ReplyMessage {
   /** Name of the plan whose limits the reply announces. */
   readonly plan: string;
   /**
-   * What a part of the host threw or rejected with, behind a 503 or a torn list, or the service
-   * itself, behind a 500.
+   * The error of a part of the host (behind a 503 or a truncated list) or of the service itself
+   * (behind a 500).
    */
   readonly error?: unknown;
-  /** From the request's head to the reply, not yet written. */
+  /** From reading the request's head until the reply is ready, but not written. */
   readonly durationMs: number;
 }
 
-const replies = channel('store-orders:reply');
+const CHANNEL = 'store-orders:reply';
+const replies = channel(CHANNEL);
 
-/** Nothing is measured or published when nobody listens. */
+/** Nothing is measured or published when nobody listens; a failure is then warned of once. */
 export function publish(exchange: Exchange, status: number, bytes: number | undefined): void {
-  if (!replies.hasSubscribers) return;
+  if (!replies.hasSubscribers) {
+    if (exchange.error !== undefined) warn(exchange);
+    return;
+  }
   const { requestId, head, method, target, code, operation, orderId, keyId, plan, error, startedMs } = exchange;
   const message: ReplyMessage = {
     requestId,
@@ -158,5 +171,30 @@ function knownAddress(exchange: Exchange): string | undefined {
     return addressOf(exchange);
   } catch {
     return undefined;
+  }
+}
+
+const warnedOf = new Set<string>();
+
+function warn({ error, operation }: Exchange): void {
+  const failed = hostFailure(error) ?? `${operation ?? 'the service'} failed`;
+  if (warnedOf.has(failed)) return;
+  warnedOf.add(failed);
+  // Not every runtime of a fetch handler has a process.
+  globalThis.process?.emitWarning?.(
+    `${failed}: ${kindOf(error)}. This is the first time; the diagnostics channel "${CHANNEL}" publishes ` +
+      'each failure, with its error.',
+    'StoreOrdersWarning',
+  );
+}
+
+/** The class of an error, its code and where it was thrown. Its message may hold a secret. */
+function kindOf(error: unknown): string {
+  try {
+    const { name, code, message, stack } = Object(error);
+    const [place = ''] = /^ +at .+$/m.exec(String(stack).slice(`${name}: ${message}`.length)) ?? [];
+    return [name, typeof code === 'string' && /^\w{1,40}$/.test(code) && code, place.trim()].filter(Boolean).join(' ');
+  } catch {
+    return 'an object that cannot be read';
   }
 }

@@ -7,7 +7,7 @@ import { core, WAYS } from './support/ways.js';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-/** What the service publishes until the end of the test. */
+/** Collects what the service publishes until the end of the test. */
 function listen(t: TestContext): readonly ReplyMessage[] {
   const messages: ReplyMessage[] = [];
   const onMessage = (message: unknown) => void (isReplyMessage(message) && messages.push(message));
@@ -69,7 +69,7 @@ test('an id that is too long, unsafe or sent twice is replaced', async (t) => {
   assert.equal(longest.fields.get('x-request-id'), 'x'.repeat(128), 'also on a refusal');
 });
 
-test('while nobody listens no id is made, and the id of the client is returned all the same', async () => {
+test("without a subscriber no id is created, and the client's id is still returned", async () => {
   const { ask } = await core.open(createShop().service);
   assert.equal((await ask('GET', ORDERS, [KEY])).fields.has('x-request-id'), false);
   assert.equal((await ask('GET', ORDERS, [KEY, ['X-Request-Id', 'mine']])).fields.get('x-request-id'), 'mine');
@@ -96,7 +96,7 @@ test('only a valid traceparent is passed on', async (t) => {
   assert.equal(messages.at(-1)?.traceparent, undefined, 'twice');
 });
 
-test('a host that cannot tell the address of a valid key is no reason to refuse it', async (t) => {
+test('a host that cannot determine the address does not prevent requests with a valid key', async (t) => {
   const messages = listen(t);
   const { service } = createShop();
   const reply = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [...KEY] }, () => {

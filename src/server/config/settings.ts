@@ -43,16 +43,17 @@ function text(expected: string) {
 }
 
 const HOST = 'expected a host name or an address';
+const PATH = 'expected a path such as /v1, without a trailing slash';
+const DOT_SEGMENT =
+  'expected a path without . and .. segments, because clients resolve them before they send a request';
+const FILE = 'expected a file name or :memory:';
+const NO_FILE = 'expected a file name; for a PostgreSQL database use --database-url';
 const PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
-const PATH = 'expected a path such as /v1, without a slash at its end';
-const DOT_SEGMENT = 'expected a path without . and .. segments, which clients resolve before they send it';
 const ORIGIN = 'expected an origin such as https://shop.example, without a path; or *';
-const FILE = 'expected the name of a file, or :memory:';
-const NO_FILE = 'expected the name of a file; a PostgreSQL database is named with --database-url';
 const DATABASE_URL =
-  'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password as %40 %2F %3F %23';
+  'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
 const REDIS_URL =
-  'expected a URL such as redis://user:password@host:6379, with @ / ? # in the password as %40 %2F %3F %23; for a cluster several, a comma between';
+  'expected a URL such as redis://user:password@host:6379, with @ / ? # in the password written %40 %2F %3F %23; for a cluster, several URLs separated by commas';
 
 /**
  * How the program is set up, in the order of the help text. Each setting comes from its flag, else
@@ -69,21 +70,21 @@ export const settingsSchema = v.object({
   port: setting(
     '--port PORT',
     'PORT',
-    'port to listen on, 0 for any free one, or the path of a unix socket',
+    'port to listen on; 0 picks a free one; a path such as ./shop.sock is a unix socket',
     v.optional(v.pipe(v.union([v.number(), v.string()], PORT), v.check(isPort, PORT)), 8080),
     parseNumber,
   ),
   metricsPort: setting(
     '--metrics-port PORT',
     'STORE_ORDERS_METRICS_PORT',
-    'port of /metrics for Prometheus, of several workers the first of as many; without it there are none',
+    'port of /metrics for Prometheus; worker 2 has the next port, and so on',
     v.optional(wholeNumber(0, 65_535)),
     parseNumber,
   ),
   corsOrigin: setting(
     '--cors-origin ORIGIN',
     'STORE_ORDERS_CORS_ORIGIN',
-    'origin whose web pages may use the service, * for all, several with commas between; without it none',
+    'origins whose web pages may use the service, separated by commas; * for all',
     v.optional(
       v.pipe(
         v.string(ORIGIN),
@@ -94,31 +95,31 @@ export const settingsSchema = v.object({
   workers: count(
     '--workers N',
     'STORE_ORDERS_WORKERS',
-    'processes that serve, over PostgreSQL and Redis',
+    'worker processes; more than one needs PostgreSQL and Redis',
     [1, 1_024, 1],
   ),
   db: setting(
     '--db FILE',
     'STORE_ORDERS_DB',
-    'SQLite database; serve also takes :memory:, which is gone when it stops',
+    'SQLite file; serve also accepts :memory:, which is lost when it stops',
     v.optional(v.pipe(text(FILE), v.regex(/^(?!\w+:\/\/)/, NO_FILE)), 'store-orders.db'),
   ),
   databaseUrl: setting(
     '--database-url URL',
     'DATABASE_URL',
-    'PostgreSQL database in place of --db, postgres://user:password@host:5432/database',
+    'PostgreSQL database instead of --db: postgres://user:password@host:5432/database',
     v.optional(v.pipe(v.string(DATABASE_URL), v.check(isPostgresUrl, DATABASE_URL))),
   ),
   redisUrl: setting(
     '--redis-url URL',
     'REDIS_URL',
-    'Redis or Valkey server that counts the quotas, redis://host:6379',
+    'Redis or Valkey server that counts the quotas: redis://host:6379',
     v.optional(v.pipe(v.string(REDIS_URL), v.check(isRedisUrl, REDIS_URL))),
   ),
   basePath: setting(
     '--base-path PATH',
     'STORE_ORDERS_BASE_PATH',
-    'version segment, where the paths begin',
+    'path before /store/orders, such as the version',
     v.optional(
       v.pipe(
         v.string(PATH),
@@ -131,13 +132,13 @@ export const settingsSchema = v.object({
   trustProxy: count(
     '--trust-proxy N',
     'STORE_ORDERS_TRUST_PROXY',
-    'trusted proxies in front of the server',
+    'number of trusted proxies in front of the server',
     [0, 100, 0],
   ),
   maxConnectionsPerAddress: count(
     '--max-connections-per-address N',
     'STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS',
-    'connections of one address at a time, 0 for no limit; ignored behind proxies',
+    'most connections per client address; 0 for no limit; ignored with --trust-proxy',
     [0, 1_000_000, 256],
   ),
   sample: setting(
@@ -150,13 +151,13 @@ export const settingsSchema = v.object({
   addressPerMinute: count(
     '--address-per-minute N',
     'STORE_ORDERS_ADDRESS_PER_MINUTE',
-    'requests per minute that one address may send without a valid key',
+    'requests per minute without a valid key, per client address',
     [1, 1_000_000_000, 600],
   ),
   log: setting(
     '--log WHAT',
     'STORE_ORDERS_LOG',
-    'requests: all of them and events; events: only failures, starts and stops',
+    'requests: every request and event; events: only failures, starts and stops',
     v.optional(v.picklist(['requests', 'events'], 'expected requests or events'), 'requests'),
   ),
 });

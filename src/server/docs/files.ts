@@ -44,18 +44,18 @@ const dist = new URL('../../', import.meta.url);
  */
 export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
   const document = createOpenApiDocument({ basePath });
-  const scripts = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
+  const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
+  const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
   return new Map([
-    ['/openapi.json', docsFile('application/json', printOpenApiDocument(document))],
-    ['/docs', docsFile('text/html; charset=utf-8', printPage(document))],
+    // Printed for the first reader: that takes as long as the rest of a start.
+    ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document))],
+    ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document, scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],
-    ...['base', 'layout', 'operation'].map(
+    ...['base', 'layout', 'reference', 'console'].map(
       (name) =>
         [`/docs/${name}.css`, docsFile('text/css; charset=utf-8', read(`server/docs/assets/${name}.css`))] as const,
     ),
-    ...['orders/json.js', ...scripts].map(
-      (path) => [`/docs/${path}`, docsFile('text/javascript; charset=utf-8', read(path))] as const,
-    ),
+    ...scripts.map((path) => [`/docs/${path}`, docsFile('text/javascript; charset=utf-8', read(path))] as const),
   ]);
 }
 
@@ -73,12 +73,14 @@ export function docsReply(file: DocsFile, request: ListRequest): Reply {
   return { status: 200, headers: [...headers, 'Content-Length', `${content.length}`], body: content };
 }
 
-function docsFile(type: string, text: string): DocsFile {
-  const plain = Buffer.from(text);
-  const digest = digestOf(plain);
+function docsFile(type: string, print: string | (() => string)): DocsFile {
+  let plain: Buffer | undefined;
+  let digest: ReturnType<typeof digestOf> | undefined;
   const representations = new Map<Coding, Representation>();
 
   function make(coding: Coding): Representation {
+    plain ??= Buffer.from(typeof print === 'string' ? print : print());
+    digest ??= digestOf(plain);
     const etag = entityTag(digest, coding);
     const headers = [
       'Content-Type',

@@ -17,15 +17,15 @@ export async function listen(server: Server, place: Place): Promise<string | und
   const error = await tryToListen(server, place);
   if (error?.code !== 'EADDRINUSE') return error && `cannot listen on ${nameOf(place)}: ${error.code ?? error.message}`;
   if (typeof port === 'number')
-    return `port ${port} of ${host} is taken; choose another with ${flag}, 0 for any free one`;
-  if (!(await isLeftOver(port))) return `the unix socket ${port} is taken; choose another path with ${flag}`;
+    return `port ${port} on ${host} is in use; choose another with ${flag}, or 0 for a free one`;
+  if (!(await isLeftOver(port))) return `the unix socket ${port} is in use; choose another path with ${flag}`;
   await unlink(port);
   const again = await tryToListen(server, place);
   return again && `cannot listen on ${nameOf(place)}: ${again.code ?? again.message}`;
 }
 
 function nameOf({ host, port }: Place): string {
-  return typeof port === 'number' ? `port ${port} of ${host}` : `the unix socket ${port}`;
+  return typeof port === 'number' ? `port ${port} on ${host}` : `the unix socket ${port}`;
 }
 
 function tryToListen(server: Server, { host, port, exclusive }: Place): Promise<NodeJS.ErrnoException | undefined> {

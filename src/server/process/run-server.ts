@@ -14,10 +14,18 @@ import { openServerStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Lifecycle } from './lifecycle.js';
 import { listen, type Place, portOf } from './listen.js';
-import { adviseIfKeyless, introduce } from './seed.js';
+import { guideOn, introduce } from './seed.js';
 
-/** Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. */
-export async function runServer(settings: Settings, log: Log, lifecycle: Lifecycle): Promise<Outcome> {
+/**
+ * Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. `createKey` is the
+ * command line that creates a key.
+ */
+export async function runServer(
+  settings: Settings,
+  log: Log,
+  lifecycle: Lifecycle,
+  createKey: string,
+): Promise<Outcome> {
   const open = await openServerStorage(settings);
   if (!open.ok) return failed(open.message);
   const { data } = open;
@@ -83,8 +91,9 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
       address === undefined ? `http://localhost${settings.basePath}` : baseAddress(address, settings.basePath);
     // A service's log must not get demo keys that other machines could use.
     const showsKeys = process.stderr.isTTY || address === undefined || isLoopback(address.address);
-    if (data.isNew && settings.sample) await introduce(data, { url, socket }, showsKeys);
-    if (!data.isNew && lifecycle.isFirst) await adviseIfKeyless(data);
+    const guide = { url, ...(socket !== undefined && { socket }), ...(data.name !== IN_MEMORY && { createKey }) };
+    if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);
+    if (!data.isNew && lifecycle.isFirst) await guideOn(data, guide);
     data.neverBlock();
     hasServed = true;
     lifecycle.report('listening', {

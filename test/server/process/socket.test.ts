@@ -18,14 +18,14 @@ test('--port takes the path of a unix socket, also one that a killed server has 
   const socket = join(cwd, 'shop.sock');
   const killed = await startServer(t, { cwd }, '--port', socket);
   assert.equal(killed.log()[0]?.['socket'], socket);
-  assert.match(killed.stderr(), new RegExp(`curl --unix-socket '${socket}' -H 'Authorization`));
+  assert.match(killed.stderr(), new RegExp(`curl --unix-socket "${socket}" -H "Authorization`));
   assert.equal(await statusOf(socket, '/v1/store/orders'), 401);
   const healthcheck = (...args: string[]) => run(['healthcheck', '--port', './shop.sock', ...args], { cwd });
   assert.deepEqual(await healthcheck('--ready'), { code: 0, stdout: 'ok\n', stderr: '' });
 
   const second = await run(['--port', socket, '--db', ':memory:'], { cwd });
   assert.equal(second.code, 1);
-  assert.equal(second.stderr, `store-orders: the unix socket ${socket} is taken; choose another path with --port\n`);
+  assert.equal(second.stderr, `store-orders: the unix socket ${socket} is in use; choose another path with --port\n`);
 
   await killed.stop('SIGKILL');
   assert.ok(existsSync(socket));
