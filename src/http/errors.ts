@@ -1,6 +1,6 @@
 /**
- * Every `code` that an Error object of this service can have (specification, part 7, leaves the
- * values open).
+ * Every `code` of an Error object of this service. (The specification, part 7, does not define the
+ * values.)
  */
 export type ErrorCode =
   | 'missing_api_key'
@@ -23,7 +23,7 @@ export type ErrorCode =
   | 'method_not_implemented'
   | 'service_unavailable';
 
-/** The Error object (specification, part 2): exactly these three fields. */
+/** The Error object (specification, part 2) with exactly these three fields. */
 export interface ErrorObject {
   readonly code: ErrorCode;
   readonly message: string;

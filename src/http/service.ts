@@ -10,43 +10,39 @@ import { readListFields } from './list/request-fields.js';
 import { createListSerializer } from './list/serializer.js';
 import { checkMethods } from './options.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
-import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
+import { type RequestHead, readHead, UNREADABLE, withRawHeaders } from './request-head.js';
 import { checkBasePath, createRouter, NOT_OURS } from './route.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
-  /** The version segment, where the paths begin. Default: `/v1`. */
+  /** The version segment with which all paths begin. Default: `/v1`. */
   readonly basePath?: string | undefined;
 }
 
 /** The service itself, without a transport. It never throws and never rejects. */
 export interface OrderService {
-  /** The version segment, where the paths begin. */
+  /** The version segment with which all paths begin. */
   readonly basePath: string;
-  /** Answers a request; at once, without a promise, when the parts answer at once. */
+  /** Responds to a request. Synchronous, without a promise, if the parts are. */
   respond(request: RequestHead, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /**
-   * The answer to what could not be read as a request, charged to the address. The connection is to
-   * be closed.
+   * Returns the reply to a request that could not be parsed, and charges the address. Close the
+   * connection after it.
    */
   refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
-  /** Whether a request target is a path of this service; any other belongs to the host. */
+  /** Reports whether a request target is a path of this service. Any other belongs to the host. */
   owns(target: string): boolean;
   /**
-   * From now on every request is answered 503. Resolves when the ones before are answered and the
-   * store is asked nothing more: a list that is streamed to one reader is read to its end, one that
-   * all readers share is serialised to its end. What of that is still to be sent is the server's to
-   * wait for.
+   * Makes the service respond to every further request with 503. Resolves when earlier requests
+   * have their replies and the store is no longer read: a list streamed to one reader is read to
+   * its end, and a shared list is serialised to its end. Sending the rest is up to the server.
    */
   close(): Promise<void>;
 }
 
 export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
 
-/**
- * RFC 9110 §9.3 and RFC 5789. Another one is not allowed on some path, it is not implemented at
- * all.
- */
+/** RFC 9110 §9.3 and RFC 5789. Any other method gets 501, because it is implemented on no path. */
 const METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' ');
 
 const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorCode>> = {
@@ -56,7 +52,10 @@ const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorC
   not_found: 'order_not_found',
 };
 
-/** Creates the service. Throws a TypeError that names the option if one is wrong. */
+/**
+ * Creates the service from a store, a limiter and an `authenticate` function. Throws a TypeError
+ * that names an invalid option.
+ */
 export function createOrderService(options: OrderServiceOptions): OrderService {
   checkAdmissionOptions(options, ['store', 'basePath']);
   const { store, basePath = '/v1', addressPlan = ADDRESS_PLAN } = options;
@@ -86,6 +85,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   function list(exchange: Exchange): Reply | Promise<Reply> {
     exchange.operation = 'listOrders';
     return hostCall(
+      'store.list',
       () => store.list(),
       (orders) => {
         const answer = serialize(orders, exchange);
@@ -105,10 +105,11 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     const id = parseOrderId(idText);
     if (id === undefined) return refusal(exchange, 'invalid_order_id');
     exchange.orderId = id;
-    // An order has no representation of its own, so no tag is its (RFC 9110 §13.1.1).
+    // An order has no representation of its own, so no tag can match (RFC 9110 §13.1.1).
     const { ifMatch = '*' } = readListFields(exchange);
     if (ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
     return hostCall(
+      'store.cancel',
       () => store.cancel(id),
       (outcome) => {
         if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
@@ -127,20 +128,22 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   function publishFailure(exchange: Exchange, failure: Failure | undefined): void {
-    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200);
+    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200, undefined);
   }
 
   return {
     basePath,
 
-    respond(request, clientAddress) {
+    respond(received, clientAddress) {
+      const request = withRawHeaders(received);
       const { method, url = '', rawHeaders } = request;
-      const exchange = createExchange(routeOf(url), method, rawHeaders, readHead(request), clientAddress, addressPlan);
+      const head = readHead(request);
+      const exchange = createExchange(routeOf(url), method, url, rawHeaders, head, clientAddress, addressPlan);
       return run(exchange, inFlight.isClosed ? unavailable : identify);
     },
 
     refuse: (code, clientAddress) =>
-      run(createExchange(NOT_OURS, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
+      run(createExchange(NOT_OURS, undefined, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
         chargeAddress(exchange, code),
       ),
 

@@ -2,12 +2,17 @@ import * as v from 'valibot';
 import { ORDER_STATUSES, type OrderStatus } from './cancellation.js';
 import { INT64_MAX, INT64_MIN, type Order } from './order.js';
 
-/** An order as a store keeps it: the wire fields and the status that the wire does not show. */
+/**
+ * An order as a store keeps it: the fields of the API and the status, which the API does not
+ * return.
+ */
 export interface OrderRecord extends Order {
   readonly status: OrderStatus;
 }
 
-/** What a host hands over: ids as bigint or as safe number, the status `pending` unless said. */
+/**
+ * An order as a host passes it in: ids as bigint or safe number. The status defaults to `pending`.
+ */
 export interface OrderInput {
   readonly id: bigint | number;
   readonly petId?: bigint | number | undefined;
@@ -17,7 +22,10 @@ export interface OrderInput {
   readonly status?: OrderStatus | undefined;
 }
 
-/** `field` is absent when the value as a whole is wrong, say no object. `message` is a sentence without its subject. */
+/**
+ * `field` is absent if the whole value is wrong, for example not an object. `message` is a sentence
+ * without its subject.
+ */
 export type ParsedRecord =
   | { readonly ok: true; readonly record: OrderRecord }
   | { readonly ok: false; readonly field?: string; readonly message: string };
@@ -26,7 +34,7 @@ const integer = v.union([v.bigint(), v.number()], 'must be an integer');
 
 const int64 = v.pipe(
   integer,
-  // An infinite number was a literal such as 1e400: an integer, but far too large.
+  // A literal such as 1e400 becomes an infinite number. It is an integer, but far too large.
   v.check(
     (id) => typeof id === 'bigint' || id % 1 === 0 || Math.abs(id) === Number.POSITIVE_INFINITY,
     'must be an integer',
@@ -42,7 +50,7 @@ const safeInteger = v.pipe(
   v.safeInteger('must be an integer between -(2^53-1) and 2^53-1'),
 );
 
-/** RFC 3339 sets no end to the digits of a second. */
+/** RFC 3339 does not limit the digits of a second. */
 const MAX_DATE_TIME_LENGTH = 64;
 
 const recordSchema = v.strictObject(
@@ -75,14 +83,16 @@ const recordSchema = v.strictObject(
 );
 
 export interface ParseRecordOptions {
-  /** The host's own statuses, beside `pending`, `shipped` and `cancelled`. Default: none. */
+  /**
+   * The host's own statuses, in addition to `pending`, `shipped` and `cancelled`. Default: none.
+   */
   readonly statuses?: readonly string[] | undefined;
 }
 
 /**
- * Checks one record from outside. Never throws. A field that is absent or `undefined` is absent from
- * the record. A status that is unknown is refused: a typing mistake would make an order that can be
- * neither cancelled nor shipped.
+ * Validates one record from outside. Never throws. A field that is `undefined` is absent from the
+ * record. An unknown status is rejected, because a typo would create an order that can be neither
+ * cancelled nor shipped.
  */
 export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordOptions = {}): ParsedRecord {
   const parsed = parseRecord(input);
@@ -93,7 +103,7 @@ export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordO
   return { ok: false, field: 'status', message: `must be one of ${known.join(', ')}, not ${JSON.stringify(status)}` };
 }
 
-/** Checks a record whose status may be any word. */
+/** Validates a record whose status may be any word. */
 function parseRecord(input: unknown): ParsedRecord {
   const result = v.safeParse(recordSchema, input, { abortEarly: true });
   if (!result.success) {
@@ -118,8 +128,8 @@ function parseRecord(input: unknown): ParsedRecord {
 }
 
 /**
- * Checks a record that a host's own code hands over, whose status may be any word. Throws a TypeError
- * that names the order and the field.
+ * Validates a record that the host's own code passes in. Its status may be any word. Throws a
+ * TypeError that names the order and the field.
  */
 export function toOrderRecord(input: OrderInput): OrderRecord {
   const parsed = parseRecord(input);
@@ -127,7 +137,7 @@ export function toOrderRecord(input: OrderInput): OrderRecord {
   throw new TypeError(`order ${String(input?.id)}: ${parsed.field ?? 'the record'} ${parsed.message}`);
 }
 
-/** The wire fields of a record alone. */
+/** Returns the record without its status. */
 export function toOrder({ status: _, ...order }: OrderRecord): Order {
   return order;
 }
@@ -135,7 +145,10 @@ export function toOrder({ status: _, ...order }: OrderRecord): Order {
 const DATE_TIME =
   /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))$/;
 
-/** RFC 3339 §5.6, on a day that exists; `:60` is a leap second, which ends a day of UTC. */
+/**
+ * Reports whether the text is an RFC 3339 §5.6 date-time on a day that exists. `:60` is a leap
+ * second, which ends a day in UTC.
+ */
 function isDateTime(text: string): boolean {
   const match = DATE_TIME.exec(text);
   if (match === null) return false;
@@ -157,7 +170,7 @@ function isDateTime(text: string): boolean {
 
 const MINUTES_OF_DAY = 1_440;
 
-/** Whether it is 23:59, the minute counted from a midnight. */
+/** Reports whether a minute, counted from some midnight, is 23:59. */
 function isLastOfDay(minute: number): boolean {
   return (minute + 1) % MINUTES_OF_DAY === 0;
 }

@@ -6,7 +6,7 @@ const root = new URL('../../', import.meta.url);
 const snapshot = new URL('surface.txt', import.meta.url);
 const UPDATE = 'STORE_ORDERS_UPDATE=1 node --import tsx --test test/package/surface.test.ts';
 
-/** The names that a declaration file exports, types included. */
+/** Returns the names that a declaration file exports, types included. */
 function exportedNames(file: URL): readonly string[] {
   const text = readFileSync(file, 'utf8');
   const beside = (path = '') => new URL(path.replace(/\.js$/, '.d.ts'), file);
@@ -55,7 +55,7 @@ async function printSurface(): Promise<string> {
   return parts.join('\n');
 }
 
-test('what the package exports is what surface.txt says', async () => {
+test('surface.txt lists exactly what the package exports', async () => {
   const surface = await printSurface();
   if (process.env['STORE_ORDERS_UPDATE'] === '1') writeFileSync(snapshot, surface);
   assert.equal(
@@ -65,7 +65,7 @@ test('what the package exports is what surface.txt says', async () => {
   );
 });
 
-test("TypeScript's moduleResolution node10, which reads no exports, is told where the types of each subpath are", () => {
+test("TypeScript's moduleResolution node10, which does not read exports, finds the types of each subpath", () => {
   const { exports, types, typesVersions } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
   const found = { '.': types, ...prefixed(typesVersions['*']) };
   const told = Object.entries<string>(exports).filter(([, target]) => target.endsWith('.js'));

@@ -1,4 +1,4 @@
-/** What an answer with the list depends on. */
+/** The parts of a request that decide how the list is sent. */
 export interface ListRequest {
   readonly method: string | undefined;
   /** Names and values in turn, as received. */
@@ -6,7 +6,7 @@ export interface ListRequest {
 }
 
 /**
- * The fields that select a representation; those that came more than once as one list (RFC 9110
+ * The fields that select a representation. Repeated fields are joined into one list (RFC 9110
  * §5.3).
  */
 export interface ListFields {
@@ -15,7 +15,7 @@ export interface ListFields {
   readonly acceptEncoding: string | undefined;
 }
 
-/** One pass over the header fields. The few that matter are told apart by their length first. */
+/** Reads the header fields in one pass. Compares lengths first, because few fields matter. */
 export function readListFields({ rawHeaders }: ListRequest): ListFields {
   let ifMatch: string | undefined;
   let ifNoneMatch: string | undefined;

@@ -5,12 +5,12 @@ import type { PutOutcome } from '../store.js';
 
 const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
 
-/** The records handed over, as one text, in the order in which they came. */
+/** The records as one text, in the order in which they were passed. */
 const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (
     json_to_recordset($1::text::json)
     AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)) WITH ORDINALITY)`;
 
-// Stored in the order of their ids, so that two of these at once cannot wait for each other.
+// Stored in ascending order of their ids, so that two concurrent puts cannot wait for each other.
 
 const INSERT = `WITH ${GIVEN},
   taken AS (
@@ -38,7 +38,8 @@ export async function putRecords(
 ): Promise<PutOutcome> {
   const put = () => client.query(replace ? UPSERT : INSERT, [`[${records.map(printRecord).join(',')}]`]);
   const { rows } = await put().catch((error) => {
-    // Another transaction has committed one of these ids since the statement began, and nothing was stored. Now it shows.
+    // Another transaction has committed one of these ids since the statement began, and nothing was
+    // stored. A second attempt will see it.
     if (isUniqueViolation(error)) return put();
     throw error;
   });

@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { getDefault } from 'valibot';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
 import { type SettingName, settingsSchema, settingText } from '../config/settings.js';
@@ -24,6 +24,10 @@ export interface CommandOption {
   /** What stands for its value in the help text. An option without it takes none. */
   readonly value?: string;
   readonly about: string;
+  /** The value without it. That of a setting is shown here and filled in by `readSettings`. */
+  readonly default?: string;
+  /** The environment variable of a setting. */
+  readonly env?: string;
   readonly isRequired?: true;
 }
 
@@ -39,8 +43,8 @@ export type ParsedCommand =
 export const PROGRAM = 'store-orders';
 
 const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  json: { about: 'write one JSON value, for scripts' },
-  help: { about: 'show this text' },
+  json: { about: 'print one JSON value, for scripts' },
+  help: { about: 'show this help' },
 };
 
 export function optionsOf(command: Command): ReadonlyMap<string, CommandOption> {
@@ -56,9 +60,7 @@ export function parseCommand(
   const options = optionsOf(command);
   const config = {
     args: [...args],
-    options: Object.fromEntries(
-      Array.from(options, ([name, { value }]) => [name, { type: value === undefined ? 'boolean' : 'string' }] as const),
-    ),
+    options: Object.fromEntries(Array.from(options, ([name, option]) => [name, parsedAs(option)] as const)),
     allowPositionals: true,
   };
   const help = `run "${PROGRAM} ${command.name} --help"`;
@@ -79,6 +81,11 @@ export function parseCommand(
     }
     return { ok: false, message: messageOf(error) };
   }
+}
+
+function parsedAs({ value, default: otherwise, env }: CommandOption): NonNullable<ParseArgsConfig['options']>[string] {
+  const isFilledIn = otherwise !== undefined && env === undefined;
+  return { type: value === undefined ? 'boolean' : 'string', ...(isFilledIn && { default: otherwise }) };
 }
 
 function missingOrTooMany(
@@ -151,21 +158,32 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
   for (const name of names) {
     const { flag, value, help, env } = settingText(name);
     const otherwise = value === undefined ? undefined : getDefault(settingsSchema.entries[name]);
-    const about = `${help}${otherwise === undefined ? '' : ` [default: ${otherwise}]`} [env: ${env}]`;
-    options[flag] = { ...(value !== undefined && { value }), about };
+    options[flag] = {
+      about: help,
+      env,
+      ...(value !== undefined && { value }),
+      ...(otherwise !== undefined && { default: `${otherwise}` }),
+    };
   }
-  return { ...options, config: { value: 'FILE', about: `JSON file with settings [env: ${CONFIG_VARIABLE}]` } };
+  return { ...options, config: { value: 'FILE', about: 'JSON file with settings', env: CONFIG_VARIABLE } };
 }
 
 /**
- * How to call another command on the same storage: advice that can be copied. A URL is left out,
- * because it may have a password in it.
+ * The line that calls another command on the same storage, to be copied into a shell. A URL is left
+ * out, because it may have a password in it. npm puts its own programs on no path but that of npx.
  */
-export function callOf({ flags }: Invocation, words: string): string {
+export function commandLine({ flags, environment }: Invocation, words: string): string {
+  const program = environment['npm_lifecycle_event'] === undefined ? PROGRAM : `npx ${PROGRAM}`;
   const options = ['config', 'db', 'database-url', 'redis-url'].map((name) => {
     const value = flags.get(name);
     if (typeof value !== 'string') return '';
-    return ` --${name} ${value.includes('://') ? 'URL' : /^[\w./-]+$/.test(value) ? value : JSON.stringify(value)}`;
+    return ` --${name} ${value.includes('://') ? 'URL' : shellWord(value)}`;
   });
-  return `"${PROGRAM} ${words}${options.join('')}"`;
+  return `${program} ${words}${options.join('')}`;
+}
+
+/** One argument as a shell takes it. cmd.exe knows double quotes only. */
+function shellWord(text: string): string {
+  if (process.platform === 'win32') return /^[\w.:\\/-]+$/.test(text) ? text : `"${text}"`;
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,17 +1,19 @@
 import { type Command, optionsOf, PROGRAM } from './command.js';
 
-const ABOUT = `${PROGRAM}: the orders of an animal store over HTTP, and commands for the one who runs it`;
-const MORE = `Run "${PROGRAM} help COMMAND" for the options of a command. Every command takes --json, for scripts.
-Exit codes: 0 done, 1 failed, 2 misused.`;
+const ABOUT = `${PROGRAM}: an HTTP server for the orders of an animal store, with commands to operate it`;
+const MORE = `Run "${PROGRAM} help COMMAND" for the options of a command. Every command accepts --json, for scripts.
+Exit codes: 0 success, 1 failure, 2 invalid command line or settings.`;
 const EXAMPLES = ['', '--port 3000 --db shop.db', 'orders import orders.ndjson', 'keys create --plan pro --name shop'];
 
 /** The help text of one command. */
 export function commandHelp(command: Command): string {
   const options = [...optionsOf(command)].sort(([, a], [, b]) => Number(b.isRequired ?? 0) - Number(a.isRequired ?? 0));
   const rows = options.map(
-    ([name, { value, about, isRequired }]): Row => [
+    ([name, { value, about, isRequired, default: otherwise, env }]): Row => [
       `--${name}${value === undefined ? '' : ` ${value}`}`,
-      `${about}${isRequired ? ' (required)' : ''}`,
+      [about, isRequired && '(required)', otherwise && `[default: ${otherwise}]`, env && `[env: ${env}]`]
+        .filter(Boolean)
+        .join(' '),
     ],
   );
   const required = options.flatMap(([name, { value, isRequired }]) => (isRequired ? [`--${name} ${value}`] : []));
@@ -28,7 +30,7 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
       `${summary.split(/(?<=\.) /)[0]}${name === defaultName ? ' (the default command)' : ''}`,
     ],
   );
-  const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the commands that begin with ${group}`;
+  const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the ${group} commands`;
   const usage = [PROGRAM, ...(group === undefined ? ['[COMMAND]'] : [group, 'COMMAND']), '[options]'].join(' ');
   const shown = group === undefined ? EXAMPLES : commands.flatMap((command) => command.examples?.slice(0, 1) ?? []);
   return [about, `Usage: ${usage}`, `Commands:\n${table(rows)}`, ...examples(shown), MORE].join('\n\n');

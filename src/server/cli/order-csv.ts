@@ -23,7 +23,8 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
   if (unknown !== undefined) {
     return { message: `unknown column ${JSON.stringify(unknown)}; expected some of ${COLUMNS.join(', ')}` };
   }
-  if (new Set(names).size < names.length) return { message: 'a column is there twice' };
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) return { message: `the column ${JSON.stringify(twice)} appears twice` };
   return (row) => {
     const cells = cellsOf(row);
     if (cells === undefined) return { ok: false, message: BAD_QUOTES };

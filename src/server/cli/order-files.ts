@@ -19,10 +19,10 @@ export async function importOrders(invocation: Invocation): Promise<Outcome> {
   const statuses = readStatuses(invocation);
   if (statuses === undefined) {
     const given = JSON.stringify(invocation.flags.get('statuses'));
-    return misused(`--statuses: expected lower-case words with commas between, such as returned,on_hold, not ${given}`);
+    return misused(`--statuses: expected lower-case words separated by commas, such as returned,on_hold, not ${given}`);
   }
-  const format = readFormat(invocation, file.endsWith('.csv') ? 'csv' : 'json');
-  if (format === undefined) return misused(FORMATS);
+  const format = invocation.flags.get('format') ?? (file.endsWith('.csv') ? 'csv' : 'json');
+  if (!isFormat(format)) return misused(unknownFormat(format));
   const name = file === '-' ? 'stdin' : file;
   let bytes: Buffer;
   try {
@@ -59,7 +59,9 @@ async function store(
   const stored = await orders.put(records, { replace });
   if (stored.outcome === 'exists') {
     const where = `${name}:${lines.get(stored.id)}`;
-    return failed(`${where}: the id ${stored.id} is already stored; --replace overwrites it; nothing was imported`);
+    return failed(
+      `${where}: the id ${stored.id} is already stored; use --replace to overwrite it; nothing was imported`,
+    );
   }
   const byStatus = countByStatus(records);
   const counts = Object.entries(byStatus).map(([status, count]) => `${count} ${status}`);
@@ -76,18 +78,20 @@ function countByStatus(records: readonly OrderRecord[]): Record<string, number> 
 }
 
 export function exportOrders(invocation: Invocation): Outcome | Promise<Outcome> {
-  const format = readFormat(invocation, 'json');
-  if (format === undefined) return misused(FORMATS);
+  const { flags } = invocation;
+  const format = flags.get('format');
+  if (!isFormat(format)) return misused(unknownFormat(format));
   return withStorage(invocation, ({ records }) =>
-    format === 'csv' ? exportCsv(records()) : exportJson(records(), invocation.flags.has('json')),
+    format === 'csv' ? exportCsv(records()) : exportJson(records(), flags.has('json')),
   );
 }
 
-const FORMATS = '--format: expected json or csv';
+function isFormat(text: unknown): text is 'json' | 'csv' {
+  return text === 'json' || text === 'csv';
+}
 
-function readFormat({ flags }: Invocation, otherwise: 'json' | 'csv'): 'json' | 'csv' | undefined {
-  const format = flags.get('format') ?? otherwise;
-  return format === 'json' || format === 'csv' ? format : undefined;
+function unknownFormat(text: unknown): string {
+  return `--format: expected json or csv, not ${JSON.stringify(text)}`;
 }
 
 async function exportCsv(records: Records): Promise<Outcome> {

@@ -26,10 +26,10 @@ const WHITE_SPACE: readonly (number | undefined)[] = [0x20, 0x09, LINE_FEED, 0x0
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * Reads orders from CSV whose first line names the columns, from a JSON array, if `[` is the first
- * character, or else from one JSON object a line (NDJSON). Blank lines are skipped. The first mistake ends it, and is named by its line: a byte that
- * is not UTF-8, invalid JSON, a record that is not an order, an id that comes twice. `statuses` are
- * the host's own. `onProgress` is called with the part that is done, 0 to 1.
+ * Reads orders from CSV, whose first line names the columns, or from JSON: an array if the first
+ * character is `[`, else one object per line (NDJSON). Skips blank lines. Stops at the first mistake
+ * and names its line: a byte that is not UTF-8, invalid JSON, an invalid order, a repeated id.
+ * Accepts the `statuses` of the host too. Calls `onProgress` with the part that is read, 0 to 1.
  */
 export function readOrders(
   bytes: Buffer,
@@ -46,8 +46,7 @@ export function readOrders(
     if (!parsed.ok) return { ok: false, line, message: mistakeIn(parsed) };
     const { id } = parsed.record;
     const earlier = lines.get(id);
-    if (earlier !== undefined)
-      return { ok: false, line, message: `the id ${id} is there twice, first on line ${earlier}` };
+    if (earlier !== undefined) return { ok: false, line, message: `the id ${id} is already on line ${earlier}` };
     lines.set(id, line);
     records.push(parsed.record);
   }
@@ -55,7 +54,7 @@ export function readOrders(
 }
 
 function mistakeIn({ field, message }: Extract<ParsedRecord, { ok: false }>): string {
-  return `${fieldName(field)} ${message}${field === 'status' ? '; name statuses of your own with --statuses' : ''}`;
+  return `${fieldName(field)} ${message}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
 }
 
 /** An unknown field's name may be anything, a terminal's control sequence too. */
@@ -74,18 +73,17 @@ function elementsOf(bytes: Buffer, format: 'json' | 'csv', onProgress: (part: nu
   return bytes[at] === BRACKET ? arrayElements(text) : lineElements(text, onProgress);
 }
 
-const NO_ORDERS = 'the file has no orders; an empty list is written []';
+const NO_ORDERS = 'the file is empty; write [] for an empty list';
 const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity,shipDate,complete,status';
 
 function* csvElements(bytes: Buffer, onProgress: (part: number) => void): Generator<Element> {
   let read: Exclude<ReturnType<typeof createCsvReader>, { message: string }> | undefined;
-  for (const { line, bytes: lineBytes, end } of linesOf(bytes)) {
-    if (line % PROGRESS_LINES === 0) onProgress(end / bytes.length);
-    const text = decode(lineBytes)?.replace(/\r$/, '');
-    if (text === undefined) yield { ok: false, line, message: NO_UTF8 };
-    else if (read !== undefined && !BLANK.test(text)) yield { ...read(text), line };
+  for (const { line, text } of linesOf(bytes, onProgress)) {
+    const row = text?.replace(/\r$/, '');
+    if (row === undefined) yield { ok: false, line, message: NO_UTF8 };
+    else if (read !== undefined && !BLANK.test(row)) yield { ...read(row), line };
     else if (read === undefined) {
-      const created = createCsvReader(text);
+      const created = createCsvReader(row);
       if (typeof created === 'function') read = created;
       else yield { ok: false, line, message: created.message };
     }
@@ -93,9 +91,7 @@ function* csvElements(bytes: Buffer, onProgress: (part: number) => void): Genera
 }
 
 function* lineElements(bytes: Buffer, onProgress: (part: number) => void): Generator<Element> {
-  for (const { line, bytes: lineBytes, end } of linesOf(bytes)) {
-    if (line % PROGRESS_LINES === 0) onProgress(end / bytes.length);
-    const text = decode(lineBytes);
+  for (const { line, text } of linesOf(bytes, onProgress)) {
     if (text === undefined) yield { ok: false, line, message: NO_UTF8 };
     else if (!BLANK.test(text)) yield parseLine(text, line);
   }
@@ -112,11 +108,10 @@ function parseLine(text: string, line: number): Element {
 
 function arrayElements(bytes: Buffer): Iterable<Element> {
   if (bytes.length > constants.MAX_STRING_LENGTH) {
-    return [{ ok: false, line: 1, message: 'the array is too large; write one object a line instead' }];
+    return [{ ok: false, line: 1, message: 'the array is too large; write one object per line instead' }];
   }
   const decoded: string[] = [];
-  for (const { line, bytes: lineBytes } of linesOf(bytes)) {
-    const text = decode(lineBytes);
+  for (const { line, text } of linesOf(bytes)) {
     if (text === undefined) return [{ ok: false, line, message: NO_UTF8 }];
     decoded.push(text);
   }
@@ -137,12 +132,13 @@ function invalidJson({ reason, column }: JsonSyntaxError, line: number): Element
 }
 
 /** A line feed is part of no other character, so bytes can be cut at it before they are decoded. */
-function* linesOf(bytes: Buffer) {
+function* linesOf(bytes: Buffer, onProgress: (part: number) => void = () => {}) {
   let line = 1;
   for (let start = 0; start < bytes.length; line++) {
     const found = bytes.indexOf(LINE_FEED, start);
     const end = found === -1 ? bytes.length : found;
-    yield { line, bytes: bytes.subarray(start, end), end };
+    if (line % PROGRESS_LINES === 0) onProgress(end / bytes.length);
+    yield { line, text: decode(bytes.subarray(start, end)) };
     start = end + 1;
   }
 }
@@ -150,6 +146,7 @@ function* linesOf(bytes: Buffer) {
 const NO_UTF8 = 'the text is not UTF-8';
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** `undefined` for bytes that are not UTF-8. */
 function decode(bytes: Buffer): string | undefined {
   try {
     return utf8.decode(bytes);

@@ -3,15 +3,15 @@ import { SETTING_NAMES } from '../config/settings.js';
 import { createLog } from '../log/log.js';
 import { misused, type Outcome } from '../outcome.js';
 import { processLifecycle, workerLifecycle } from '../process/lifecycle.js';
-import { runPrimary } from '../process/primary.js';
 import { runServer } from '../process/run-server.js';
-import { type Command, type Invocation, settingOptions } from './command.js';
+import { type Command, commandLine, type Invocation, settingOptions } from './command.js';
 
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Runs the server until SIGTERM or SIGINT. With --json every line of its log is JSON.',
+  summary: 'Runs the server until SIGTERM or SIGINT. With --json the log is JSON on a terminal too.',
   operands: [],
   options: settingOptions(SETTING_NAMES),
+  examples: ['serve --port 3000 --db shop.db', 'serve --config settings.json --log events'],
   run: serve,
 };
 
@@ -28,8 +28,12 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   const readable = process.stdout.isTTY && !invocation.flags.has('json');
   const log = createLog(process.stdout, readable, worker === undefined ? {} : { worker: worker.number });
   try {
-    if (worker === undefined && settings.workers > 1) return await runPrimary(settings.workers, log);
-    const outcome = await runServer(settings, log, worker ?? processLifecycle(log));
+    if (worker === undefined && settings.workers > 1) {
+      const { runPrimary } = await import('../process/primary.js');
+      return await runPrimary(settings.workers, log);
+    }
+    const createKey = commandLine(invocation, 'keys create --plan free');
+    const outcome = await runServer(settings, log, worker ?? processLifecycle(log), createKey);
     if (worker === undefined || outcome.outcome === 'done') return outcome;
     log.flush();
     return await worker.fail(outcome.message);

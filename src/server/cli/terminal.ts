@@ -1,4 +1,6 @@
+import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
+import { writeText } from '../log/write-text.js';
 
 /** The part of a terminal that is used. */
 export interface TerminalStream {
@@ -52,6 +54,29 @@ export function createTable(
     );
     return [line(titles, () => 'bold'), ...body()];
   };
+}
+
+/** Another screen, as `top` has it, without a cursor and without the wrapping of long lines (xterm, DEC private modes). */
+const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l';
+const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
+const HOME = '\x1b[H';
+const CLEAR_TO_END = '\x1b[K';
+const CLEAR_BELOW = '\x1b[J';
+
+/**
+ * Lends a function that draws lines over those before, on a screen of its own. It resolves to `false`
+ * when the terminal is gone. Afterwards the terminal shows again what it had shown.
+ */
+export async function onOwnScreen(
+  stream: Writable,
+  work: (draw: (lines: readonly string[]) => Promise<boolean>) => Promise<void>,
+): Promise<void> {
+  await writeText(stream, ENTER);
+  try {
+    await work((lines) => writeText(stream, `${HOME}${lines.join(`${CLEAR_TO_END}\n`)}${CLEAR_TO_END}${CLEAR_BELOW}`));
+  } finally {
+    await writeText(stream, LEAVE);
+  }
 }
 
 const WIDTH = 30;

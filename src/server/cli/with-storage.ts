@@ -10,7 +10,7 @@ import { type Invocation, settingOptions } from './command.js';
 export const STORAGE_OPTIONS = settingOptions(['db', 'databaseUrl']);
 
 /** A command that ends has no use for a database in memory. */
-export const NOTHING_LEFT = 'a database in memory is gone when this command ends; name a file with --db';
+export const NOTHING_LEFT = 'a database in memory would be lost when this command ends; name a file with --db';
 
 /** Opens the storage that the invocation names, runs `work` on it, and closes it. A failure is an outcome. */
 export async function withStorage(

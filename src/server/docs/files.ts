@@ -47,8 +47,9 @@ export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string,
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
   return new Map([
-    ['/openapi.json', docsFile('application/json', printOpenApiDocument(document))],
-    ['/docs', docsFile('text/html; charset=utf-8', printPage(document, scripts))],
+    // Printed for the first reader: that takes as long as the rest of a start.
+    ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document))],
+    ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document, scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],
     ...['base', 'layout', 'reference', 'console'].map(
       (name) =>
@@ -72,12 +73,14 @@ export function docsReply(file: DocsFile, request: ListRequest): Reply {
   return { status: 200, headers: [...headers, 'Content-Length', `${content.length}`], body: content };
 }
 
-function docsFile(type: string, text: string): DocsFile {
-  const plain = Buffer.from(text);
-  const digest = digestOf(plain);
+function docsFile(type: string, print: string | (() => string)): DocsFile {
+  let plain: Buffer | undefined;
+  let digest: ReturnType<typeof digestOf> | undefined;
   const representations = new Map<Coding, Representation>();
 
   function make(coding: Coding): Representation {
+    plain ??= Buffer.from(typeof print === 'string' ? print : print());
+    digest ??= digestOf(plain);
     const etag = entityTag(digest, coding);
     const headers = [
       'Content-Type',

@@ -4,20 +4,22 @@ import type { RedisConnection } from './redis-client.js';
 import { shifted } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
-/** What is known of keys' quotas, and what can be done about them, from outside of the process that counts. */
+/** Shows and changes keys' quotas from outside the process that counts them. */
 export interface QuotaDesk {
-  /** Where they are counted: a server that counts elsewhere knows nothing of it. */
+  /** Where the quotas are counted. A server that counts elsewhere is not affected. */
   readonly place: string;
-  /** What the limiter would say, without taking anything. */
+  /** Returns what the limiter would decide, without taking anything. */
   peek(keyId: string, plan: Plan): Decision | Promise<Decision>;
-  /** Gives full quotas back and lifts the ban. */
+  /** Restores full quotas and lifts the ban. */
   reset(keyId: string): void | Promise<void>;
   liftBan(keyId: string): void | Promise<void>;
-  /** Refuses the key for so long; its quotas stay as they are. */
+  /** Refuses the key for this long. Its quotas stay unchanged. */
   ban(keyId: string, ms: number): void | Promise<void>;
 }
 
-/** Over what a server saves, which does within a second what is asked here. */
+/**
+ * Creates a desk over the quotas that a server saves. The server applies changes within a second.
+ */
 export function savedQuotaDesk(table: QuotaTable, place: string): QuotaDesk {
   return {
     place,
@@ -33,7 +35,7 @@ export function savedQuotaDesk(table: QuotaTable, place: string): QuotaDesk {
   };
 }
 
-/** A limiter that knows one key as it was saved. */
+/** Creates a limiter that knows one key, as it was saved. */
 function restored(keyId: string, saved: KeyState | undefined) {
   const clock = createSystemClock();
   const limiter = createMemoryLimiter({ clock });
@@ -46,7 +48,10 @@ function restored(keyId: string, saved: KeyState | undefined) {
 /** A person waits longer than a request may. */
 const PATIENCE_MS = 5_000;
 
-/** Over the Redis server in which servers count: they do what is asked here at once, and refuse a second longer at most. */
+/**
+ * Creates a desk over the Redis server in which servers count. Changes apply at once, but servers
+ * may refuse a key for up to another second.
+ */
 export function redisQuotaDesk({ send }: RedisConnection, place: string): QuotaDesk {
   const limiter = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });
   return {

@@ -3,13 +3,16 @@ import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../.
 import type { PendingRequest } from './reads.js';
 import type { QuotaTable } from './table.js';
 
-/** A limiter whose quotas survive a restart. Addresses are not saved: they are bounded, and chosen by strangers. */
+/**
+ * A limiter whose quotas survive a restart. Addresses are not saved, because they are bounded and
+ * chosen by strangers.
+ */
 export interface SavedLimiter extends RateLimiter {
   take: MemoryLimiter['take'];
   /**
-   * Does what other processes have requested, and saves what has changed since, in one transaction. Call it every half
-   * second or so, and before the database is closed. Never rejects: what could not be saved is kept for the next call,
-   * and the answer says why.
+   * Applies the requests of other processes, and saves what has changed since, in one transaction.
+   * Call it about every half second, and before the database is closed. Never rejects: if saving
+   * fails, the changes are kept for the next call, and the result has the reason.
    */
   save(): Promise<{ readonly ok: true } | { readonly ok: false; readonly error: unknown }>;
 }
@@ -24,8 +27,8 @@ export interface SavedLimiterOptions {
 const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limiter: true, clock: true, table: true };
 
 /**
- * Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose
- * have changed. Throws if what was saved cannot be read.
+ * Loads the saved quotas into the limiter, so that a restart grants no fresh quotas, and tracks
+ * which keys change. Throws if the saved quotas cannot be read.
  */
 export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   checkOptions(options, Object.keys(OPTION_NAMES));
@@ -33,7 +36,10 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 
-  /** A request is done once, even if its removal has to be tried again. Returns the last that is done. */
+  /**
+   * Applies each request once, even if its removal has to be retried. Returns the number of the
+   * last one.
+   */
   function apply(requests: readonly PendingRequest[]): bigint {
     let lastSeq = 0n;
     for (const { seq, keyId, request } of requests) {
@@ -50,7 +56,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 
   function ban(keyId: string, untilMs: number): void {
     const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
-    // Below a millisecond it is over.
+    // Below a millisecond the ban is over.
     if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 
@@ -76,7 +82,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
     const restored = shifted(state, -clock.utcOffsetMs());
     if (restored !== undefined) limiter.restore(keyId, restored);
   }
-  // What was requested while nobody had the quotas in memory is done before anything is taken.
+  // Requests made while no process had the quotas in memory are applied before anything is taken.
   apply(requests);
 
   return {
@@ -89,8 +95,8 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 }
 
 /**
- * The state with its instants moved. They are saved in Unix time, because the limiter's clock is another one in the
- * next process; an instant of 0 is none and stays.
+ * Returns the state with its instants moved. They are saved in Unix time, because the next process
+ * has another clock. An instant of 0 means "not set" and stays 0.
  */
 export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;

@@ -5,18 +5,18 @@ import type { BackupData } from './backup.js';
 import { damage, problemsOf } from './integrity.js';
 import { openAsItIs, reasonOf, troubleOf } from './sqlite.js';
 
-// The copying itself, on a thread because it is one long call: backup.ts can hear a signal meanwhile.
+// Copying is one long call. It runs on a thread, so that backup.ts can react to a signal meanwhile.
 
 const { file, copy }: BackupData = workerData;
 try {
   write();
   check();
 } catch (error) {
-  // An error of a class that a driver brought would arrive without its message.
+  // An error of a driver's class would arrive without its message.
   throw new Error(troubleOf(error, file, 'read') ?? `${file}: ${reasonOf(error)}`);
 }
 
-/** From one read transaction, which holds up no writer. */
+/** Copies in one read transaction, which blocks no writer. */
 function write(): void {
   const { database } = openAsItIs(file);
   try {
@@ -24,13 +24,13 @@ function write(): void {
   } finally {
     database.close();
   }
-  // SQLite does not sync what it writes so.
+  // SQLite does not sync a file that it writes this way.
   const descriptor = openSync(copy, 'r+');
   fsyncSync(descriptor);
   closeSync(descriptor);
 }
 
-/** A copy that cannot be read is none. */
+/** Checks that the copy can be read. */
 function check(): void {
   const { database } = openAsItIs(copy);
   const problems = problemsOf(database);

@@ -4,24 +4,27 @@ import type { KeyRing } from '../keys/key-ring.js';
 import type { BackendState } from '../listener/health.js';
 import type { QuotaTable } from '../quotas/table.js';
 
-/** Everything that the program keeps. */
+/** Everything that the program stores. */
 export interface Storage {
-  /** As messages and logs call it; no password is in it. */
+  /** Its name in messages and logs, without a password. */
   readonly name: string;
   readonly orders: OwnedOrderStore;
   readonly keys: KeyRing;
-  /** Where quotas are saved; absent where they are counted outside of this process. */
+  /** Where quotas are saved. Absent if they are counted outside this process. */
   readonly quotas?: QuotaTable;
-  /** Whether opening it made it, and nobody else has it. */
+  /** Whether opening created it and no other process uses it. */
   readonly isNew: boolean;
-  /** Every order, ascending by id, all of one moment. */
+  /** Returns every order, ascending by id, all of the same moment. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
-  /** Whether it can be read. A throw or a rejection means that it cannot. */
+  /** Returns whether it can be read. If this throws or rejects, it cannot. */
   state(): BackendState | Promise<BackendState>;
-  /** From now on no call blocks the process until another one's lock is gone: what meets one is tried again. */
+  /**
+   * From now on, calls no longer block the process while another process holds the lock. They are
+   * retried instead.
+   */
   neverBlock(): void;
   close(): Promise<void>;
-  /** Closes it, and removes what opening it has made. */
+  /** Closes it, and removes what opening it has created. */
   discard(): Promise<void>;
 }
 

@@ -25,7 +25,7 @@ for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
       },
     };
 
-    /** What is true of every answer of the service is checked with every answer of it. */
+    /** Also checks the rules that hold for every response of the service. */
     async function checked(request: Request): Promise<Response> {
       const response = await fetch(request);
       if (shop.service.owns(request.url)) {

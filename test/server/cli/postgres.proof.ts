@@ -43,7 +43,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
       [again.code, again.stderr],
       [
         1,
-        'store-orders: orders.ndjson:1: the id 9007199254740993 is already stored; --replace overwrites it; nothing was imported\n',
+        'store-orders: orders.ndjson:1: the id 9007199254740993 is already stored; use --replace to overwrite it; nothing was imported\n',
       ],
     );
     assert.equal((await program('orders', 'import', '--replace', '--statuses', 'on_hold', 'orders.ndjson')).code, 0);
@@ -122,10 +122,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     ]) {
       const { code, stdout, stderr } = await program(...args);
       assert.deepEqual([code, stdout], [1, '']);
-      assert.match(
-        stderr,
-        /^store-orders: postgres:\/\/\S+: there are no tables of store-orders; name the right .+\n$/,
-      );
+      assert.match(stderr, /^store-orders: postgres:\/\/\S+: it has no store-orders tables; check the name .+\n$/);
     }
     const client = new pg.Client(url);
     await client.connect();
@@ -141,7 +138,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     ]) {
       const { code, stderr } = await program(...args);
       assert.equal(code, 2);
-      assert.match(stderr, /^store-orders: the settings name a PostgreSQL database, and .+ pg_dump [^\n]+\n$/);
+      assert.match(stderr, /^store-orders: the db commands need an SQLite file, .+ pg_dump [^\n]+\n$/);
       assert.match((await program(...args, '--db', 'absent.db')).stderr, /there is no database absent\.db/);
     }
   });

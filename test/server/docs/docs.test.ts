@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOpenApiDocument, printOpenApiDocument } from 'store-orders/openapi';
 import { createOrderServer } from 'store-orders/server';
-import { run, startServer, temporaryDirectory } from '../support/program.js';
+import { issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
 
 function textOf(html: string): string {
   const text = html.replace(/<[^>]+>/g, '');
@@ -95,12 +95,12 @@ test('returns 304 for a current file, no body for HEAD and 405 for other methods
 test('leaves every other path to the service', async (t) => {
   const origin = await listen(t);
   for (const path of [
-    '/docs/',
+    '/docs//',
     '/docs/server/docs/html.js',
     '/docs/../package.json',
     '/docs/page.css',
     '/openapi',
-    '/',
+    '/index.html',
   ]) {
     const response = await fetch(origin + path);
     assert.equal(response.status, 401, path);
@@ -163,8 +163,22 @@ test('the sample that waits and retries waits as long as the service asks, and l
 
 test('the first run names the page, and it is there', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--base-path', '/shop/v1', '--db', ':memory:');
-  const url = /^In a browser: (\S+)$/m.exec(server.stderr())?.[1] ?? '';
+  const url = /^Documentation: (\S+)$/m.exec(server.stderr())?.[1] ?? '';
   assert.equal(url, `${new URL(server.url).origin}/docs`);
   const page = await (await fetch(url)).text();
   assert.match(page, /data-base-path="\/shop\/v1"/);
+});
+
+test('a later run says on a terminal where the page is, and how to get a key on the same storage', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await issueKey(cwd, 'free', '--db', 'my shop.db');
+  const env = {
+    NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true',
+    npm_lifecycle_event: 'start',
+  };
+  const server = await startServer(t, { cwd, env }, '--db', 'my shop.db');
+  const docs = `${new URL(server.url).origin}/docs`;
+  const advice = `Documentation: ${docs}\nAnother key: npx store-orders keys create --plan free --db 'my shop.db'\n\n`;
+  assert.equal(server.stderr(), advice);
+  for (const path of ['/', '/docs/']) assert.equal((await fetch(new URL(path, docs))).url, docs);
 });

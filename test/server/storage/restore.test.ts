@@ -49,7 +49,7 @@ for (const killed of [false, true]) {
     const { cwd, file, key, restore, exported } = await withBackup(t, { killed });
     const { code, stdout } = await restore();
     const bytes = readFileSync(file()).length;
-    assert.deepEqual([code, stdout], [0, `store-orders.db is restored from backup.db, ${bytes} bytes\n`]);
+    assert.deepEqual([code, stdout], [0, `restored store-orders.db from backup.db, ${bytes} bytes\n`]);
     assert.deepEqual(
       readdirSync(cwd).filter((name) => !name.endsWith('-server')),
       ['backup.db', 'older.db', 'store-orders.db'],
@@ -132,7 +132,7 @@ for (const [name, backup] of Object.entries(BACKUPS)) {
       assert.equal(code, 1);
       assert.match(
         stderr,
-        /store-orders\.db: the log store-orders\.db-wal belongs to another file, .+ put it in its place with db restore, which removes the log\n$/,
+        /store-orders\.db: the log store-orders\.db-wal belongs to a database that this file has replaced; .+ put it in place with db restore, which removes the log\n$/,
       );
     }
     assert.deepEqual(contents(cwd), files);
