@@ -12,18 +12,21 @@ function failHost(error: unknown): never {
   throw thrown;
 }
 
-/**
- * Calls a part of the host, and goes on with its result: at once if it is there. What the call
- * throws or rejects with is known as the host's from then on; what fails in `next` is not.
- */
-export function hostCall<T, R>(call: () => T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
-  let result: T | Promise<T>;
+/** Calls a part of the host. What it throws is known as the host's from then on. */
+export function hostCall<T>(call: () => T): T {
   try {
-    result = call();
+    return call();
   } catch (error) {
     return failHost(error);
   }
-  return isPromise(result) ? Promise.resolve(result).then(next, failHost) : next(result);
+}
+
+/**
+ * Goes on with what a part of the host promised. What it rejects with is known as the host's from
+ * then on; what fails in `next` is not.
+ */
+export function afterHost<T, R>(promise: Promise<T>, next: (value: T) => R | Promise<R>): Promise<R> {
+  return Promise.resolve(promise).then(next, failHost);
 }
 
 /** What a part of the host streams, its failures known as the host's. */

@@ -38,6 +38,10 @@ export interface ReadHead {
    * §8.2.2).
    */
   readonly isMultiplexed: boolean;
+  /** The fields that select a representation; those that came more than once as one list (RFC 9110 §5.3). */
+  readonly ifMatch: string | undefined;
+  readonly ifNoneMatch: string | undefined;
+  readonly acceptEncoding: string | undefined;
 }
 
 type KeyFault = 'missing_api_key' | 'invalid_api_key';
@@ -50,6 +54,9 @@ export const UNREADABLE: ReadHead = {
   hasContent: true,
   fault: 'bad_request',
   isMultiplexed: false,
+  ifMatch: undefined,
+  ifNoneMatch: undefined,
+  acceptEncoding: undefined,
 };
 
 /**
@@ -67,6 +74,9 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   let authorizations = 0;
   let hosts = 0;
   let hasContent = false;
+  let ifMatch: string | undefined;
+  let ifNoneMatch: string | undefined;
+  let acceptEncoding: string | undefined;
   let isBad = httpVersion === '2.0' && !isMultiplexed;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
@@ -77,7 +87,11 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
         hosts++;
         isBad ||= !isHost(value);
         break;
+      case 8:
+        if (name.toLowerCase() === 'if-match') ifMatch = join(ifMatch, value);
+        break;
       case 13:
+        if (name.toLowerCase() === 'if-none-match') ifNoneMatch = join(ifNoneMatch, value);
         if (name.toLowerCase() !== 'authorization') break;
         authorizations++;
         apiKey = bearerToken(value);
@@ -85,6 +99,9 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
         break;
       case 14:
         if (name.toLowerCase() === 'content-length' && value !== '0') hasContent = true;
+        break;
+      case 15:
+        if (name.toLowerCase() === 'accept-encoding') acceptEncoding = join(acceptEncoding, value);
         break;
       case 17:
         if (name.toLowerCase() === 'transfer-encoding') hasContent = true;
@@ -100,7 +117,11 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   isBad ||= hosts > 1 || (hosts === 0 && httpVersion === '1.1');
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
   const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;
-  return { apiKey, keyFault, hasContent, fault, isMultiplexed };
+  return { apiKey, keyFault, hasContent, fault, isMultiplexed, ifMatch, ifNoneMatch, acceptEncoding };
+}
+
+function join(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before}, ${value}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
-import { hostCall, hostItems, hostStream } from '../host-call.js';
+import { afterHost, hostCall, hostItems, hostStream, isPromise } from '../host-call.js';
 import { digestOf } from './entity-tag.js';
 import { createReplayableBytes, type ReplayableBytes } from './replayable-bytes.js';
 
@@ -82,12 +82,9 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
 
 /** The JSON text of a batch of a streamed list. Text that cannot be fetched is a failure of the host. */
 export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
-  return typeof batch === 'object' && 'version' in batch
-    ? hostCall(
-        () => batch.text(),
-        (text) => text,
-      )
-    : printBatch(batch);
+  if (typeof batch !== 'object' || !('version' in batch)) return printBatch(batch);
+  const text = hostCall(() => batch.text());
+  return isPromise(text) ? afterHost(text, (fetched) => fetched) : text;
 }
 
 /** What says whether a batch was serialised before; nothing, if a host may still change it. */
