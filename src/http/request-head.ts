@@ -38,7 +38,8 @@ export interface ReadHead {
    * §8.2.2).
    */
   readonly isMultiplexed: boolean;
-  /** The fields that select a representation; those that came more than once as one list (RFC 9110 §5.3). */
+  // The fields that select a representation; one that came more than once as one list (RFC 9110
+  // §5.3).
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly acceptEncoding: string | undefined;
