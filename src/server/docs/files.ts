@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { type Coding, preferredCoding } from '../../http/list/accept-encoding.js';
 import { digestOf, entityTag, namesTag } from '../../http/list/entity-tag.js';
-import { type ListRequest, readListFields } from '../../http/list/request-fields.js';
+import type { ListRequest } from '../../http/list/representations.js';
 import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
 import type { Reply } from '../../http/reply.js';
 import { printPage } from './page.js';
@@ -65,7 +65,7 @@ function read(path: string): string {
 
 /** The reply to GET and HEAD, without the limit fields. */
 export function docsReply(file: DocsFile, request: ListRequest): Reply {
-  const { acceptEncoding, ifNoneMatch = '' } = readListFields(request);
+  const { acceptEncoding, ifNoneMatch = '' } = request.head;
   const { content, etag, headers } = file.represent(preferredCoding(acceptEncoding, false));
   if (namesTag(ifNoneMatch, etag, 'weak')) {
     return { status: 304, headers: [...headers], body: undefined };
