@@ -8,7 +8,7 @@ import { run, temporaryDirectory } from '../support/program.js';
 
 testBanCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
 
-test('a ban that is asked for ends at its instant, however late the server does it', async (t) => {
+test('a requested ban ends at its instant, however late the server applies it', async (t) => {
   const outcome = openSqliteStorage(':memory:');
   assert.ok(outcome.ok);
   t.after(outcome.data.close);
@@ -27,7 +27,7 @@ test('a ban that is asked for ends at its instant, however late the server does 
   assert.equal((await table.pending()).length, 0);
 });
 
-test('a time that is none is refused, and so is a ban without one', async (t) => {
+test('an invalid or missing time is refused', async (t) => {
   const cwd = temporaryDirectory(t);
   const ban = (...args: readonly string[]) => run(['ban', 'set', 'key_a', ...args], { cwd });
   for (const time of ['10', '0m', '1.5h', 'm', '-1s', '366d', '1w', '999999999d']) {

@@ -60,7 +60,7 @@ for (const killed of [false, true]) {
   });
 }
 
-test('db restore makes a database where there is none, whatever log is left there', async (t) => {
+test('db restore creates a missing database, whatever log is left there', async (t) => {
   const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
   renameSync(file(), file('gone.db'));
   assert.equal((await restore()).code, 0);
@@ -90,7 +90,7 @@ test('db restore is refused while a server runs, or another process has the file
   assert.equal(await exported(), before);
 });
 
-test('db restore takes no backup that is none, and replaces no file of somebody else', async (t) => {
+test("db restore rejects an invalid backup, and never replaces another program's file", async (t) => {
   const { cwd, file, exported } = await withBackup(t);
   const before = await exported();
   const bytes = readFileSync(file('backup.db'));
@@ -123,7 +123,7 @@ test('db restore takes no backup that is none, and replaces no file of somebody 
 const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
 
 for (const [name, backup] of Object.entries(BACKUPS)) {
-  test(`${name} put beside the log of a killed server is refused, and the cure works`, async (t) => {
+  test(`${name} put beside the log of a killed server is refused, and the advice works`, async (t) => {
     const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
     copyFileSync(file(backup), file());
     const files = contents(cwd);
@@ -142,14 +142,14 @@ for (const [name, backup] of Object.entries(BACKUPS)) {
   });
 }
 
-test('db restore puts a backup in place of what was copied beside the log of another file', async (t) => {
+test('db restore replaces a file that was copied beside the log of another file', async (t) => {
   const { file, restore, exported } = await withBackup(t, { killed: true });
   copyFileSync(file('backup.db'), file());
   assert.equal((await restore()).code, 0);
   assert.equal(await exported(), ORDER_1);
 });
 
-test('a server does not serve a damaged file, and serves it when it is restored', async (t) => {
+test('a server does not serve a damaged file, and serves it once it is restored', async (t) => {
   const { cwd, file, key, restore } = await withBackup(t);
   const bytes = readFileSync(file());
   const page = bytes.lastIndexOf('pending') & ~0xfff;
