@@ -13,7 +13,7 @@ import { EXAMPLE_ID, headers, type Json, refer, schemas } from './schemas.js';
 export type { OpenApiResponse, OpenApiResponses } from './responses.js';
 export type { Json, Reference } from './schemas.js';
 
-/** How stable an operation is: `beta` and `experimental` ones may change in any version. */
+/** How stable an operation is. `beta` and `experimental` operations may change in any version. */
 export type Stability = 'stable' | 'beta' | 'experimental';
 
 export interface OpenApiOperation {
@@ -44,7 +44,7 @@ export interface OpenApiDocument {
     readonly '/store/orders': { readonly get: OpenApiOperation };
     readonly '/store/orders/{orderId}': { readonly delete: OpenApiOperation };
   };
-  /** The responses to unknown paths and methods, which OpenAPI has no field for. */
+  /** The responses to unknown paths and methods, for which OpenAPI has no field. */
   readonly 'x-responses-elsewhere': Readonly<Record<string, OpenApiResponse>>;
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, Json>>;
@@ -55,7 +55,7 @@ export interface OpenApiDocument {
 }
 
 export interface OpenApiOptions {
-  /** The service's own. Default: `/v1`. */
+  /** The service's base path. Default: `/v1`. */
   readonly basePath?: string | undefined;
 }
 
@@ -93,7 +93,7 @@ const CANCEL: OpenApiOperation = {
   responses: responsesOf('cancelOrder'),
 };
 
-/** Creates the OpenAPI document. Throws a TypeError that names the option if one is wrong. */
+/** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
 export function createOpenApiDocument({ basePath = '/v1' }: OpenApiOptions = {}): OpenApiDocument {
   checkBasePath(basePath);
   return {
@@ -131,7 +131,10 @@ export function createOpenApiDocument({ basePath = '/v1' }: OpenApiOptions = {})
   };
 }
 
-/** The document as JSON text. `JSON.stringify` would round the limits of int64 to 9223372036854776000. */
+/**
+ * Serialises the document as JSON. `JSON.stringify` would round the limits of int64 to
+ * 9223372036854776000.
+ */
 export function printOpenApiDocument(document: OpenApiDocument): string {
   return JSON.stringify(document, null, 2)
     .replaceAll('-9223372036854776000', '-9223372036854775808')

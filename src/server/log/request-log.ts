@@ -4,7 +4,9 @@ import type { Log } from './log.js';
 
 const REPLIES = 'store-orders:reply';
 
-/** Calls `listener` with what the service publishes of each reply. Returns what ends it. */
+/**
+ * Calls `listener` for each reply that the service publishes. Returns a function that stops this.
+ */
 function onReplies(listener: (message: ReplyMessage) => void): () => void {
   function onMessage(message: unknown): void {
     if (isReplyMessage(message)) listener(message);
@@ -13,7 +15,10 @@ function onReplies(listener: (message: ReplyMessage) => void): () => void {
   return () => void unsubscribe(REPLIES, onMessage);
 }
 
-/** Logs all replies, or with `failuresOnly` those behind which a part failed. Returns what ends it. */
+/**
+ * Logs all replies, or with `failuresOnly` only those with a failed part. Returns a function that
+ * stops this.
+ */
 export function logReplies(log: Log, failuresOnly: boolean): () => void {
   return onReplies((message) => {
     if (!failuresOnly || message.error !== undefined) log.request(message);

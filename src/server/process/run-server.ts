@@ -14,8 +14,8 @@ import type { Lifecycle } from './lifecycle.js';
 import { guideOn, introduce } from './seed.js';
 
 /**
- * Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. `createKey` is the
- * command line that creates a key.
+ * Runs the server until its lifecycle stops it, then closes everything in reverse order.
+ * `createKey` is the command line that creates a key.
  */
 export async function runServer(
   settings: Settings,
@@ -29,7 +29,7 @@ export async function runServer(
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [
     logReplies(log, settings.log === 'events'),
-    // Even a new database is not removed once it has served.
+    // Even a new database is kept once it has served.
     () => (hasServed ? closeStorage() : data.discard()),
   ];
 
@@ -38,7 +38,7 @@ export async function runServer(
       await data.close();
     } catch (error) {
       log.error('database not closed', { error: messageOf(error) });
-      // A thread that waits for a disk would keep Node.js from ending.
+      // A thread that waits for a disk would keep Node.js from exiting.
       process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
     }
   }
@@ -64,7 +64,7 @@ export async function runServer(
     if (refusal !== undefined) return failed(refusal);
     cleanUps.push(() => server.drain(0));
     const drained = new Promise<void>((resolve) => {
-      // In the same turn: in the next one the cluster module closes a worker's connections.
+      // In the same turn, because in the next one the cluster module closes a worker's connections.
       lifecycle.onStop((reason) => {
         lifecycle.report('stopping', reason);
         resolve(server.drain());
@@ -73,7 +73,7 @@ export async function runServer(
 
     const address = addressOf(server);
     const url = baseAddress(address, settings.basePath);
-    // A service's log must not get demo keys that other machines could use.
+    // A service's log must not contain demo keys that other machines could use.
     const showsKeys = process.stderr.isTTY || isLoopback(address.address);
     const guide = { url, ...(data.name !== IN_MEMORY && { createKey }) };
     if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);
@@ -112,7 +112,7 @@ function listen(server: OrderServer, { host, port }: Settings): Promise<string |
           : `cannot listen on port ${port} on ${host}: ${error.code ?? error.message}`,
       );
     });
-    // Later errors are about a connection that could not be accepted.
+    // Later errors concern connections that could not be accepted.
     server.listen(port, host, () => resolve(void server.on('error', () => {})));
   });
 }

@@ -97,8 +97,8 @@ export function openNamedSqliteStorage(file: string, options?: OpenOptions): Ope
 }
 
 /**
- * Opens an existing file for reading and leaves its tables at the version that they have. Throws where
- * {@link openSqliteStorage} returns a failure. The caller closes it.
+ * Opens an existing file for reading, without migrating its tables. Throws where {@link
+ * openSqliteStorage} returns a failure. The caller closes it.
  */
 export function openAsItIs(file: string): { database: SqliteDatabase; versions: ReadonlyMap<string, number> } {
   const database = openSqliteDatabase(file);
