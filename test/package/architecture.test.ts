@@ -35,7 +35,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'server/docs/browser': ['orders', 'server/docs'],
   'server/docs': ['http', 'http/list', 'http/openapi', 'limits'],
   'server/keys': ['databases/postgres', 'databases/sqlite', 'http', 'limits', 'orders/sqlite'],
-  'server/listener': ['http', 'http/mounts', 'limits', 'server/docs', 'server/log'],
+  'server/listener': ['http', 'http/mounts', 'limits', 'server/config', 'server/docs', 'server/log'],
+  'server/metrics': ['http', 'limits/redis', 'server/listener', 'server/log'],
   'server/quotas': [
     'databases/sqlite',
     'http',
@@ -68,6 +69,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'server/keys',
     'server/listener',
     'server/log',
+    'server/metrics',
     'server/quotas',
     'server/storage',
   ],

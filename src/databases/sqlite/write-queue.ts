@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import type { WriteCall, WriteResult, Writes } from './group-commit.js';
 
 interface Waiting {
@@ -35,6 +36,9 @@ const LOCK_RETRY_MS = 5;
  */
 const ANSWERED_AT_ONCE = 4;
 
+/** How many writes were committed together, or failed: `{ writes }`. */
+const commits = channel('store-orders:commit');
+
 /**
  * Creates a queue with group commit: writes that arrive in one turn of the event loop, or while
  * others are being committed, are committed together. While another process holds the lock, the
@@ -53,6 +57,7 @@ export function createWriteQueue(
     const busy: Waiting[] = [];
     try {
       const results = await commit(batch.map(({ call }) => call));
+      if (commits.hasSubscribers) commits.publish({ writes: batch.length });
       for (const [index, write] of batch.entries()) {
         if (index > 0 && index % ANSWERED_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
         const result = results[index];

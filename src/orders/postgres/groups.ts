@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import type { OrderId } from '../order.js';
 
 /** Changes one order, or several at a time. */
@@ -22,6 +23,9 @@ const MOST_TOGETHER = 128;
 const MOST_ALONE = 4;
 /** A slower statement delays no other: the next group is sent at the same time. */
 const SLOW_MS = 25;
+
+/** How many were asked for together: `{ writes }`. */
+const commits = channel('store-orders:commit');
 
 /**
  * Groups calls of one turn of the event loop, and calls made while a statement is in flight: one
@@ -49,6 +53,7 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
   }
 
   async function send(callers: readonly Caller<Outcome>[]): Promise<void> {
+    if (commits.hasSubscribers) commits.publish({ writes: callers.length });
     const [first, ...others] = callers;
     if (first !== undefined && others.length === 0 && alone < MOST_ALONE) {
       await askAlone(first.id).then(first.resolve, first.reject);

@@ -16,6 +16,7 @@ const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
   ['quota', async () => (await import('./quotas/commands.js')).quotaCommands],
   ['ban', async () => (await import('./quotas/commands.js')).banCommands],
   ['db', async () => (await import('./db.js')).dbCommands],
+  ['healthcheck', async () => [(await import('./healthcheck.js')).healthcheckCommand]],
   ['config', async () => [(await import('./config-print.js')).configCommand]],
   ['openapi', async () => [(await import('./openapi.js')).openApiCommand]],
   ['completion', async () => [completionCommand]],

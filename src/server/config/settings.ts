@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isOrigin } from './origin.js';
 import { parseRedisUrl } from './redis-url.js';
 
 /** How a setting is written on the command line and in the environment. */
@@ -28,10 +29,16 @@ function setting<Schema extends v.GenericSchema>(
 }
 
 function count(usage: string, env: string, help: string, [min, max, otherwise]: readonly [number, number, number]) {
+  return setting(usage, env, help, v.optional(wholeNumber(min, max), otherwise), parseNumber);
+}
+
+function wholeNumber(min: number, max: number) {
   const expected = `expected a whole number from ${min} to ${max}`;
-  const number = v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
-  const parse = (text: string) => (/^[0-9]{1,15}$/.test(text) ? Number(text) : text);
-  return setting(usage, env, help, v.optional(number, otherwise), parse);
+  return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
+}
+
+function parseNumber(text: string): unknown {
+  return /^[0-9]{1,15}$/.test(text) ? Number(text) : text;
 }
 
 function text(expected: string) {
@@ -44,6 +51,8 @@ const DOT_SEGMENT =
   'expected a path without . and .. segments, because clients resolve them before they send a request';
 const FILE = 'expected a file name or :memory:';
 const NO_FILE = 'expected a file name; for a PostgreSQL database use --database-url';
+const PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
+const ORIGIN = 'expected an origin such as https://shop.example, without a path; or *';
 const DATABASE_URL =
   'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
 const REDIS_URL =
@@ -62,7 +71,31 @@ export const settingsSchema = v.object({
     // A message shows the address if listening fails, and a URL may contain a password.
     v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
   ),
-  port: count('--port PORT', 'PORT', 'port to listen on; 0 picks a free one', [0, 65_535, 8080]),
+  port: setting(
+    '--port PORT',
+    'PORT',
+    'port to listen on; 0 picks a free one; a path such as ./shop.sock is a unix socket',
+    v.optional(v.pipe(v.union([v.number(), v.string()], PORT), v.check(isPort, PORT)), 8080),
+    parseNumber,
+  ),
+  metricsPort: setting(
+    '--metrics-port PORT',
+    'STORE_ORDERS_METRICS_PORT',
+    'port of /metrics for Prometheus; worker 2 has the next port, and so on',
+    v.optional(wholeNumber(0, 65_535)),
+    parseNumber,
+  ),
+  corsOrigin: setting(
+    '--cors-origin ORIGIN',
+    'STORE_ORDERS_CORS_ORIGIN',
+    'origins whose web pages may use the service, separated by commas; * for all',
+    v.optional(
+      v.pipe(
+        v.string(ORIGIN),
+        v.check((origins) => origins.split(',').every(isOrigin), ORIGIN),
+      ),
+    ),
+  ),
   workers: count(
     '--workers N',
     'STORE_ORDERS_WORKERS',
@@ -146,6 +179,12 @@ export function isSettingName(name: string): name is SettingName {
 
 export function settingText(name: SettingName): SettingText {
   return settingsSchema.entries[name];
+}
+
+/** A path has a slash, so that a mistyped number is not one; and a URL, which may have a password in it, is not. */
+function isPort(port: number | string): boolean {
+  if (typeof port === 'string') return /^(?!\w+:\/\/).*\/./.test(port);
+  return Number.isInteger(port) && port >= 0 && port <= 65_535;
 }
 
 /**

@@ -15,8 +15,8 @@ export function connectionLimit(): number {
   return Math.max(10, openFilesLimit() - OTHER_FILES);
 }
 
-/** If the system does not report a limit, there is none. */
-function openFilesLimit(): number {
+/** Where the system does not say, there is none. */
+export function openFilesLimit(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'latin1');
     return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);

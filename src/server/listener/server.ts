@@ -16,6 +16,7 @@ import type { Decision, Plan, RateLimiter } from '../../limits/index.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
+import { checkOrigins, withCors } from './cors.js';
 import { type Backends, createProbes } from './health.js';
 import { withOwnPaths } from './own-paths.js';
 import { createPenaltyGate } from './penalty-gate.js';
@@ -29,9 +30,10 @@ export interface OrderServerOptions extends OrderServiceOptions {
    */
   readonly maxConnectionsPerAddress?: number | undefined;
   /**
-   * The backends that `GET /readyz` checks. It responds with 503 if one is unavailable, or while
-   * the server drains. Default: none.
+   * Origins of web pages that may use the service, such as `https://shop.example`, or `*` for all. Default: none.
    */
+  readonly corsOrigins?: readonly string[] | undefined;
+  /** What `GET /readyz` reports: 503 if one is out of order, as while the server drains. Default: none. */
   readonly backends?: Backends | undefined;
 }
 
@@ -88,7 +90,8 @@ function isForwarded({ rawHeaders }: NodeRequest): boolean {
  * page. Throws in the same cases as `createOrderService`.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, ...serviceOptions } = options;
+  const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [], ...rest } = options;
+  const serviceOptions: OrderServiceOptions = rest;
   const { addressPlan = ADDRESS_PLAN } = serviceOptions;
   if (!Number.isInteger(maxConnectionsPerAddress) || maxConnectionsPerAddress < 0) {
     throw new RangeError('maxConnectionsPerAddress: expected a whole number from 0 up');
@@ -111,7 +114,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const ownOptions = { ...serviceOptions, limiter };
   const service = createOrderService(ownOptions);
   const probes = createProbes(backends, () => drained !== undefined);
-  const answering = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), ownOptions);
+  const whole = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), ownOptions);
+  const answering = corsOrigins.length === 0 ? whole : withCors(whole, checkOrigins(corsOrigins), ownOptions);
   const handle = nodeHandler({ ...answering, refuse }, { clientAddress });
 
   function clientAddress(request: NodeRequest): string | undefined {

@@ -4,10 +4,8 @@ import type { Log } from './log.js';
 
 const REPLIES = 'store-orders:reply';
 
-/**
- * Calls `listener` for each reply that the service publishes. Returns a function that stops this.
- */
-function onReplies(listener: (message: ReplyMessage) => void): () => void {
+/** Calls `listener` with what the service publishes of each reply. Returns what ends it. */
+export function onReplies(listener: (message: ReplyMessage) => void): () => void {
   function onMessage(message: unknown): void {
     if (isReplyMessage(message)) listener(message);
   }

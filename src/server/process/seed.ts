@@ -8,7 +8,9 @@ import { SAMPLE_ORDERS } from './sample-orders.js';
 export interface Guide {
   /** The base address of the server. */
   readonly url: string;
-  /** The command line that creates a key. Absent if only this process has the keys, in memory. */
+  /** The unix socket on which it listens instead of a port. */
+  readonly socket?: string;
+  /** The command line that creates a key; absent where only this process has the keys, in memory. */
   readonly createKey?: string;
 }
 
@@ -27,7 +29,8 @@ export async function introduce({ orders, keys, name }: Storage, guide: Guide, s
   const issued = await Promise.all(FIXED_PLANS.map((plan) => keys.create({ name: plan }, 'demo')));
   const list = `${localAddress(guide.url)}/store/orders`;
   const pending = SAMPLE_ORDERS.findLast(({ status }) => status === 'pending')?.id;
-  const authorization = `-H "Authorization: Bearer ${issued[0]?.key}"`;
+  const place = guide.socket === undefined ? '' : `--unix-socket "${guide.socket}" `;
+  const authorization = `${place}-H "Authorization: Bearer ${issued[0]?.key}"`;
   return say([
     `${created} and three demo keys. The keys are not shown again:`,
     '',
@@ -59,9 +62,13 @@ function firstKey({ createKey }: Guide): string {
   return createKey === undefined ? '' : ` Create one: ${createKey}`;
 }
 
-function whereNext({ url, createKey }: Guide): readonly string[] {
-  const docs = `Documentation: ${new URL('/docs', localAddress(url)).href}`;
-  return createKey === undefined ? [docs, ''] : [docs, `Another key: ${createKey}`, ''];
+function whereNext({ url, socket, createKey }: Guide): readonly string[] {
+  return [
+    // No browser opens a unix socket.
+    ...(socket === undefined ? [`Documentation: ${new URL('/docs', localAddress(url)).href}`] : []),
+    ...(createKey === undefined ? [] : [`Another key: ${createKey}`]),
+    '',
+  ];
 }
 
 async function say(lines: readonly string[]): Promise<void> {

@@ -16,7 +16,7 @@ interface Mistake {
 const SHOP = 'postgres://ann:secret@127.0.0.1:1/shop';
 const DATABASE_URL =
   'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
-const WHOLE_PORT = 'expected a whole number from 0 to 65535';
+const WHOLE_PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
 
 const MISTAKES: readonly Mistake[] = [
   { args: ['--port', '80a'], says: `--port: ${WHOLE_PORT}, not "80a"` },
@@ -68,6 +68,18 @@ const MISTAKES: readonly Mistake[] = [
   },
   { args: ['--trust-proxy', 'yes'], says: '--trust-proxy: expected a whole number from 0 to 100, not "yes"' },
   { args: ['--no-sample=1'], says: '--no-sample takes no value; run "store-orders serve --help"' },
+  {
+    args: ['--cors-origin', 'https://ann:secret@shop.example'],
+    says: '--cors-origin: expected an origin such as https://shop.example, without a path; or *',
+  },
+  {
+    args: ['--cors-origin', 'shop.example'],
+    says: '--cors-origin: expected an origin such as https://shop.example, without a path; or *, not "shop.example"',
+  },
+  {
+    args: ['--metrics-port', 'on'],
+    says: '--metrics-port: expected a whole number from 0 to 65535, not "on"',
+  },
   { args: ['--log', 'all'], says: '--log: expected requests or events, not "all"' },
   { args: ['--threads', '4'], says: 'unknown option --threads; run "store-orders serve --help"' },
   { args: ['--workers', '0'], says: '--workers: expected a whole number from 1 to 1024, not 0' },
@@ -96,7 +108,7 @@ const MISTAKES: readonly Mistake[] = [
   { file: '{"sample": null}', says: 'settings.json: sample: expected true or false, not null' },
   {
     file: '{"prot": 8080}',
-    says: 'settings.json: unknown setting "prot"; expected one of host, port, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log',
+    says: 'settings.json: unknown setting "prot"; expected one of host, port, metricsPort, corsOrigin, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log',
   },
   { file: '[]', says: '--config: expected a JSON object in settings.json' },
   { file: '8080', says: '--config: expected a JSON object in settings.json' },
