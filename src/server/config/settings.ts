@@ -181,7 +181,10 @@ export function settingText(name: SettingName): SettingText {
   return settingsSchema.entries[name];
 }
 
-/** A path has a slash, so that a mistyped number is not one; and a URL, which may have a password in it, is not. */
+/**
+ * A path contains a slash, so that a mistyped number is not taken for one. A URL, which may contain
+ * a password, is rejected.
+ */
 function isPort(port: number | string): boolean {
   if (typeof port === 'string') return /^(?!\w+:\/\/).*\/./.test(port);
   return Number.isInteger(port) && port >= 0 && port <= 65_535;

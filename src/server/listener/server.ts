@@ -33,7 +33,10 @@ export interface OrderServerOptions extends OrderServiceOptions {
    * Origins of web pages that may use the service, such as `https://shop.example`, or `*` for all. Default: none.
    */
   readonly corsOrigins?: readonly string[] | undefined;
-  /** What `GET /readyz` reports: 503 if one is out of order, as while the server drains. Default: none. */
+  /**
+   * The backends that `GET /readyz` checks. It responds with 503 if one is unavailable, or while
+   * the server drains. Default: none.
+   */
   readonly backends?: Backends | undefined;
 }
 

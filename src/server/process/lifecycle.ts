@@ -28,7 +28,10 @@ export function processLifecycle(log: Log): Lifecycle {
 /** The messages of a worker to its primary. The primary sends `drain`. */
 export type WorkerMessage = { readonly listening: LogFields } | { readonly failed: string };
 
-/** The environment variable with the worker's number. A replacement gets the number of the worker it replaces. */
+/**
+ * The environment variable with the worker's number. A replacement gets the number of the worker
+ * that it replaces.
+ */
 export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
 /** One of several processes that serve under a primary. */

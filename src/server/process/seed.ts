@@ -10,7 +10,7 @@ export interface Guide {
   readonly url: string;
   /** The unix socket on which it listens instead of a port. */
   readonly socket?: string;
-  /** The command line that creates a key; absent where only this process has the keys, in memory. */
+  /** The command line that creates a key. Absent if only this process has the keys, in memory. */
   readonly createKey?: string;
 }
 

@@ -4,7 +4,10 @@ import { type TestContext, test } from 'node:test';
 import { createSqliteOrderStore, openSqliteDatabase } from 'store-orders/sqlite';
 import { temporaryFile } from '../../support/temporary-file.js';
 
-/** Has every `require` answer from `modules`, and fail for what is not in it. Answers the names asked for. */
+/**
+ * Makes every `require` return a module of `modules`, or fail. Returns the names that were
+ * requested.
+ */
 function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>): string[] {
   const asked: string[] = [];
   t.mock.method(Module.prototype, 'require', (name: string) => {
@@ -15,7 +18,7 @@ function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>)
   return asked;
 }
 
-/** A driver that only says who opened what. */
+/** Creates a driver that only records which driver opened which file. */
 function driver(name: string) {
   return class {
     readonly opened: string;

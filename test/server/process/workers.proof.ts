@@ -51,7 +51,7 @@ function workersOf({ child }: RunningServer): number[] {
   return children.split(' ').filter(Boolean).map(Number);
 }
 
-/** One that has ended may stay in the table of processes until somebody asks how. */
+/** A process that has ended may stay in the process table until its parent reads its status. */
 function isAlive(pid: number): boolean {
   try {
     return !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
