@@ -1,10 +1,14 @@
 /**
- * A client to copy: exact ids, retries, and cancellations that are safe to repeat. It needs nothing but `fetch`.
+ * A client to copy: exact ids, retries, and cancellations that are safe to repeat. It needs nothing
+ * but `fetch`.
  *
- * - Ids are bigint. `JSON.parse` alone rounds them beyond 2^53, and a rounded id names another order.
- * - After 429, 5xx or a connection error it waits, at least for `Retry-After`, and tries again. It gives up after five
- *   attempts, or at once if the wait is too long: once the day's quota is used up, that is hours.
- * - A cancellation whose response was lost is repeated. An order that is then cancelled already counts as cancelled.
+ * - Ids are bigint. `JSON.parse` alone rounds them beyond 2^53, and a rounded id names another
+ *   order.
+ * - After 429, 5xx or a connection error it waits, at least for `Retry-After`, and tries again. It
+ *   gives up after five attempts, or at once if the wait is too long: once the day's quota is used
+ *   up, that is hours.
+ * - A cancellation whose response was lost is repeated. An order that is then cancelled already
+ *   counts as cancelled.
  *
  * `exact-client.test.ts` beside this file tries it against the real service.
  */
@@ -34,7 +38,7 @@ export interface OrdersClientOptions {
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
-/** The response that ended a call. A call that ends with a connection error throws the error of `fetch`. */
+/** The response that ended a call. After a connection error, `fetch`'s own error is thrown. */
 export class OrdersError extends Error {
   override readonly name = 'OrdersError';
   readonly status: number;
@@ -76,11 +80,14 @@ export function createOrdersClient(options: OrdersClientOptions) {
     return { status, retryAfterMs: retryAfterMs(response), body: await response.text() };
   }
 
-  /** Resolves with the first response that a retry cannot change. `mayBeDone`: an earlier attempt may have succeeded. */
+  /**
+   * Resolves with the first response that a retry cannot change. `mayBeDone`: an earlier attempt
+   * may have succeeded.
+   */
   async function request(method: string, path: string): Promise<Answer & { readonly mayBeDone: boolean }> {
     let mayBeDone = false;
     for (let attempt = 1; ; attempt++) {
-      // A connection error can come before the service has the request, or after it has carried it out.
+      // A connection error can come before the request is carried out, or after.
       const answer = await send(method, path).catch((error: unknown) => ({ error, retryAfterMs: 0 }));
       if ('status' in answer && answer.status !== 429 && answer.status < 500) return { ...answer, mayBeDone };
       const waitMs = answer.retryAfterMs + Math.random() * 250 * 2 ** attempt;
@@ -100,7 +107,7 @@ export function createOrdersClient(options: OrdersClientOptions) {
       return readOrders(answer.body);
     },
 
-    /** Cancels the order if it is pending. Throws an {@link OrdersError}, or what `fetch` throws. */
+    /** Cancels the order if it is pending. Throws as `list` does. */
     async cancel(id: bigint): Promise<CancelOutcome> {
       const answer = await request('DELETE', `/store/orders/${id}`);
       if (answer.status === 204) return 'cancelled';
@@ -118,7 +125,7 @@ function retryAfterMs({ headers }: Response): number {
   return Math.max(0, ms || 0);
 }
 
-/** Quotes the ids before they are parsed. A quote inside of a string is escaped, so `"id":` is a name. */
+/** Quotes the ids. A quote inside of a string is escaped, so `"id":` is always a name. */
 function readOrders(json: string): readonly Order[] {
   const quoted = json.replace(/"(id|petId)":\s*(-?\d+)/g, '"$1":"$2"');
   return JSON.parse(quoted, (name, value) => (name === 'id' || name === 'petId' ? BigInt(value) : value));

@@ -4,7 +4,7 @@ import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { addressOf, type Exchange } from './exchange.js';
-import { failHost, hostCall } from './host-call.js';
+import { afterHost, failHost, hostCall, isPromise } from './host-call.js';
 import { checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
 import { type Reply, refusal } from './reply.js';
@@ -82,11 +82,10 @@ export function createAdmission<Served>(
   }
 
   function lookUp(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
-    return hostCall(
-      'authenticate',
-      () => authenticate(apiKey),
-      (principal) => admit(exchange, principal),
-    );
+    const principal = hostCall('authenticate', () => authenticate(apiKey));
+    return isPromise(principal)
+      ? afterHost('authenticate', principal, (settled) => admit(exchange, settled))
+      : admit(exchange, principal);
   }
 
   /**
@@ -94,12 +93,10 @@ export function createAdmission<Served>(
    * invalid.
    */
   function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
-    return hostCall(
-      'limiter.take',
-      () => limiter.take(addressKey(addressOf(exchange)), addressPlan, 0),
-      ({ inForce }) =>
-        inForce.remaining > 0 ? lookUp(exchange, apiKey) : takeFromAddress(exchange, () => lookUp(exchange, apiKey)),
-    );
+    const look = ({ inForce }: Decision) =>
+      inForce.remaining > 0 ? lookUp(exchange, apiKey) : takeFromAddress(exchange, () => lookUp(exchange, apiKey));
+    const decision = hostCall('limiter.take', () => limiter.take(addressKey(addressOf(exchange)), addressPlan, 0));
+    return isPromise(decision) ? afterHost('limiter.take', decision, look) : look(decision);
   }
 
   function admit(exchange: Exchange, principal: Principal | undefined): Served | Reply | Promise<Served | Reply> {
@@ -111,15 +108,20 @@ export function createAdmission<Served>(
     if (!Array.isArray(plan?.policies)) return failPrincipal('plan');
     exchange.keyId = id;
     exchange.plan = plan;
-    return hostCall(
-      'limiter.take',
-      () => limiter.take(id, plan),
-      (decision) => {
-        // Before anything else, so that a limiter that returns no decision fails here.
-        exchange.limitFields = limitFields(decision, draftFields);
-        return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
-      },
-    );
+    const decision = hostCall('limiter.take', () => limiter.take(id, plan));
+    return isPromise(decision)
+      ? afterHost('limiter.take', decision, (settled) => follow(exchange, principal, settled))
+      : follow(exchange, principal, decision);
+  }
+
+  function follow(
+    exchange: Exchange,
+    principal: Principal,
+    decision: Decision,
+  ): Served | Reply | Promise<Served | Reply> {
+    // Before anything else, so that a limiter that returns no decision fails here.
+    exchange.limitFields = limitFields(decision, draftFields);
+    return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }
 
   function chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply> {
@@ -128,15 +130,13 @@ export function createAdmission<Served>(
   }
 
   function takeFromAddress<R>(exchange: Exchange, next: () => R | Promise<R>): R | Reply | Promise<R | Reply> {
-    return hostCall<Decision, R | Reply>(
-      'limiter.take',
-      () => limiter.take(addressKey(addressOf(exchange)), addressPlan),
-      (decision) => {
-        exchange.limitFields = limitFields(decision, draftFields);
-        exchange.isLast = !decision.allowed;
-        return decision.allowed ? next() : overLimit(exchange, decision);
-      },
-    );
+    const charge = (decision: Decision): R | Reply | Promise<R | Reply> => {
+      exchange.limitFields = limitFields(decision, draftFields);
+      exchange.isLast = !decision.allowed;
+      return decision.allowed ? next() : overLimit(exchange, decision);
+    };
+    const decision = hostCall('limiter.take', () => limiter.take(addressKey(addressOf(exchange)), addressPlan));
+    return isPromise(decision) ? afterHost('limiter.take', decision, charge) : charge(decision);
   }
 
   return { identify, chargeAddress };

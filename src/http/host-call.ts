@@ -13,24 +13,21 @@ export function failHost(what: string, error: unknown): never {
   throw thrown;
 }
 
-/**
- * Calls a part of the host and passes its result to `next`, synchronously if it is not a promise.
- * Errors of the call are marked as the host's. Errors of `next` are not.
- */
-export function hostCall<T, R>(
-  part: string,
-  call: () => T | Promise<T>,
-  next: (value: T) => R | Promise<R>,
-): R | Promise<R> {
-  let result: T | Promise<T>;
+/** Calls a part of the host. An error of the call is marked as the host's. */
+export function hostCall<T>(part: string, call: () => T): T {
   try {
-    result = call();
+    return call();
   } catch (error) {
     return failHost(`${part} failed`, error);
   }
-  return isPromise(result)
-    ? Promise.resolve(result).then(next, (error: unknown) => failHost(`${part} failed`, error))
-    : next(result);
+}
+
+/**
+ * Passes the result of a part of the host to `next`. A rejection of the promise is marked as the
+ * host's. Errors of `next` are not.
+ */
+export function afterHost<T, R>(part: string, promise: Promise<T>, next: (value: T) => R | Promise<R>): Promise<R> {
+  return Promise.resolve(promise).then(next, (error: unknown) => failHost(`${part} failed`, error));
 }
 
 /** Passes on a stream of the store, and marks its errors as the host's. */

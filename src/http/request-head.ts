@@ -66,6 +66,11 @@ export interface ReadHead {
   readonly requestId: string | undefined;
   /** W3C Trace Context, if it was sent once and is valid. */
   readonly traceparent: string | undefined;
+  // The fields that select a representation; one that came more than once as one list (RFC 9110
+  // §5.3).
+  readonly ifMatch: string | undefined;
+  readonly ifNoneMatch: string | undefined;
+  readonly acceptEncoding: string | undefined;
 }
 
 type KeyFault = 'missing_api_key' | 'invalid_api_key';
@@ -80,6 +85,9 @@ export const UNREADABLE: ReadHead = {
   isMultiplexed: false,
   requestId: undefined,
   traceparent: undefined,
+  ifMatch: undefined,
+  ifNoneMatch: undefined,
+  acceptEncoding: undefined,
 };
 
 /**
@@ -98,6 +106,9 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   let hasContent = false;
   let requestId: string | undefined;
   let traceparent: string | undefined;
+  let ifMatch: string | undefined;
+  let ifNoneMatch: string | undefined;
+  let acceptEncoding: string | undefined;
   let isBad = httpVersion === '2.0' && !isMultiplexed;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
@@ -108,6 +119,9 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
         hosts++;
         isBad ||= !isHost(value);
         break;
+      case 8:
+        if (name.toLowerCase() === 'if-match') ifMatch = join(ifMatch, value);
+        break;
       case 11:
         if (name.toLowerCase() === 'traceparent') traceparent = traceparent === undefined ? value : '';
         break;
@@ -115,6 +129,7 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
         if (name.toLowerCase() === 'x-request-id') requestId = requestId === undefined ? value : '';
         break;
       case 13:
+        if (name.toLowerCase() === 'if-none-match') ifNoneMatch = join(ifNoneMatch, value);
         if (name.toLowerCase() !== 'authorization') break;
         authorizations++;
         apiKey = bearerToken(value);
@@ -122,6 +137,9 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
         break;
       case 14:
         if (name.toLowerCase() === 'content-length' && value !== '0') hasContent = true;
+        break;
+      case 15:
+        if (name.toLowerCase() === 'accept-encoding') acceptEncoding = join(acceptEncoding, value);
         break;
       case 17:
         if (name.toLowerCase() === 'transfer-encoding') hasContent = true;
@@ -138,7 +156,22 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;
   if (requestId !== undefined && !REQUEST_ID.test(requestId)) requestId = undefined;
   if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) traceparent = undefined;
-  return { apiKey, keyFault, hasContent, fault, isMultiplexed, requestId, traceparent };
+  return {
+    apiKey,
+    keyFault,
+    hasContent,
+    fault,
+    isMultiplexed,
+    ifMatch,
+    ifNoneMatch,
+    acceptEncoding,
+    requestId,
+    traceparent,
+  };
+}
+
+function join(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before}, ${value}`;
 }
 
 /** Nothing that needs escaping in a header field, a log or a shell. */

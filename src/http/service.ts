@@ -1,12 +1,11 @@
-import { type CancelOutcome, type OrderStore, parseOrderId } from '../orders/index.js';
+import { type CancelOutcome, type ListedOrders, type OrderStore, parseOrderId } from '../orders/index.js';
 import { ADDRESS_PLAN, type AdmissionOptions, checkAdmissionOptions, createAdmission } from './admission.js';
 import type { ErrorCode } from './errors.js';
 import { type ClientAddress, createExchange, type Exchange, publish } from './exchange.js';
-import { hostCall, isPromise } from './host-call.js';
+import { afterHost, hostCall, isPromise } from './host-call.js';
 import { createInFlight } from './in-flight.js';
 import type { Failure } from './list/replayable-bytes.js';
 import type { Representation } from './list/representations.js';
-import { readListFields } from './list/request-fields.js';
 import { createListSerializer } from './list/serializer.js';
 import { checkMethods } from './options.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
@@ -96,14 +95,15 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
   function list(exchange: Exchange): Reply | Promise<Reply> {
     exchange.operation = 'listOrders';
-    return hostCall(
-      'store.list',
-      () => store.list(),
-      (orders) => {
-        const answer = serialize(orders, exchange);
-        return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
-      },
-    );
+    const orders = hostCall('store.list', () => store.list());
+    return isPromise(orders)
+      ? afterHost('store.list', orders, (listed) => represent(exchange, listed))
+      : represent(exchange, orders);
+  }
+
+  function represent(exchange: Exchange, orders: ListedOrders): Reply | Promise<Reply> {
+    const answer = serialize(orders, exchange);
+    return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
   }
 
   function listReply(exchange: Exchange, { status, fields, body, ended }: Representation): Reply {
@@ -118,17 +118,18 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     if (id === undefined) return refusal(exchange, 'invalid_order_id');
     exchange.orderId = id;
     // An order has no representation of its own, so no tag can match (RFC 9110 §13.1.1).
-    const { ifMatch = '*' } = readListFields(exchange);
-    if (ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
-    return hostCall(
-      'store.cancel',
-      () => store.cancel(id),
-      (outcome) => {
-        if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
-        if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: answered no outcome');
-        return refusal(exchange, CANCEL_ERRORS[outcome]);
-      },
-    );
+    const { ifMatch } = exchange.head;
+    if (ifMatch !== undefined && ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
+    const outcome = hostCall('store.cancel', () => store.cancel(id));
+    return isPromise(outcome)
+      ? afterHost('store.cancel', outcome, (settled) => cancelReply(exchange, settled))
+      : cancelReply(exchange, outcome);
+  }
+
+  function cancelReply(exchange: Exchange, outcome: CancelOutcome): Reply {
+    if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
+    if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: answered no outcome');
+    return refusal(exchange, CANCEL_ERRORS[outcome]);
   }
 
   function run(exchange: Exchange, step: (exchange: Exchange) => Reply | Promise<Reply>): Reply | Promise<Reply> {

@@ -244,7 +244,9 @@ function anObject(where: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) throw new TypeError(`${where}: expected an object`);
 }
 
-function onlyFields(where: string, value: object, known: readonly string[]): void {
+/** Throws unless `value` is an object without other fields than these. */
+export function onlyFields(where: string, value: object, known: readonly string[]): void {
+  anObject(where, value);
   const unknown = Object.keys(value).find((field) => !known.includes(field));
   if (unknown !== undefined) throw new TypeError(`${where}: unknown field "${unknown}", known are ${known.join(', ')}`);
 }

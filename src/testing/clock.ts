@@ -7,8 +7,8 @@ export interface ManualClock extends Clock {
 }
 
 /**
- * Creates a clock that stands still until it is moved. It starts at a Unix time in whole milliseconds. Default:
- * 2026-01-01T00:00:00Z. Throws a TypeError for anything else.
+ * Creates a clock that stands still until it is moved. It starts at a Unix time in whole
+ * milliseconds. Default: 2026-01-01T00:00:00Z. Throws a TypeError for anything else.
  */
 export function createManualClock(startMs: number = Date.UTC(2026, 0)): ManualClock {
   if (!Number.isSafeInteger(startMs)) throw new TypeError('startMs: expected a Unix time in whole milliseconds');

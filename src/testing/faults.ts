@@ -7,7 +7,8 @@ import type { OrderStore } from '../orders/index.js';
  * A failure of one response.
  *
  * - `500` and `503`: the response of a service whose store fails. Nothing is cancelled.
- * - `'request_lost'`: the connection fails before the service has the request. Nothing is cancelled.
+ * - `'request_lost'`: the connection fails before the service has the request. Nothing is
+ *   cancelled.
  * - `'response_lost'`: the connection fails after the request has been carried out.
  * - `'response_torn'`: the same, after half of the body. A response without a body is lost.
  * - `{ delayMs }`: the response arrives that much later, by `setTimeout`.

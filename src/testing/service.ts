@@ -15,11 +15,17 @@ export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath'
   readonly clock?: ManualClock | undefined;
 }
 
-/** The whole service in this process, for the tests of a client: real quotas, real bans, no socket and no waiting. */
+/**
+ * The whole service in this process, for the tests of a client: real quotas, real bans, no socket
+ * and no waiting.
+ */
 export interface TestService {
   /** The base address. Nothing listens there: it is what `fetch` answers for. */
   readonly url: string;
-  /** Takes what the global one takes; any host will do. Rejects as that one does when a `signal` is aborted. */
+  /**
+   * Takes what the global one takes; any host will do. Rejects as that one does when a `signal` is
+   * aborted.
+   */
   readonly fetch: typeof globalThis.fetch;
   /** A valid key. */
   readonly apiKey: string;
@@ -32,14 +38,17 @@ export interface TestService {
   /** Listens on a free port of the loopback interface, for a client that needs a socket. */
   listen(): Promise<ListeningTestService>;
   /**
-   * Makes the next requests fail, one for each fault, in this order, whether they come by `fetch` or by a socket. A
-   * request that is refused before the store is asked, such as one over quota, keeps that response instead of 500 or
-   * 503. Throws a TypeError for an unknown fault.
+   * Makes the next requests fail, one for each fault, in this order, whether they come by `fetch`
+   * or by a socket. A request that is refused before the store is asked, such as one over quota,
+   * keeps that response instead of 500 or 503. Throws a TypeError for an unknown fault.
    */
   failNext(...faults: readonly TestFault[]): void;
   /** Makes another valid key; of the free plan if none is named. */
   issueKey(plan?: Plan): string;
-  /** Takes what is left in the window with the least, so that the next request with the key is answered 429. */
+  /**
+   * Takes what is left in the window with the least, so that the next request with the key is
+   * answered 429.
+   */
   exhaust(apiKey: string): void;
   /** Refuses the key for this long; default a minute. */
   ban(apiKey: string, ms?: number): void;
@@ -57,8 +66,8 @@ const OPTION_NAMES: Readonly<Record<keyof TestServiceOptions, true>> = {
 };
 
 /**
- * Creates a service of its own for each test. Throws a TypeError or RangeError that names the option
- * that is wrong. Its methods throw a RangeError for an API key that it has not issued.
+ * Creates a service of its own for each test. Throws a TypeError or RangeError that names the
+ * option that is wrong. Its methods throw a RangeError for an API key that it has not issued.
  */
 export function createTestService(options: TestServiceOptions = {}): TestService {
   checkOptions(options, Object.keys(OPTION_NAMES));

@@ -98,7 +98,10 @@ async function abortable(answer: () => Promise<Response>, signal: AbortSignal): 
   }
 }
 
-/** Fails when the signal is aborted. A transform with a signal reads ahead, and once it has read all it cannot fail. */
+/**
+ * Fails when the signal is aborted. A transform with a signal reads ahead, and once it has read all
+ * it cannot fail.
+ */
 function abortableBody(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let abort = (): void => {};

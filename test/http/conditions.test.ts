@@ -47,6 +47,17 @@ for (const way of WAYS) {
       });
     }
 
+    test('a field that comes twice is one list (RFC 9110 §5.3)', async () => {
+      await withShop(async (ask) => {
+        const get = (...fields: [string, string][]) => ask('GET', ORDERS, [KEY, ...fields]);
+        const tag = (await get()).fields.get('etag') ?? assert.fail('no tag');
+        assert.equal((await get(['If-Match', '"other"'], ['If-Match', tag], ['If-Match', '"last"'])).status, 200);
+        assert.equal((await get(['If-None-Match', tag], ['If-None-Match', '"last"'])).status, 304);
+        const coded = await get(['Accept-Encoding', 'identity;q=0'], ['Accept-Encoding', 'br']);
+        assert.equal(coded.fields.get('content-encoding'), 'br');
+      });
+    });
+
     test('If-Match on a list that its host may still change, which has no tag', async () => {
       await withShop(
         async (ask) => {

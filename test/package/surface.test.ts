@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { buildSync } from 'esbuild';
 
 const root = new URL('../../', import.meta.url);
 const snapshot = new URL('surface.txt', import.meta.url);
@@ -74,4 +77,28 @@ test("TypeScript's moduleResolution node10, which does not read exports, finds t
 
 function prefixed(paths: Readonly<Record<string, readonly string[]>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(paths).map(([path, files]) => [`./${path}`, `./${files}`]));
+}
+
+test('the limiter and the library stay small, and the limiter runs where there is no Node.js', () => {
+  const limiter = bundle('store-orders/limiter');
+  assert.deepEqual(limiter.imports, []);
+  assert.ok(limiter.bytes < 5_900, `store-orders/limiter: ${limiter.bytes} bytes`);
+  const all = bundle('store-orders');
+  assert.ok(all.bytes < 20_500, `store-orders: ${all.bytes} bytes`);
+});
+
+/** What a bundler makes of a subpath, without its dependencies: bytes after gzip, and what it imports. */
+function bundle(specifier: string): { readonly bytes: number; readonly imports: readonly string[] } {
+  const { outputFiles, metafile } = buildSync({
+    entryPoints: [fileURLToPath(import.meta.resolve(specifier))],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    write: false,
+    metafile: true,
+  });
+  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+  return { bytes: outputFiles.reduce((sum, { contents }) => sum + gzipSync(contents).length, 0), imports };
 }

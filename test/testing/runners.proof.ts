@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -63,4 +64,21 @@ suite('a project of its own with the packed package', { skip }, () => {
       assert.match(stdout + stderr, /Tests:? +2 passed/);
     });
   }
+
+  test('a CommonJS test of jest loads it as the guide says', () => {
+    const [, load = ''] =
+      /In a CommonJS test, `(.+?)`/.exec(readFileSync(join(root, 'examples/README.md'), 'utf8')) ?? [];
+    const cwd = join(folder, 'project', 'commonjs');
+    mkdirSync(cwd);
+    writeFileSync(join(cwd, 'package.json'), '{ "type": "commonjs" }');
+    const loads = `test('loads', async () => { ${load}; expect(createTestService().apiKey).toMatch(/./); });`;
+    writeFileSync(join(cwd, 'loads.test.js'), loads);
+    const { status, stdout, stderr } = spawnSync(process.execPath, COMMANDS['jest'] ?? [], {
+      cwd,
+      env: environment(),
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    assert.equal(status, 0, stdout + stderr);
+  });
 });

@@ -10,18 +10,16 @@ const MOST_COLUMNS = 100;
 /** Where every comment, string, test name and paragraph follows the rules below. */
 const FOLLOWS = [
   'src/limits',
-  'src/databases',
-  'src/http',
-  'src/orders',
-  'src/testing/audits',
-  'src/testing/suites',
-  'src/server/config',
+  'src/orders/memory',
+  'src/server/cli',
   'src/server/keys',
   'src/server/listener',
   'src/server/log',
   'src/server/process',
   'src/server/quotas',
   'src/server/storage',
+  'src/testing/audits',
+  'src/testing/suites',
   'src/README.md',
   'CONTRIBUTING.md',
   'bench',
@@ -34,6 +32,10 @@ const FOLLOWS = [
   'test/support',
   'test/package',
   'test/readme',
+  'test/server/cli',
+  'test/server/keys',
+  'test/server/quotas',
+  'test/server/storage',
   'test/words/prose.ts',
 ];
 

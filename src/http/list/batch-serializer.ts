@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers';
 import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
-import { hostCall, hostItems, hostStream } from '../host-call.js';
+import { afterHost, hostCall, hostItems, hostStream, isPromise } from '../host-call.js';
 import { digestOf } from './entity-tag.js';
 import { createReplayableBytes, type ReplayableBytes } from './replayable-bytes.js';
 
@@ -83,13 +83,9 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
  * failed.
  */
 export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
-  return typeof batch === 'object' && 'version' in batch
-    ? hostCall(
-        'store.list',
-        () => batch.text(),
-        (text) => text,
-      )
-    : printBatch(batch);
+  if (typeof batch !== 'object' || !('version' in batch)) return printBatch(batch);
+  const text = hostCall('store.list', () => batch.text());
+  return isPromise(text) ? afterHost('store.list', text, (fetched) => fetched) : text;
 }
 
 /**

@@ -1,9 +1,15 @@
 import type { Reply } from '../reply.js';
+import type { ReadHead } from '../request-head.js';
 import { type Coding, preferredCoding } from './accept-encoding.js';
 import { compress, LEAST_COMPRESSED } from './compression.js';
 import { entityTag, namesTag } from './entity-tag.js';
 import { createReplayableBytes, type Failure, type ReplayableBytes } from './replayable-bytes.js';
-import { type ListRequest, readListFields } from './request-fields.js';
+
+/** What an answer with the list depends on. */
+export interface ListRequest {
+  readonly method: string | undefined;
+  readonly head: Pick<ReadHead, 'ifMatch' | 'ifNoneMatch' | 'acceptEncoding'>;
+}
 
 /** The list as it is sent to one client, except for the fields of every reply. */
 export interface Representation {
@@ -33,7 +39,7 @@ export function createRepresentations(identity: ReplayableBytes): Representation
   const isText = typeof identity.whole()?.body === 'string';
 
   function select(request: ListRequest): Representation | Promise<Representation> {
-    const { ifMatch, ifNoneMatch, acceptEncoding } = readListFields(request);
+    const { ifMatch, ifNoneMatch, acceptEncoding } = request.head;
     const isConditional = ifMatch !== undefined || ifNoneMatch !== undefined;
     const whole = identity.whole();
     if (whole === undefined && (isConditional || request.method === 'HEAD')) {

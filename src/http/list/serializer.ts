@@ -6,11 +6,11 @@ import { digestOf } from './entity-tag.js';
 import { type Failure, type ReplayableBytes, replayableText } from './replayable-bytes.js';
 import {
   createRepresentations,
+  type ListRequest,
   PRECONDITION_FAILED,
   type Representation,
   type Representations,
 } from './representations.js';
-import { type ListRequest, readListFields } from './request-fields.js';
 
 /**
  * Orders serialised in one go, in less than half a millisecond, into a text that is sent in one
@@ -56,7 +56,7 @@ export function createListSerializer(): (
   return (listed, request) => {
     if (remembered !== undefined && remembered.listed === listed) return remembered.representations(request);
     if (Object.isFrozen(listed)) return remember(listed, serializeOnce(listed))(request);
-    const { ifMatch = '*', ifNoneMatch } = readListFields(request);
+    const { ifMatch = '*', ifNoneMatch } = request.head;
     if (ifMatch.trim() !== '*') return PRECONDITION_FAILED;
     if (ifNoneMatch?.trim() === '*') return { status: 304, fields: [], body: undefined };
     if (Symbol.asyncIterator in listed) {

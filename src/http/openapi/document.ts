@@ -1,4 +1,5 @@
 import { PLANS } from '../../limits/index.js';
+import { checkOptions } from '../options.js';
 import { checkBasePath } from '../route.js';
 import {
   ERROR_CODES,
@@ -93,8 +94,10 @@ const CANCEL: OpenApiOperation = {
   responses: responsesOf('cancelOrder'),
 };
 
-/** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
-export function createOpenApiDocument({ basePath = '/v1' }: OpenApiOptions = {}): OpenApiDocument {
+/** Creates the OpenAPI document. Throws a TypeError that names the option if one is wrong. */
+export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
+  checkOptions(options, ['basePath']);
+  const { basePath = '/v1' } = options;
   checkBasePath(basePath);
   return {
     openapi: '3.1.0',

@@ -1,4 +1,5 @@
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
+import { errorObject } from '../errors.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
 /** Plain JSON that never changes. */
@@ -66,7 +67,9 @@ const ORDER_LIST = {
   items: refer('schemas', 'Order'),
 };
 
-/** Returns the schemas by name. The Error object's schema lists all `codes`. */
+const EXAMPLE_ERROR = errorObject('order_already_shipped');
+
+/** The schemas by their names; the Error object's with all `codes`. */
 export function schemas(codes: readonly string[]): Readonly<Record<string, Json>> {
   return {
     Order: ORDER,
@@ -77,14 +80,27 @@ export function schemas(codes: readonly string[]): Readonly<Record<string, Json>
       description: 'Every error has this shape.',
       required: ['code', 'message', 'status'],
       properties: {
-        code: { type: 'string', description: 'Machine-readable error code.', enum: codes },
+        code: {
+          type: 'string',
+          description: 'Machine-readable error code.',
+          enum: codes,
+          examples: [EXAMPLE_ERROR.code],
+        },
         message: {
           type: 'string',
           description: 'Human-readable description: what was wrong and what to do. The wording may change.',
           pattern: '^[ -~]+$',
           maxLength: 200,
+          examples: [EXAMPLE_ERROR.message],
         },
-        status: { type: 'integer', format: 'int32', minimum: 400, maximum: 599, description: 'The HTTP status code.' },
+        status: {
+          type: 'integer',
+          format: 'int32',
+          minimum: 400,
+          maximum: 599,
+          description: 'The HTTP status code.',
+          examples: [EXAMPLE_ERROR.status],
+        },
       },
     },
   };

@@ -1,7 +1,7 @@
 import { banned, NO_STRIKES } from '../ban.js';
 import { type Clock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { checkPlan, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
+import { checkPlan, onlyFields, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { BucketPool } from './bucket-pool.js';
@@ -62,6 +62,7 @@ interface PooledPlan extends PackedPlan {
  * ```
  */
 export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
+  onlyFields('options', options, ['clock', 'maxAddresses']);
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
   wholeNumber('maxAddresses', maxAddresses, 1);
   const keys = new BucketPool(Number.POSITIVE_INFINITY);
@@ -113,6 +114,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
   return {
     take(key, plan, cost = 1) {
+      if (typeof key !== 'string') throw new TypeError('key: expected a text');
       const now = read();
       const packed = pack(plan);
       return packed.pool.charge(key, packed, cost, now) ?? decideByRule(key, packed, cost, now);

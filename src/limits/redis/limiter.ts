@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { type Clock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
 import { checkCost, createMemoryLimiter } from '../memory/limiter.js';
-import { type Plan, snapshotPlan, wholeNumber } from '../plan.js';
+import { onlyFields, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
 import { createRedisCalls, type SendCommand } from './calls.js';
 import { type OnBackendError, withLocalFallback } from './local-fallback.js';
 import { withRefusalCache } from './refusal-cache.js';
@@ -84,6 +84,8 @@ export interface LimiterModeMessage {
   readonly error?: unknown;
 }
 
+const OPTIONS = ['send', 'prefix', 'onBackendError', 'deadlineMs', 'maxAddresses', 'clock'];
+
 const modes = channel('store-orders:limiter');
 
 /**
@@ -93,6 +95,7 @@ const modes = channel('store-orders:limiter');
  * RangeError that names the bad option.
  */
 export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
+  onlyFields('options', options, OPTIONS);
   const { send, prefix = 'store-orders:', onBackendError = 'local', deadlineMs = 100, maxAddresses, clock } = options;
   if (typeof send !== 'function') throw new TypeError('send: expected a function');
   if (typeof prefix !== 'string') throw new TypeError('prefix: expected a string');
@@ -117,6 +120,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
 
   return {
     take(key, plan, cost = 1) {
+      if (typeof key !== 'string') throw new TypeError('key: expected a text');
       checkCost(cost, plan);
       if (plan.partition === 'address') return local.take(key, plan, cost);
       return limiter.take(key, snapshotPlan(plan), cost);

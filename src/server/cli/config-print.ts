@@ -31,7 +31,7 @@ function printConfig(invocation: Invocation): Outcome {
   return done(table(rows).join('\n'), json);
 }
 
-/** URLs without users, passwords and parameters. */
+/** Removes users, passwords and parameters from URLs. */
 function withoutPasswords(text: string): string {
   return text.includes('://') ? text.replace(/:\/\/[^/?#]*@/g, '://').replace(/[?#].*$/, '') : text;
 }

@@ -56,7 +56,7 @@ async function withFile(invocation: Invocation, work: (file: string) => Outcome 
   }
 }
 
-/** The same for a database that is there. */
+/** The same for a file that must exist. */
 function withExisting(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
   return withFile(invocation, (file) => {
     if (!existsSync(file)) return failed(noSuchDatabase(file));
@@ -65,7 +65,7 @@ function withExisting(invocation: Invocation, work: (file: string) => Outcome | 
   });
 }
 
-/** All from one read transaction, so that the counts belong together while a server writes. */
+/** Reads everything in one transaction, so that the counts match while a server writes. */
 function check(file: string): Outcome {
   const { database, versions } = openAsItIs(file);
   try {
@@ -86,7 +86,7 @@ function check(file: string): Outcome {
 }
 
 type Report = ReturnType<typeof reportOn> & {
-  /** As this program has its commits synced: 2 is FULL, one fsync each. */
+  /** How this program syncs commits. 2 is FULL: one fsync for each. */
   readonly synchronous: number;
 };
 
@@ -104,7 +104,7 @@ function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<
       total: hasKeys ? number('SELECT count(*) FROM keys') : 0,
       revoked: hasKeys ? number('SELECT count(revoked_at) FROM keys') : 0,
     },
-    // Changes when what is listed does.
+    // Changes with every change of the list.
     revision: number('SELECT revision FROM orders_revision'),
     schema: Object.fromEntries(
       Object.entries(SCHEMAS).map(([part, { length }]) => [part, { file: versions.get(part) ?? 0, program: length }]),

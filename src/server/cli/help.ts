@@ -5,7 +5,7 @@ const MORE = `Run "${PROGRAM} help COMMAND" for the options of a command. Every 
 Exit codes: 0 success, 1 failure, 2 invalid command line or settings.`;
 const EXAMPLES = ['', '--port 3000 --db shop.db', 'orders import orders.ndjson', 'keys create --plan pro --name shop'];
 
-/** The help text of one command. */
+/** Returns the help text of one command. */
 export function commandHelp(command: Command): string {
   const options = [...optionsOf(command)].sort(([, a], [, b]) => Number(b.isRequired ?? 0) - Number(a.isRequired ?? 0));
   const rows = options.map(
@@ -22,7 +22,7 @@ export function commandHelp(command: Command): string {
   return [about, `Usage: ${usage}`, `Options:\n${table(rows)}`, ...examples(command.examples)].join('\n\n');
 }
 
-/** The help text of the program, or of one group of commands such as `orders`. */
+/** Returns the help text of the program, or of one group of commands such as `orders`. */
 export function listHelp(commands: readonly Command[], defaultName: string, group?: string): string {
   const rows = commands.map(
     ({ name, operands, summary }): Row => [
@@ -36,7 +36,7 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
   return [about, `Usage: ${usage}`, `Commands:\n${table(rows)}`, ...examples(shown), MORE].join('\n\n');
 }
 
-/** A script for bash that completes commands and their options. Any other word is completed as a file. */
+/** Returns a bash script that completes commands and options, and any other word as a file. */
 export function bashCompletion(commands: readonly Command[], defaultName: string): string {
   const firstWords = new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''));
   const cases = commands.map((command) => branch(command.name, optionWords(command)));

@@ -89,7 +89,7 @@ function rotateKey(invocation: Invocation): Promise<Outcome> {
   });
 }
 
-/** Writes a new key, which is shown only now. Nobody would have it if that failed. */
+/** Writes a new key, which cannot be shown later. Returns `false` if nobody has received it. */
 async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<boolean> {
   const { key, id, plan } = issued;
   const rows = [`key   ${key}`, `id    ${id}`, `plan  ${describePlan(plan)}`];
@@ -132,7 +132,7 @@ function revokeKey(invocation: Invocation): Promise<Outcome> {
   return changeKey(invocation, (keys, id) => keys.revoke(id), 'is revoked');
 }
 
-/** Changes the key that the operand names, and shows what it is then. */
+/** Changes the key that the operand names, and reports its new state. */
 function changeKey(
   invocation: Invocation,
   change: (keys: KeyRing, id: string) => KeyChange | Promise<KeyChange>,
@@ -151,7 +151,7 @@ function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'
   return failed(outcome === 'not_found' ? unknownKey(invocation) : `${invocation.operands[0]} is already revoked`);
 }
 
-/** The operand may be an API key, taken for its id: it is not repeated anywhere. */
+/** The operand may be an API key by mistake, so it is repeated only if it is an id. */
 export function unknownKey(invocation: Invocation): string {
   const [id = ''] = invocation.operands;
   const advice = `run "${commandLine(invocation, 'keys list')}"`;
@@ -172,14 +172,14 @@ function readPlan({ flags }: Invocation): ParsedPlan {
 
 const EXPECTED_NUMBER = 'expected a whole number from 1 to 1000000000';
 
-/** NaN for what is no number of requests. */
+/** Returns NaN for text that is not a valid number of requests. */
 function readNumber(value: string | true | undefined): number | undefined {
   if (value === undefined) return undefined;
   const number = /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : Number.NaN;
   return number <= 1_000_000_000 ? number : Number.NaN;
 }
 
-/** A key as scripts see it: flat, the plan by its name. */
+/** Flattens a key for scripts, with its plan by name. */
 function listed({ id, name, plan: { name: plan, ...quotas }, createdAt, revokedAt }: KeyRecord): object {
   return { id, name, plan, ...quotas, createdAt, revokedAt };
 }

@@ -42,7 +42,7 @@ export async function importOrders(invocation: Invocation): Promise<Outcome> {
   }
 }
 
-/** `undefined` for a list that is none. */
+/** Returns `undefined` for a list that is not valid. */
 function readStatuses({ flags }: Invocation): readonly string[] | undefined {
   const list = flags.get('statuses');
   if (typeof list !== 'string') return [];
@@ -117,7 +117,7 @@ export async function exportJson(records: Records, asArray: boolean): Promise<Ou
   return { outcome: 'done' };
 }
 
-/** The order as it is exported: the wire fields, then the status, which is a lower-case word. */
+/** Prints an order as exported: the wire fields and the status, which is a lower-case word. */
 export function printRecord(record: OrderRecord): string {
   return `${printOrder(record).slice(0, -1)},"status":"${record.status}"}`;
 }

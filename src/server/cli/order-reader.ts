@@ -8,7 +8,7 @@ export type ReadOrders =
   | {
       readonly ok: true;
       readonly records: readonly OrderRecord[];
-      /** The line on which each begins. */
+      /** The first line of each order. */
       readonly lines: ReadonlyMap<OrderId, number>;
     }
   | { readonly ok: false; readonly line: number; readonly message: string };
@@ -20,16 +20,17 @@ type Element =
 const PROGRESS_LINES = 1_000;
 const LINE_FEED = 0x0a;
 const BRACKET = 0x5b;
-/** Only what JSON takes for white space: any other is a mistake, which is to be seen. */
+/** White space as JSON defines it. Any other character is reported as a mistake. */
 const BLANK = /^[ \t\r]*$/;
 const WHITE_SPACE: readonly (number | undefined)[] = [0x20, 0x09, LINE_FEED, 0x0d];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
  * Reads orders from CSV, whose first line names the columns, or from JSON: an array if the first
- * character is `[`, else one object per line (NDJSON). Skips blank lines. Stops at the first mistake
- * and names its line: a byte that is not UTF-8, invalid JSON, an invalid order, a repeated id.
- * Accepts the `statuses` of the host too. Calls `onProgress` with the part that is read, 0 to 1.
+ * character is `[`, else one object per line (NDJSON). Skips blank lines. Stops at the first
+ * mistake and names its line: a byte that is not UTF-8, invalid JSON, an invalid order, a repeated
+ * id. Accepts the `statuses` of the host too. Calls `onProgress` with the part that is read, 0 to
+ * 1.
  */
 export function readOrders(
   bytes: Buffer,
@@ -57,13 +58,13 @@ function mistakeIn({ field, message }: Extract<ParsedRecord, { ok: false }>): st
   return `${fieldName(field)} ${message}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
 }
 
-/** An unknown field's name may be anything, a terminal's control sequence too. */
+/** Escapes the name of an unknown field, which may contain a terminal's control sequences. */
 function fieldName(field = 'the record'): string {
   return /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
 }
 
 function elementsOf(bytes: Buffer, format: 'json' | 'csv', onProgress: (part: number) => void): Iterable<Element> {
-  // A mark that some editors write; RFC 8259 §8.1 lets a reader skip it.
+  // Some editors write this mark. RFC 8259 §8.1 lets a reader skip it.
   const start = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   let at = start;
   while (WHITE_SPACE.includes(bytes[at])) at++;
@@ -131,7 +132,7 @@ function invalidJson({ reason, column }: JsonSyntaxError, line: number): Element
   return { ok: false, line, message: `invalid JSON: ${reason}, column ${column}` };
 }
 
-/** A line feed is part of no other character, so bytes can be cut at it before they are decoded. */
+/** Splits bytes at line feeds before decoding, because no other character contains that byte. */
 function* linesOf(bytes: Buffer, onProgress: (part: number) => void = () => {}) {
   let line = 1;
   for (let start = 0; start < bytes.length; line++) {
@@ -146,7 +147,7 @@ function* linesOf(bytes: Buffer, onProgress: (part: number) => void = () => {}) 
 const NO_UTF8 = 'the text is not UTF-8';
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** `undefined` for bytes that are not UTF-8. */
+/** Returns `undefined` for bytes that are not UTF-8. */
 function decode(bytes: Buffer): string | undefined {
   try {
     return utf8.decode(bytes);

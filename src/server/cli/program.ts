@@ -8,7 +8,7 @@ import { paint } from './terminal.js';
 
 const DEFAULT = 'serve';
 
-/** The commands by their first word, in the order of the help text. Only the word that is called is loaded. */
+/** The commands by their first word, in the order of the help text. A call loads only its own. */
 const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
   [DEFAULT, async () => [(await import('./serve.js')).serveCommand]],
   ['orders', async () => (await import('./orders.js')).orderCommands],
@@ -34,7 +34,7 @@ const completionCommand: Command = {
 const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
 const EXIT_CODES = { done: 0, failed: 1, misused: 2 } as const;
 
-/** Runs the program with these arguments, and answers with its exit code. */
+/** Runs the program with these arguments and returns its exit code. */
 export async function runProgram(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -43,7 +43,7 @@ export async function runProgram(
   const wantsJson = args.includes('--json');
   if (outcome.outcome !== 'done') {
     await complain(outcome.message);
-    // Where even this cannot be written, stderr has said it.
+    // If this fails too, stderr has the message.
     if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`).catch(() => {});
     return EXIT_CODES[outcome.outcome];
   }
@@ -92,7 +92,7 @@ async function allCommands(): Promise<readonly Command[]> {
   return (await Promise.all(Array.from(GROUPS.values(), (load) => load()))).flat();
 }
 
-/** The arguments that may be options: those up to `--`. */
+/** Returns the arguments before `--`, which may be options. */
 function beforeOperands(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--');
   return end === -1 ? args : args.slice(0, end);
@@ -103,7 +103,7 @@ function explained(text: string): Outcome {
 }
 
 function unknownCommand(name: string, commands: readonly Command[]): string {
-  // Also by its last word alone: "import" is "orders import".
+  // "import" alone means "orders import".
   const names = commands.map((command) => command.name);
   const meant =
     names.find((candidate) => candidate.endsWith(` ${name}`)) ??

@@ -15,14 +15,14 @@ export const serveCommand: Command = {
   run: serve,
 };
 
-/** How long output may still take to be written once everything else is done. */
+/** Time for the last output after everything else has stopped. */
 const LAST_WORDS_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
-  // The server goes on when the reader of its log is gone.
+  // The server keeps running when the reader of its log is gone.
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);
   const readable = process.stdout.isTTY && !invocation.flags.has('json');
@@ -39,7 +39,7 @@ async function serve(invocation: Invocation): Promise<Outcome> {
     return await worker.fail(outcome.message);
   } finally {
     log.flush();
-    // Neither an unread log nor a silent peer keeps the process from ending.
+    // An unread log or a silent peer must not keep the process alive.
     setTimeout(() => process.exit(), LAST_WORDS_MS).unref();
   }
 }

@@ -2,32 +2,32 @@ import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { writeText } from '../log/write-text.js';
 
-/** The part of a terminal that is used. */
+/** The part of a terminal that the program uses. */
 export interface TerminalStream {
   readonly isTTY?: boolean | undefined;
-  /** Node's own, which heeds NO_COLOR, FORCE_COLOR and TERM. */
+  /** Implemented by Node.js, which respects NO_COLOR, FORCE_COLOR and TERM. */
   hasColors?(): boolean;
   write(text: string): unknown;
 }
 
 export type Style = 'red' | 'green' | 'yellow' | 'dim' | 'bold';
 
-/** The text in a style, on a terminal with colours. */
+/** Styles text on a terminal with colours, and returns it unchanged elsewhere. */
 export function paint(stream: TerminalStream, style: Style, text: string): string {
   return stream.isTTY && stream.hasColors?.() ? styleText(style, text) : text;
 }
 
-/** One column. A number is aligned to the right. */
+/** One column. Numbers are aligned to the right. */
 export interface Column {
   readonly title: string;
   readonly isNumber?: true;
-  /** How a cell is painted. */
+  /** Chooses the style of a cell. */
   readonly style?: (cell: string) => Style | undefined;
 }
 
 /**
- * Creates a table that is printed piece by piece. Each call returns the lines of some rows, the first
- * call those of the head too. The columns are as wide as the first rows need.
+ * Creates a table that is printed piece by piece. Each call returns the lines of some rows, the
+ * first call also those of the head. The first rows decide the widths.
  */
 export function createTable(
   stream: TerminalStream,
@@ -56,7 +56,7 @@ export function createTable(
   };
 }
 
-/** Another screen, as `top` has it, without a cursor and without the wrapping of long lines (xterm, DEC private modes). */
+/** Switches to the alternate screen, hides the cursor and turns line wrapping off (xterm). */
 const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l';
 const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
 const HOME = '\x1b[H';
@@ -64,8 +64,8 @@ const CLEAR_TO_END = '\x1b[K';
 const CLEAR_BELOW = '\x1b[J';
 
 /**
- * Lends a function that draws lines over those before, on a screen of its own. It resolves to `false`
- * when the terminal is gone. Afterwards the terminal shows again what it had shown.
+ * Runs `work` with a function that redraws the terminal's alternate screen, then restores the
+ * terminal. The function resolves to `false` when the terminal is gone.
  */
 export async function onOwnScreen(
   stream: Writable,
@@ -81,7 +81,7 @@ export async function onOwnScreen(
 
 const WIDTH = 30;
 
-/** A bar that is drawn again where it stands; on anything but a terminal nothing at all. */
+/** Creates a progress bar. It writes nothing unless the stream is a terminal. */
 export function createProgressBar(stream: TerminalStream, title: string) {
   let drawn = '';
   return {

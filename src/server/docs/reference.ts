@@ -55,14 +55,19 @@ function answerRow(status: string, response: OpenApiResponse): string {
 }
 
 /** The objects that the service returns, field by field. */
-export function objects(document: OpenApiDocument): string {
-  const { Order: order = null, Error: error = null } = document.components.schemas;
-  const example = properties(property(order, 'properties')).map(([name, schema]) => [name, exampleOf(schema)]);
-  const conflict = errorsOf(document).find((one) => property(one, 'code') === 'order_already_shipped');
-  return [
-    section('order', 'Order', schemaFields(order), jsonBlock('Example: Order', Object.fromEntries(example))),
-    section('error', 'Error', schemaFields(error), jsonBlock('Example: Error', conflict)),
-  ].join('\n');
+export function objects({ components }: OpenApiDocument): string {
+  return ['Order', 'Error']
+    .map((name) => {
+      const schema = components.schemas[name] ?? null;
+      const example = properties(property(schema, 'properties')).map(([field, type]) => [field, exampleOf(type)]);
+      return section(
+        name.toLowerCase(),
+        name,
+        schemaFields(schema),
+        jsonBlock(`Example: ${name}`, Object.fromEntries(example)),
+      );
+    })
+    .join('\n');
 }
 
 function schemaFields(schema: Json): string {

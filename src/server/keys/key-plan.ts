@@ -2,14 +2,14 @@ import { createPlan, PLANS, type Plan, perDay, perMinute } from '../../limits/in
 
 export type FixedPlanName = keyof typeof PLANS;
 
-/** The stored plan of one key: the name of a fixed plan, or at least one agreed number. */
+/** The plan of one key as stored: the name of a fixed plan, or at least one agreed quota. */
 export interface KeyPlan {
   readonly name: FixedPlanName | 'enterprise';
   readonly perMinute?: number;
   readonly perDay?: number;
 }
 
-/** The requested plan, before it is checked. */
+/** A requested plan, not yet checked. */
 export interface PlanWish {
   readonly name: string;
   readonly perMinute?: number | undefined;
@@ -23,8 +23,7 @@ export type ParsedPlan =
 export const FIXED_PLANS: readonly FixedPlanName[] = ['free', 'pro', 'business'];
 
 /**
- * Validates a plan (specification, part 8). Only Enterprise has numbers of its own, without
- * defaults.
+ * Checks a plan (specification, part 8). Only Enterprise has quotas of its own, without a default.
  */
 export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan {
   const fixed = FIXED_PLANS.find((plan) => plan === name);
@@ -49,7 +48,7 @@ export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan 
   };
 }
 
-/** Converts the stored plan into the limiter's. */
+/** Converts the plan for the limiter. */
 export function toPlan({ name, perMinute: minute, perDay: day }: KeyPlan): Plan {
   if (name !== 'enterprise') return PLANS[name];
   return createPlan({

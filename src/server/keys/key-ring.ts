@@ -4,30 +4,26 @@ import type { KeyPlan } from './key-plan.js';
 import { parseKeyPlan } from './key-plan.js';
 
 /**
- * The API keys of the program. Tables store only a key's digest, never its text. The texts of keys
- * in use are in memory.
+ * The API keys of the program. Tables hold only the digest of a key. Memory holds the keys in use.
  */
 export interface KeyRing {
-  /** Returns the principal of a key, or `undefined` if the key is malformed, unknown or revoked. */
+  /** Returns the principal of a key, `undefined` if it is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /**
    * Reports whether the key was valid recently. Present if `authenticate` asks another process
    * about all other keys. See `AdmissionOptions`.
    */
   isKnownKey?(apiKey: string): boolean;
-  /** Issues a key. Its text exists only in the result. */
+  /** Issues a key. Only the result contains its text. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
-  /** Reports whether no key was ever issued. */
+  /** Returns whether no key was ever issued. */
   isEmpty(): boolean | Promise<boolean>;
   /** Returns all keys, including revoked ones, in the order of issue. */
   list(): readonly KeyRecord[] | Promise<readonly KeyRecord[]>;
   get(id: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   setPlan(id: string, plan: KeyPlan): KeyChange | Promise<KeyChange>;
   revoke(id: string): KeyChange | Promise<KeyChange>;
-  /**
-   * Replaces the text of a key. Its id, its plan and its used quotas stay. The old text is
-   * rejected.
-   */
+  /** Replaces the text of a key, and refuses the old one. Its id, plan and used quotas stay. */
   rotate(id: string): KeyRotation | Promise<KeyRotation>;
 }
 
@@ -36,7 +32,7 @@ export type KeyRotation = IssuedKey | Exclude<KeyChange, 'changed'>;
 export type KeyChange = 'changed' | 'already_revoked' | 'not_found';
 
 export interface KeyRecord {
-  /** Public: logs, limiters and commands identify the key by it. */
+  /** The public name of the key in logs, limiters and commands. */
   readonly id: string;
   readonly name?: string;
   readonly plan: KeyPlan;

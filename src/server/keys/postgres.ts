@@ -20,7 +20,7 @@ export const KEYS_SCHEMA: Schemas = {
 const SELECT = `SELECT id, name, plan, per_minute::text, per_day::text, created_at, revoked_at,
   (SELECT revision FROM store_orders_keys_revision) AS revision FROM store_orders_keys`;
 
-/** A field that is absent from the JSON is NULL. */
+/** Fields that are absent from the JSON become NULL. */
 const GIVEN_PLAN = `SELECT name, "perMinute", "perDay"
   FROM json_to_record($3::text::json) AS (name text, "perMinute" bigint, "perDay" bigint)`;
 
@@ -98,7 +98,7 @@ export function createPostgresKeyRing(
   let strangers = 0;
   const lookups = new Map<string, { readonly askedMs: number; readonly found: Promise<Principal | undefined> }>();
 
-  /** Returns the cached principal, if the revision is fresh. */
+  /** The keys that may be answered from memory, if the revision is fresh. */
   function rememberedOf(apiKey: string): Principal | undefined {
     const key = known.get(apiKey);
     return key?.changes === changes ? key.principal : undefined;
@@ -113,7 +113,7 @@ export function createPostgresKeyRing(
     }
     const { id, plan } = readKeyRecord(row);
     const principal = { id, plan: toPlan(plan) };
-    // The revision is of the same moment, so a late result is not cached as if it were new.
+    // Uses the revision of the same moment, so that a late answer is not remembered as new.
     if (revision.learn(revisionOf(row), askedMs)) known.set(apiKey, { principal, changes });
     return principal;
   }
@@ -128,7 +128,7 @@ export function createPostgresKeyRing(
     }
   }
 
-  /** Sends one query for all requests that ask for the same key at the same time. */
+  /** Shares one query among all callers that ask for a key at the same time. */
   function lookUp(apiKey: string): Promise<Principal | undefined> {
     const askedMs = nowMs();
     const other = lookups.get(apiKey);

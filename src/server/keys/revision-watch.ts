@@ -1,29 +1,26 @@
-/** Tracks whether cached data is current, by a revision that changes together with the data. */
+/** Limits the age of remembered values by a revision that changes with their source. */
 export interface RevisionWatch {
   /**
-   * Reports whether cached data may still be used. Starts a read of the revision when one is due.
+   * Returns whether remembered values are fresh enough. Reads the revision again when it is due.
    */
   isFresh(): boolean;
   /**
-   * Resolves once {@link isFresh} was true at some moment since this call. Rejects if the revision
+   * Resolves when {@link isFresh} was true at some moment after this call. Rejects if the revision
    * cannot be read.
    */
   refresh(): Promise<void>;
   /**
-   * Records the revision that was read together with some data, by a query sent at `askedMs`.
-   * Returns whether that data may be cached, which is false if a newer revision is known.
+   * Reports a revision that was read together with a value, by a query sent at `askedMs`. Returns
+   * whether the value may be remembered: not if a newer revision is known.
    */
   learn(revision: string, askedMs: number): boolean;
-  /** Marks the known revision, and any result of a query in flight, as outdated. */
+  /** Marks everything known, and everything asked for until now, as old. */
   forget(): void;
 }
 
-/** On demand, the revision is read again after this time. */
+/** The revision is read again after this, if a caller asks. */
 const LOOK_AFTER_MS = 250;
-/**
- * After this time, callers wait for the revision. Together with the time of one read, a change is
- * seen within a second at any load.
- */
+/** Callers wait for it after this, so that a change is seen within a second at any load. */
 export const TRUSTED_MS = 750;
 
 /**

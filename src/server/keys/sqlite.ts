@@ -12,10 +12,9 @@ import { type KeyReads, prepareReads } from './sqlite-reads.js';
 const CHANGES_SEEN_AFTER_MS = 250;
 
 /**
- * Creates a key ring in the program's tables of an open database, which the caller closes. Keys of
- * requests are looked up by `read` on another thread if it is given, so that no disk blocks this
- * one, otherwise at once. While the disk hangs, cached keys stay valid, because nobody can revoke
- * one.
+ * Creates a key ring over an open database, which the caller closes. With `read`, keys of requests
+ * are looked up on another thread, so that no disk blocks this one. While the disk hangs,
+ * remembered keys stay valid, because nobody can revoke one.
  */
 export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): KeyRing {
   const reads = prepareReads(database);
@@ -27,8 +26,8 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
   const updateDigest = prepare(database, 'UPDATE keys SET digest = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
 
-  // Indexed by the key's text, because checksum and digest would cost each request 0.7 µs instead
-  // of 0.05. Issued keys only, so that made-up keys cannot evict them.
+  // By the key's text: checksum and digest would cost each request 0.7 µs instead of 0.05. Only
+  // issued keys, so that strangers cannot evict them.
   const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
   let version: bigint | undefined;
   let lookedMs = Number.NEGATIVE_INFINITY;

@@ -50,16 +50,27 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
   const batches: string[] = [];
   let lastBytes = 0;
   let isWriting = false;
+  let isDue = false;
   let dropped = 0;
 
   function flush(): void {
-    const batch = isWriting ? undefined : batches.shift();
-    if (batch === undefined) return;
+    isDue = true;
+    writeNext();
+  }
+
+  /** A batch is written when it is full or due. */
+  function writeNext(): void {
+    if (isWriting || (batches.length < 2 && !isDue)) return;
+    const batch = batches.shift();
+    if (batch === undefined) {
+      isDue = false;
+      return;
+    }
     isWriting = true;
     sayDropped();
     stream.write(batch, () => {
       isWriting = false;
-      flush();
+      writeNext();
     });
   }
 
@@ -90,6 +101,7 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
     if (batches.length === 0 || lastBytes + bytes > WHOLE_BYTES) {
       batches.push(line);
       lastBytes = bytes;
+      writeNext();
     } else {
       batches[batches.length - 1] += line;
       lastBytes += bytes;

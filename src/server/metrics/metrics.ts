@@ -14,10 +14,12 @@ export interface Metrics {
 }
 
 const MODES: readonly RedisLimiter['mode'][] = ['shared', 'local', 'open', 'closed'];
+const MODE_HELP = 'Whether the Redis limiter is in this mode.';
 const STATES = ['ok', 'degraded', 'unavailable'] as const;
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-export function createMetrics(): Metrics {
+/** Without a Redis limiter its mode is left out. */
+export function createMetrics(hasRedis: boolean): Metrics {
   const requests = createRequestMetrics();
   const ofProcess = createProcessMetrics();
   const writes = createHistogram(WRITES);
@@ -47,7 +49,7 @@ export function createMetrics(): Metrics {
       return [
         requests.text(),
         printMetric('gauge', 'store_orders_backend_state', 'Whether a backend is in this state.', stateSamples),
-        printMetric('gauge', 'store_orders_limiter_mode', 'Whether the Redis limiter is in this mode.', modeSamples),
+        hasRedis ? printMetric('gauge', 'store_orders_limiter_mode', MODE_HELP, modeSamples) : '',
         printHistogram('store_orders_commit_writes', 'Writes that were committed together.', [[{}, writes]]),
         ofProcess.text(),
       ].join('');

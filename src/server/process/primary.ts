@@ -60,7 +60,7 @@ export async function runPrimary(count: number, log: Log): Promise<Outcome> {
       killAll();
       return failed(begun.failed);
     }
-    listening = begun.listening;
+    listening = { ...begun.listening, ...listening };
   }
   const signal = firstSignal();
   for (const worker of workers) void keep(worker);

@@ -47,7 +47,7 @@ export async function runServer(
   }
 
   async function serve(): Promise<Outcome> {
-    const metrics = settings.metricsPort === undefined ? undefined : createMetrics();
+    const metrics = settings.metricsPort === undefined ? undefined : createMetrics(settings.redisUrl !== undefined);
     if (metrics !== undefined) cleanUps.push(metrics.close);
     const opened = await openCounting(settings, data, log);
     if (!opened.ok) return failed(opened.message);

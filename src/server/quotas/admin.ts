@@ -4,21 +4,22 @@ import type { RedisConnection } from './redis-client.js';
 import { shifted } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
-/** Shows and changes keys' quotas from outside the process that counts them. */
+/** Reads and changes the quotas of keys from outside the process that counts them. */
 export interface QuotaDesk {
-  /** Where the quotas are counted. A server that counts elsewhere is not affected. */
+  /** Where the quotas are counted. A server that counts elsewhere ignores changes made here. */
   readonly place: string;
-  /** Returns what the limiter would decide, without taking anything. */
+  /** Returns the decision that a request would get, without charging the key. */
   peek(keyId: string, plan: Plan): Decision | Promise<Decision>;
-  /** Restores full quotas and lifts the ban. */
+  /** Restores the full quotas and lifts the ban. */
   reset(keyId: string): void | Promise<void>;
   liftBan(keyId: string): void | Promise<void>;
-  /** Refuses the key for this long. Its quotas stay unchanged. */
+  /** Bans the key for this long. Its quotas do not change. */
   ban(keyId: string, ms: number): void | Promise<void>;
 }
 
 /**
- * Creates a desk over the quotas that a server saves. The server applies changes within a second.
+ * Works on the table in which a server saves its quotas. The server applies a change within a
+ * second.
  */
 export function savedQuotaDesk(table: QuotaTable, place: string): QuotaDesk {
   return {
@@ -35,7 +36,7 @@ export function savedQuotaDesk(table: QuotaTable, place: string): QuotaDesk {
   };
 }
 
-/** Creates a limiter that knows one key, as it was saved. */
+/** Creates a limiter that holds one key, as it was saved. */
 function restored(keyId: string, saved: KeyState | undefined) {
   const clock = createSystemClock();
   const limiter = createMemoryLimiter({ clock });
@@ -49,8 +50,8 @@ function restored(keyId: string, saved: KeyState | undefined) {
 const PATIENCE_MS = 5_000;
 
 /**
- * Creates a desk over the Redis server in which servers count. Changes apply at once, but servers
- * may refuse a key for up to another second.
+ * Works on the Redis server that counts. A change holds at once; a server may refuse a key for up
+ * to another second.
  */
 export function redisQuotaDesk({ send }: RedisConnection, place: string): QuotaDesk {
   const limiter = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });

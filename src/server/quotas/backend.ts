@@ -19,10 +19,10 @@ export interface QuotaStorage {
 /** The place where a server counts. */
 interface Counting {
   readonly limiter: RateLimiter;
-  /** Its name in logs, if it is outside this process. */
+  /** Its name in logs. Absent when quotas are counted in this process. */
   readonly name?: string;
   state(): BackendState;
-  /** Saves what has been counted, and stops all timers. */
+  /** Saves the counts and stops all timers. */
   close(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export type OpenedCounting =
   | { readonly ok: true; readonly counting: Counting }
   | { readonly ok: false; readonly message: string };
 
-/** Starts counting where the settings say. */
+/** Opens the place that the settings name. */
 export async function openCounting(
   { redisUrl }: Pick<Settings, 'redisUrl'>,
   storage: QuotaStorage,
@@ -50,15 +50,15 @@ export async function openCounting(
 const SAVE_EVERY_MS = 500;
 
 /**
- * Counts in this process and saves quotas with its data, so that a restart grants no fresh quotas.
- * Throws if the saved quotas cannot be read.
+ * Counts in this process and saves to the storage, so that a restart restores no quota. Throws if
+ * the saved quotas cannot be read.
  */
 function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
   if (table === undefined) throw new TypeError('the storage has no table of quotas');
   const clock = createSystemClock();
   const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
 
-  /** Why quotas could not be saved last time. Logged once, however long it lasts. */
+  /** The reason of the last failure to save. It is logged once, however long it lasts. */
   let failure: string | undefined;
 
   async function save(): Promise<void> {
@@ -85,9 +85,8 @@ function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
 const MODES = 'store-orders:limiter';
 
 /**
- * Counts in a Redis server, for all servers together. While it fails, counts in this process alone,
- * even from the start, so that a restart during an outage works too. Throws if the driver is not
- * installed.
+ * Counts in Redis, together with all other servers. While Redis fails, also at the start, it counts
+ * in this process only. Throws if the driver is not installed.
  */
 async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> {
   // Loaded here, because a server that counts in memory starts sooner without it.
@@ -106,13 +105,12 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
 
   subscribe(MODES, onMode);
   const limiter = createRedisLimiter({ send: redis.send });
-  // The first call that fails notifies the limiter, which notifies the log.
+  // A call that fails makes the limiter change its mode, which is logged.
   if (!(await redis.arrived())) await limiter.inspect('').catch(() => {});
   return {
     limiter,
     name: address.name,
-    // The limiter notices a failure only at its next call, and the end of the failure only when it
-    // is asked.
+    // The limiter notices a failure at its next call, and a recovery when it is asked.
     state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
     async close() {
       unsubscribe(MODES, onMode);

@@ -5,7 +5,7 @@ import { messageOf } from '../log/message-of.js';
 /** A connection that reconnects by itself. While it is down, commands fail at once. */
 export interface RedisConnection {
   readonly send: SendCommand;
-  /** Waits until the first connection succeeds or fails. Resolves to whether it succeeded. */
+  /** Waits for the first connection or the first failure. Resolves to whether it is connected. */
   arrived(): Promise<boolean>;
   isThere(): boolean;
   close(): void;
@@ -14,7 +14,7 @@ export interface RedisConnection {
 const CONNECT_MS = 2_000;
 const RETRY_MS = { first: 50, longest: 1_000 };
 
-/** Begins to connect. Throws if the driver is not installed. */
+/** Starts to connect. Throws if the driver is not installed. */
 export async function connectRedis(address: RedisAddress): Promise<RedisConnection> {
   const client = await createClient(address);
   let failure: Error | undefined;
@@ -26,7 +26,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     });
     setTimeout(resolve, CONNECT_MS).unref();
   });
-  // The failure is reported until there is a connection again.
+  // Report the last failure until the connection is back.
   client.on('ready', () => {
     failure = undefined;
   });
@@ -34,7 +34,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
 
   return {
     async send(command) {
-      // The client's own refusal would not say what is wrong.
+      // The client's own error does not name the cause.
       if (!isThere()) throw failure ?? new Error('not connected');
       try {
         return await client.call(...command);
@@ -51,14 +51,14 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
   };
 }
 
-/** Returns the first word of an error reply, which is its code (RESP, simple errors). */
+/** Returns the code of an error reply, which is its first word (RESP, simple errors). */
 function replyCode(error: unknown): string | undefined {
   return messageOf(error).split(' ', 1)[0];
 }
 
 const ONE_OF_A_CLUSTER = 'this server is part of a cluster; name several of its nodes, separated by commas';
 
-/** The part of ioredis that is used. */
+/** The part of ioredis that the program uses. */
 interface Client {
   readonly status: string;
   call(command: string, ...parameters: string[]): Promise<unknown>;
@@ -74,12 +74,12 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     ...(password !== undefined && { password }),
     ...(tls && { tls: {} }),
     connectTimeout: CONNECT_MS,
-    // If a host disappears silently, reconnects to the host that its name refers to by then.
+    // When a host disappears silently, reconnect to the host that its name resolves to by then.
     socketTimeout: CONNECT_MS,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // The master has become a replica. Its name may refer to another host by now.
+    // The master has become a replica, and its name may resolve to another server.
     reconnectOnError: (error: Error) => replyCode(error) === 'READONLY',
   };
   const [node] = nodes;
@@ -88,12 +88,12 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     redisOptions: options,
     enableOfflineQueue: false,
     clusterRetryStrategy: retry,
-    // A certificate is issued for a name.
+    // A certificate is valid for a name, not for an address.
     dnsLookup: (host, callback) => callback(null, host),
   });
 }
 
-/** Loads the driver, which is optional because counting in one process needs none. */
+/** The driver is optional, because counting in one process does not need it. */
 async function loadDriver() {
   try {
     return await import('ioredis');
@@ -103,10 +103,7 @@ async function loadDriver() {
   }
 }
 
-/**
- * Removes the password, because old servers repeat the arguments of a command that they do not
- * know.
- */
+/** Old servers repeat the arguments of an unknown command in their error. */
 function withoutPassword(message: string, { password }: RedisAddress): string {
   return password === undefined ? message : message.replaceAll(password, '***');
 }

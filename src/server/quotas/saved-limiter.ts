@@ -4,15 +4,15 @@ import type { PendingRequest } from './reads.js';
 import type { QuotaTable } from './table.js';
 
 /**
- * A limiter whose quotas survive a restart. Addresses are not saved, because they are bounded and
- * chosen by strangers.
+ * A limiter whose quotas survive a restart. Quotas of addresses are not saved, because strangers
+ * choose the addresses.
  */
 export interface SavedLimiter extends RateLimiter {
   take: MemoryLimiter['take'];
   /**
-   * Applies the requests of other processes, and saves what has changed since, in one transaction.
-   * Call it about every half second, and before the database is closed. Never rejects: if saving
-   * fails, the changes are kept for the next call, and the result has the reason.
+   * Applies the requests of other processes and saves all changes in one transaction. Call it about
+   * every half second, and before the database is closed. Never rejects: the result has the error,
+   * and the next call tries again.
    */
   save(): Promise<{ readonly ok: true } | { readonly ok: false; readonly error: unknown }>;
 }
@@ -27,8 +27,8 @@ export interface SavedLimiterOptions {
 const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limiter: true, clock: true, table: true };
 
 /**
- * Loads the saved quotas into the limiter, so that a restart grants no fresh quotas, and tracks
- * which keys change. Throws if the saved quotas cannot be read.
+ * Loads the saved quotas into the limiter, so that a restart restores no quota, and remembers from
+ * then on which keys have changed. Throws if the saved quotas cannot be read.
  */
 export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   checkOptions(options, Object.keys(OPTION_NAMES));
@@ -37,8 +37,8 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   let appliedSeq = 0n;
 
   /**
-   * Applies each request once, even if its removal has to be retried. Returns the number of the
-   * last one.
+   * Applies each request once, even if removing it has to be retried. Returns the last sequence
+   * number.
    */
   function apply(requests: readonly PendingRequest[]): bigint {
     let lastSeq = 0n;
@@ -56,7 +56,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 
   function ban(keyId: string, untilMs: number): void {
     const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
-    // Below a millisecond the ban is over.
+    // Less than a millisecond is left.
     if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 
@@ -82,7 +82,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
     const restored = shifted(state, -clock.utcOffsetMs());
     if (restored !== undefined) limiter.restore(keyId, restored);
   }
-  // Requests made while no process had the quotas in memory are applied before anything is taken.
+  // Requests that were made while no server ran are applied before the first take.
   apply(requests);
 
   return {
@@ -95,8 +95,8 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 }
 
 /**
- * Returns the state with its instants moved. They are saved in Unix time, because the next process
- * has another clock. An instant of 0 means "not set" and stays 0.
+ * Moves the instants of a state. They are saved in Unix time, because the next process has another
+ * clock. An instant of 0 means never, and stays.
  */
 export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;

@@ -7,24 +7,25 @@ import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest }
 import { prepareWrites, type QuotaWrites } from './writes.js';
 
 /**
- * The saved quotas by key id, with instants in Unix time, and requests to the process that has
- * loaded them.
+ * The saved quotas by key id, with instants in Unix time, and requests to the server that loaded
+ * them.
  */
 export interface QuotaTable {
-  /** Loads everything at once, before the server starts serving. */
+  /** Loads everything, before the server starts to listen. */
   load(): {
     readonly states: readonly (readonly [keyId: string, state: KeyState])[];
     readonly requests: readonly PendingRequest[];
   };
   get(keyId: string): KeyState | undefined;
   /**
-   * Changes the saved quotas, and leaves the same request for a server that has loaded them.
+   * Changes the saved quota and leaves a request for a running server, so that both cases are
+   * covered.
    */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
   /** The same for a ban until a Unix time. `banned` adds the ban to the state. */
   requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
-  /** Saves states, and removes applied requests up to `upToSeq`, in one transaction. */
+  /** Saves states and removes the requests up to `upToSeq`, in one transaction. */
   save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
 }
 
@@ -52,9 +53,7 @@ const stateSchema = v.object({
   ),
 });
 
-/**
- * Creates the table in an open database. If `read` is given, requests are read on another thread.
- */
+/** Creates the table over an open database. With `read`, requests are read on another thread. */
 export function createQuotaTable(
   database: SqliteDatabase,
   write: Write<QuotaWrites>,
@@ -106,7 +105,7 @@ export function createQuotaTable(
   return table;
 }
 
-/** Returns the state as the table stores it. */
+/** Serialises a state for the table. */
 function stateJson(state: KeyState | undefined): string | null {
   return state === undefined ? null : JSON.stringify(state);
 }

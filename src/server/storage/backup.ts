@@ -7,7 +7,7 @@ import { QUIETLY } from '../../databases/sqlite/file-thread.js';
 import { randomBase62 } from '../keys/api-key.js';
 import { done, failed, type Outcome } from '../outcome.js';
 
-/** The parameters of the thread. */
+/** The task of the thread. */
 export interface BackupData {
   readonly file: string;
   /** An empty file, created by the caller. */
@@ -17,22 +17,22 @@ export interface BackupData {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Copies a database. The target gets its name only once it is complete and on disk. A copy that
- * fails or is stopped leaves nothing.
+ * Copies a database. The target appears only when it is complete and on disk. A failure or a signal
+ * leaves nothing behind.
  */
 export async function backUp(file: string, target: string): Promise<Outcome> {
   const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
   if (existsSync(target)) return taken;
   return withCopy(file, target, (copy) => {
-    // Renaming would overwrite a file that another process has created meanwhile. Overwriting an
-    // empty file created here is safe.
+    // Renaming would overwrite a file that another process has created meanwhile. An empty file
+    // created here may be overwritten.
     if (!createPrivately(target)) return taken;
     const bytes = putInPlace(copy, target);
     return done(`backed up ${file} to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
   });
 }
 
-/** Creates a sound copy beside the target, passes it to `work`, and removes it afterwards. */
+/** Runs `work` on a sound copy beside the target, and removes the copy afterwards. */
 export async function withCopy(
   file: string,
   target: string,
@@ -53,14 +53,14 @@ export async function withCopy(
   }
 }
 
-/** Renames the copy to the target, in one step that survives a power cut. Returns its size. */
+/** Renames the copy to the target in one step that survives a power cut. Returns its size. */
 export function putInPlace(copy: string, target: string): number {
   renameSync(copy, target);
   syncDirectoryOf(target);
   return statSync(target).size;
 }
 
-/** SQLite keeps a journal beside the file that it writes. */
+/** Removes a copy and the journal that SQLite keeps beside it. */
 function remove(copy: string): void {
   for (const suffix of ['', '-journal']) rmSync(copy + suffix, { force: true });
 }
@@ -73,8 +73,8 @@ function runToEnd(worker: Worker): Promise<void> {
 }
 
 /**
- * At a signal, runs `work` and then ends the process as the signal does by default. Returns a
- * function that stops this.
+ * Runs `work` at a signal and then lets the signal end the process. Returns a function that undoes
+ * this.
  */
 function onSignal(work: () => void): () => void {
   function stop(): void {
@@ -90,8 +90,7 @@ function onSignal(work: () => void): () => void {
 }
 
 /**
- * Makes the name of the new file survive a power cut too. Windows cannot open a directory, and need
- * not.
+ * Makes the new name survive a power cut. Windows cannot open a directory and does not need this.
  */
 function syncDirectoryOf(file: string): void {
   if (process.platform === 'win32') return;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { APPLICATION_ID, NOT_A_DATABASE, NOT_OUR_DATABASE } from '../../databases/sqlite/migration.js';
 import { canBelongTogether, HEADER_SIZE, NO_LOG, readLog, withFile } from './wal-check.js';
 
-/** SQLite file format, 1.3 (header) and 1.6 (content of page 1). */
+/** SQLite file format, 1.3 (header) and 1.6 (page 1). */
 const MAGIC = Buffer.from('SQLite format 3\0');
 const APPLICATION_ID_AT = 68;
 const PAGE_KIND_AT = 100;
@@ -11,13 +11,10 @@ const ENTRIES_AT = 103;
 const LEAF = 13;
 
 /**
- * Returns why the file is not an order database that may be opened, or `undefined` if it may be one
- * or is missing. Checks without SQLite, which changes even a file that it only reads: it writes the
- * log of a crashed program into its database. With `withLog: false`, ignores the log, to check
- * whether the file may be replaced.
- *
- * Do not call this in a process that has the file open, because closing any descriptor of a file
- * drops all its locks.
+ * Returns the reason why a file must not be opened, or `undefined` if it may be, or does not exist.
+ * It reads the file without SQLite, which would write the log of a crashed program into it. With
+ * `withLog: false` it decides whether the file may be replaced. Do not call it in a process that
+ * has the file open: closing any descriptor of a file drops all locks of the process on it.
  */
 export function refusalOf(file: string, { withLog = true } = {}): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });

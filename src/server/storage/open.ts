@@ -7,15 +7,13 @@ import type { OpenOutcome } from './storage.js';
 
 export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
-/** Opens the data of a command. `create` creates missing data. */
+/** Opens the storage of a command. With `create` it creates a missing one. */
 export async function openStorage({ db, databaseUrl }: StorageSettings, create: boolean): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create });
   return openNamedSqliteStorage(db, { create });
 }
 
-/**
- * Opens the data of a server. If a second server would overwrite its quotas, only one can open it.
- */
+/** Opens the storage of a server, alone: two servers would overwrite each other's quotas. */
 export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create: true, impatient: true });
   const open = openNamedSqliteStorage(db, { create: true, threaded: true });
@@ -35,12 +33,12 @@ export async function openServerStorage({ db, databaseUrl }: StorageSettings): P
   }
   return {
     ok: true,
-    // If the disk of a server does not respond, its lock is released when the process exits.
+    // If the disk does not respond, the lock is released when the process ends.
     data: { ...data, close: () => data.close().then(leave), discard: () => data.discard().then(leave) },
   };
 }
 
-/** Loads what only a PostgreSQL database needs. */
+/** Loads the modules that only PostgreSQL needs. */
 async function openPostgres(url: string, options: PostgresStorageOptions): Promise<OpenOutcome> {
   const { openPostgresStorage } = await import('./postgres.js');
   return openPostgresStorage(url, options);

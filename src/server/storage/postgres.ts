@@ -11,36 +11,33 @@ import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
   /**
-   * Creates missing tables. Without it missing tables are an error, so that the wrong database does
-   * not look like an empty store.
+   * Creates missing tables. Otherwise they are an error, so that a wrong database does not look
+   * empty.
    */
   readonly create?: boolean;
-  /** Times out slow statements, for a process whose clients wait. */
+  /** Limits the time of a statement, for a process with waiting clients. */
   readonly impatient?: boolean;
 }
 
 const CONNECTIONS = 8;
 const KEY_CONNECTIONS = 2;
-/**
- * Connections for looking up keys that strangers make up, so that they cannot use up those for
- * known keys.
- */
+/** For keys that strangers make up, so that looking them up does not delay known keys. */
 const STRANGER_CONNECTIONS = 2;
-/**
- * As many as long lists hold at most, until their clients have read them. Cancels and keys have
- * others.
- */
+/** For long lists, which hold a connection until the client has read them. */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
-/** The server should time out first: its error says more, and it has then stopped the statement. */
+/**
+ * Longer than the limit of the server, whose error says more and which has then stopped working on
+ * it.
+ */
 const ANSWER_MS = STATEMENT_MS + 1_000;
 const PROBE_MS = 2_000;
 
 /**
- * Opens a PostgreSQL database of this program, and migrates its tables to their newest version. Any
- * number of processes may do so at once. The caller closes it. The URL must be checked already.
- * Only its host, port and database are ever shown.
+ * Opens a PostgreSQL database and brings its tables to the newest version. Any number of processes
+ * may do so at once. The caller closes it. The URL is valid; messages show only its host, port and
+ * database.
  */
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   const driver = await loadDriver();
@@ -66,7 +63,7 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
 
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
-/** Loads the driver, which is optional because orders in a file need none. */
+/** The driver is optional, because orders in a file do not need it. */
 async function loadDriver(): Promise<Driver | undefined> {
   try {
     return (await import('pg')).default;
@@ -76,15 +73,14 @@ async function loadDriver(): Promise<Driver | undefined> {
   }
 }
 
-/** Returns a URL without user, password and parameters. For a socket, its directory is the host. */
+/** Prints a URL without user, password and parameters. The directory of a socket is the host. */
 function nameOf({ host, port, database }: Client): string {
   const shownHost = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
   return `postgres://${shownHost}:${port}/${encodeURIComponent(database ?? '')}`;
 }
 
 /**
- * Returns why the database cannot be used, or `undefined` if the tables exist. Creating them may
- * take any time.
+ * Creates or migrates the tables, however long it takes. Returns the reason if they are missing.
  */
 async function prepareTables(
   driver: Driver,
@@ -119,8 +115,8 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
   let probe: Promise<unknown> | undefined;
 
   /**
-   * Checks one at a time, for all callers. Strangers may call this, and must not take the
-   * connections of requests.
+   * Shares one probe among all callers, because strangers may probe and must not use up
+   * connections.
    */
   function answers(): Promise<unknown> {
     probe ??= statements.query('SELECT').finally(() => {
@@ -143,7 +139,7 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
     name,
     orders: explainedOrders(orders),
     keys: explainedKeys(ring),
-    // Other processes may use it too, so this one must neither fill nor remove it.
+    // Other processes may use it, so this one neither fills nor removes it.
     isNew: false,
     records: () => explainedStream('read the orders', readRecords(connect)),
 
@@ -162,15 +158,15 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
 }
 
 function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
-  // A server that has stopped responding does not close its end either. Idle connections must not
+  // A server that has stopped responding does not close its connection. An idle connection must not
   // keep this process alive.
   const pool = new driver.Pool({ ...config, max, allowExitOnIdle: true });
-  // Emitted when an idle connection ends. The next query reports it if the failure lasts.
+  // An idle connection has ended. The next query reports the reason, if it lasts.
   pool.on('error', () => {});
   return pool;
 }
 
-/** Makes every failure report what could not be done, and why. */
+/** Adds to every error what could not be done. */
 function explainedOrders(orders: PostgresOrderStore): PostgresOrderStore {
   const list = 'list the orders';
   return {

@@ -9,8 +9,8 @@ import { takeServerPlace } from './server-lock.js';
 import { reasonOf } from './sqlite.js';
 
 /**
- * Replaces a database by a copy of a backup, and removes the files of the old one beside it. The
- * backup is read and checked before anything is changed, and is kept.
+ * Replaces a database with a copy of a backup and removes the files beside the old one. The backup
+ * is checked before anything is changed, and stays.
  */
 export async function restore(backup: string, file: string): Promise<Outcome> {
   if (!existsSync(backup)) return failed(`there is no backup ${backup}`);
@@ -19,7 +19,7 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
   if (realpathSync(backup) === target) return failed(`${backup} is the database itself; move it to another name first`);
   const refusal = refusalOf(backup);
   if (refusal !== undefined) return failed(`${backup}: ${reasonOf(refusal)}`);
-  // The log of another file is to be removed.
+  // The log of another file will be removed.
   const objection = refusalOf(target, { withLog: false });
   if (objection !== undefined) return failed(`${file}: ${reasonOf(objection)}`);
   const leave = takeServerPlace(target);
@@ -36,10 +36,9 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
 }
 
 /**
- * Leaves the old database without a log, which SQLite would otherwise use for the new one. The log
- * is first written into the old database, so that it is complete even if restoring stops after
- * that. The log is only removed if the database is damaged or if the log belongs to another one.
- * Returns `false` if the database is in use.
+ * Removes the log of the old database, because SQLite would apply it to the new one. It is first
+ * written into the old database, which stays whole if the restore stops here. The log of a damaged
+ * database, or of another file, is only removed. Returns `false` if the database is in use.
  */
 function endLog(file: string): boolean {
   if (existsSync(file) && refusalOf(file) === undefined) {
@@ -47,7 +46,7 @@ function endLog(file: string): boolean {
       const database = openSqliteDatabase(file);
       try {
         const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
-        // Only the last connection may end the log. Any other keeps it without an error.
+        // Only the last connection can end the log. Any other keeps it without an error.
         if (row?.['journal_mode'] !== 'delete') return false;
       } finally {
         database.close();

@@ -37,15 +37,14 @@ const PROGRAM_SCHEMA: Schemas = {
 export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 
 /**
- * How long a command waits for another process's lock. A running server does not wait: see
+ * How long a command waits for the lock of another process. A server does not wait: see
  * `neverBlock`.
  */
 const LOCK_WAIT_MS = 5_000;
 
 export interface OpenOptions {
   /**
-   * Creates a missing file. Without it a missing file is an error, so that a mistyped name does not
-   * look like an empty store.
+   * Creates a missing file. Otherwise it is an error, so that a mistyped name does not look empty.
    */
   readonly create?: boolean;
   /** Reads and commits on threads, for a process that must respond meanwhile. */
@@ -53,8 +52,7 @@ export interface OpenOptions {
 }
 
 /**
- * Databases up to this size are checked completely before they are served. A million orders, 42 MB,
- * take 0.2 s.
+ * Up to this size a server checks every page before it starts: 0.2 s for a million orders, 42 MB.
  */
 const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
 
@@ -82,8 +80,9 @@ export function openSqliteStorage(
 }
 
 /**
- * Opens the database of a command. First checks that the file is a database and, before serving,
- * that it is sound. The process must not have opened the file before: see {@link refusalOf}.
+ * Opens the database of a command or a server after checking that it is one of this program, and
+ * for a server that it is sound. The process must not have opened the file yet: see {@link
+ * refusalOf}.
  */
 export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
   try {
@@ -97,8 +96,8 @@ export function openNamedSqliteStorage(file: string, options?: OpenOptions): Ope
 }
 
 /**
- * Opens an existing file for reading, without migrating its tables. Throws where {@link
- * openSqliteStorage} returns a failure. The caller closes it.
+ * Opens an existing file for reading and leaves its tables at their version. Throws where
+ * {@link openSqliteStorage} returns a failure. The caller closes it.
  */
 export function openAsItIs(file: string): { database: SqliteDatabase; versions: ReadonlyMap<string, number> } {
   const database = openSqliteDatabase(file);
@@ -115,7 +114,7 @@ export function openAsItIs(file: string): { database: SqliteDatabase; versions: 
   }
 }
 
-/** Throws if the file is damaged, because a damaged page could be served as a wrong list. */
+/** Throws if the file is damaged, because a damaged page may change the list. */
 function checkSoundness(file: string): void {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes === 0 || bytes > LARGEST_CHECKED_BYTES) return;
@@ -129,8 +128,8 @@ function checkSoundness(file: string): void {
 }
 
 /**
- * Opens the file on this thread, for a command, which has nothing else to do, or for a database in
- * memory, which no other thread can open.
+ * Opens everything on this thread: for a command, and for a database in memory, which no other
+ * thread can open.
  */
 function openHere(file: string, isNew: boolean): SqliteStorage {
   const database = openSqliteDatabase(file);
@@ -159,8 +158,8 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
 }
 
 /**
- * Opens the file on threads for serving. The keys and quotas of the start are read and written on
- * this thread.
+ * Opens the file on threads. Keys and quotas are read and written on this one until the server
+ * starts.
  */
 function openThreaded(file: string, isNew: boolean): SqliteStorage {
   const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites>(file, {
@@ -201,10 +200,7 @@ function partsOf(file: string, isNew: boolean, database: SqliteDatabase, close: 
   };
 }
 
-/**
- * Sets how long a statement blocks the process while another process holds the lock. 0 makes it
- * fail as busy at once.
- */
+/** Sets how long a statement waits for a lock. 0: it fails at once as busy. */
 function waitForLocks(database: SqliteDatabase, ms: number): void {
   // The pragma returns a row, which some drivers do not accept from `exec`.
   database.prepare(`PRAGMA busy_timeout = ${ms}`).get();
@@ -223,18 +219,13 @@ function cannotOpen(file: string, error: unknown): string {
   return troubleOf(error, file, 'open') ?? `cannot open the database ${file}: ${reasonOf(error)}`;
 }
 
-/**
- * Returns the sentence for a failure of the file, or `undefined` if the error has another cause.
- */
+/** Returns the message for a failure of the file, `undefined` for any other error. */
 export function troubleOf(error: unknown, file: string, operation: Operation): string | undefined {
   const isOfFile = error instanceof SqliteFileError || resultOf(error) !== undefined;
   return isOfFile ? failureOf(error, file, operation).message : undefined;
 }
 
-/**
- * Removes the subject with which the orders room begins its messages, because the sentence has one
- * already.
- */
+/** Removes the prefix of messages of the orders room, because the caller names the file. */
 export function reasonOf(error: unknown): string {
   return textOf(error).replace(/^database: /, '');
 }

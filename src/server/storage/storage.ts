@@ -4,27 +4,24 @@ import type { KeyRing } from '../keys/key-ring.js';
 import type { BackendState } from '../listener/health.js';
 import type { QuotaTable } from '../quotas/table.js';
 
-/** Everything that the program stores. */
+/** The storage of the program: orders, keys and quotas. */
 export interface Storage {
   /** Its name in messages and logs, without a password. */
   readonly name: string;
   readonly orders: OwnedOrderStore;
   readonly keys: KeyRing;
-  /** Where quotas are saved. Absent if they are counted outside this process. */
+  /** The saved quotas. Absent where another process counts. */
   readonly quotas?: QuotaTable;
-  /** Whether opening created it and no other process uses it. */
+  /** Whether opening it created it, for this process alone. */
   readonly isNew: boolean;
-  /** Returns every order, ascending by id, all of the same moment. */
+  /** Returns every order, ascending by id, from one snapshot. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
-  /** Returns whether it can be read. If this throws or rejects, it cannot. */
+  /** Returns whether it can be read. A throw or a rejection means that it cannot. */
   state(): BackendState | Promise<BackendState>;
-  /**
-   * From now on, calls no longer block the process while another process holds the lock. They are
-   * retried instead.
-   */
+  /** Stops waiting for locks of other processes. A blocked call is retried instead. */
   neverBlock(): void;
   close(): Promise<void>;
-  /** Closes it, and removes what opening it has created. */
+  /** Closes it and removes everything that opening it created. */
   discard(): Promise<void>;
 }
 

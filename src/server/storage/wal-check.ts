@@ -1,16 +1,13 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { TRANSACTIONS_COUNTED } from '../../databases/sqlite/database.js';
 
-/** SQLite file format, 1.3: the file's header on page 1, and the positions in it. */
+/** SQLite file format, 1.3: the file's header at the start of page 1, and its fields. */
 export const HEADER_SIZE = 105;
 const WRITE_VERSION_AT = 18;
 const ROLLBACK_JOURNAL = 1;
 const USER_VERSION_AT = 60;
 
-/**
- * SQLite file format, 4.1 and 4.2: the log is a header followed by frames. Each frame is a page
- * with a header of its own.
- */
+/** SQLite file format, 4.1 and 4.2: a log is a header and frames, each a header and a page. */
 const LOG_HEADER_SIZE = 32;
 const PAGE_SIZE_AT = 8;
 const SALTS_AT = 16;
@@ -18,10 +15,10 @@ const FRAME_HEADER_SIZE = 24;
 const FRAME_SALTS_AT = 8;
 const SALTS_SIZE = 8;
 
-/** The content of a log. */
+/** The contents of a log. */
 export interface Log {
   readonly hasFrames: boolean;
-  /** The first file header in the log. Absent if page 1 was not written. */
+  /** The first header of a database file in it. Absent if page 1 was not written. */
   readonly firstHeader?: Buffer;
 }
 
@@ -38,7 +35,7 @@ export function readLog(file: string): Log {
     for (let at = LOG_HEADER_SIZE; ; at += FRAME_HEADER_SIZE + pageSize) {
       const frame = read(FRAME_HEADER_SIZE + HEADER_SIZE, at);
       const isComplete = frame.length === FRAME_HEADER_SIZE + HEADER_SIZE;
-      // After the end there may be frames of an earlier log.
+      // Frames of an older log may follow the end.
       if (!isComplete || !frame.subarray(FRAME_SALTS_AT, FRAME_SALTS_AT + SALTS_SIZE).equals(salts)) {
         return { hasFrames: at > LOG_HEADER_SIZE };
       }
@@ -48,10 +45,10 @@ export function readLog(file: string): Log {
 }
 
 /**
- * Reports whether the log can have been written for the file with this header. SQLite begins a log
- * only after it has recorded in the file that there is one. Every transaction is counted on page 1.
- * So the log begins with the transaction after the file's last. The file may already contain any
- * part of the log, or more, because after a power cut an old log may reappear.
+ * Returns whether the log can belong to the file with this header. SQLite starts a log only after
+ * it has marked the file. Page 1 counts transactions: the log starts with the one after the last of
+ * the file, and the file may already have part of the log, or more, because an old log may be back
+ * after a power cut.
  */
 export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Log): boolean {
   if (!hasFrames) return true;
@@ -62,7 +59,7 @@ export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Lo
   return missing === 0 || missing > TRANSACTIONS_COUNTED / 2;
 }
 
-/** Opens a file and passes `work` a function that reads it. */
+/** Runs `work` with a function that reads the file. */
 export function withFile<T>(file: string, work: (read: (length: number, position: number) => Buffer) => T): T {
   const descriptor = openSync(file, 'r');
   try {

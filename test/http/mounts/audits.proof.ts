@@ -36,6 +36,10 @@ for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
       return response;
     }
 
-    for (const { name, run } of serviceAudits(target)) test(name, run);
+    for (const { id, name: says, run } of serviceAudits(target)) {
+      // It removes Content-Length from each response to a HEAD itself.
+      if (name === 'node-mock-http' && id === '4.1-head') continue;
+      test(says, run);
+    }
   });
 }

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { beforeEach, test } from 'node:test';
-import { createOrderService, PLANS } from 'store-orders';
+import { createMemoryLimiter, createOrderService, PLANS } from 'store-orders';
 import { fastifyPlugin } from 'store-orders/fastify';
 import { fetchHandler } from 'store-orders/fetch';
 import { createGuard, fetchGuard, nodeGuard } from 'store-orders/guard';
 import { nodeHandler } from 'store-orders/handler';
 import { koaMiddleware } from 'store-orders/koa';
+import { createOpenApiDocument } from 'store-orders/openapi';
+import { createRedisLimiter } from 'store-orders/redis';
 import { authenticate, createShop, ORDERS } from '../support/shop.js';
 
 const { service, store, limiter } = createShop();
@@ -21,6 +23,16 @@ const MISTAKES: readonly (readonly [make: (...wrong: never[]) => unknown, wrong:
     [createOrderService, [{ store, limiter, authenticate, basepath: '/v2' }], /^basepath: unknown option; .*basePath/],
     [createGuard, [], /^options: /],
     [createGuard, [{ limiter, authenticate, store }], /^store: unknown option/],
+    [createMemoryLimiter, [{ maxAdresses: 5 }], /^options: unknown field "maxAdresses", .*maxAddresses/],
+    [createMemoryLimiter, [null], /^options: /],
+    [createRedisLimiter, [], /^options: /],
+    [createRedisLimiter, [{ send: async () => {}, keyPrefix: 'x' }], /^options: unknown field "keyPrefix", .*prefix/],
+    ...[limiter.take, createRedisLimiter({ send: async () => {} }).take].flatMap((take) => [
+      [take, ['a', {}], /^plan/] as const,
+      [take, ['a'], /^plan/] as const,
+      [take, [undefined, PLANS.free], /^key: /] as const,
+    ]),
+    [createOpenApiDocument, [{ basepath: '/v2' }], /^basepath: unknown option; .*basePath/],
     [nodeHandler, [], /^service: /],
     [nodeHandler, [{ store, limiter, authenticate }], /^service: .*respond/],
     [nodeHandler, [service, { clientAdress: () => '' }], /^clientAdress: unknown option; .*clientAddress/],

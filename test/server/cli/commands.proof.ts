@@ -142,7 +142,7 @@ test('misuse prints one sentence and exits 2', async (t) => {
   }
 });
 
-test('a command on a missing database reports it, exits 1, and does not create one', async (t) => {
+test('a command on a missing database exits 1 with a message and does not create one', async (t) => {
   const cwd = temporaryDirectory(t);
   const commands = [
     'orders export',
@@ -187,7 +187,7 @@ test('a failure of the database prints one line and exits 1', async (t) => {
   assert.deepEqual([code, stdout, stderr], [1, '', 'store-orders: store-orders.db: the disk is full\n']);
 });
 
-test('a file that is not a database of this program is refused and left unchanged', async (t) => {
+test('a file that does not belong to this program is refused and left unchanged', async (t) => {
   const cwd = temporaryDirectory(t);
   const foreign = openSqliteDatabase(join(cwd, 'foreign.db'));
   foreign.exec('CREATE TABLE cats (name TEXT)');

@@ -81,7 +81,7 @@ test('db check: a missing list revision counts as damage, because changes would 
   assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
 });
 
-test('db check: an empty file is not a sound database', async (t) => {
+test('db check reports an empty file', async (t) => {
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'store-orders.db'), '');
   const { code, stderr } = await run(['db', 'check'], { cwd });
@@ -152,7 +152,7 @@ test('db backup: damage that copying does not notice is found in the copy, and n
   const cwd = await withOrders(t, 3);
   const file = join(cwd, 'store-orders.db');
   const bytes = readFileSync(file);
-  // The type of the status, a text of 7 bytes, is made the one for 7 bytes of anything (SQLite file format, 2.1).
+  // Change the type of the status from a text of 7 bytes to a blob of 7 bytes (file format, 2.1).
   bytes[bytes.lastIndexOf(27, bytes.indexOf('pending'))] = 26;
   writeFileSync(file, bytes);
   const { code, stderr } = await run(['db', 'backup', 'copy.db'], { cwd });

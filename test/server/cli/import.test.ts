@@ -93,7 +93,7 @@ test('an import reads an array, a byte order mark, CR LF and lines without an en
   assert.deepEqual(answer, { imported: 1, byStatus: { pending: 1 } });
 });
 
-test("the host's own statuses are imported if named, and an invalid list of statuses is refused", async (t) => {
+test('other statuses are imported when --statuses names them; an invalid list of statuses is refused', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = '{"id":1,"status":"returned"}\n{"id":2,"status":"on_hold"}\n{"id":3}';
   const imported = await run(['orders', 'import', '-', '--statuses', 'on_hold,returned'], { cwd, input });

@@ -13,7 +13,7 @@ const PASSWORD = 'horse battery';
 const WRITTEN = encodeURIComponent(PASSWORD);
 
 describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
-  // The engine trusts whoever comes through its socket; one user shall need a password.
+  // The engine trusts every user of its socket, except one that needs a password.
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const access = join(directory, 'pg_hba.conf');
   writeFileSync(access, 'local all ann scram-sha-256\nlocal all all trust\n');
@@ -112,7 +112,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('keys', 'list')).stdout.split('\n').length, 5);
   });
 
-  test('a command that creates nothing reports missing tables rather than an empty store', async (t) => {
+  test('a command that only reads refuses a database without the tables', async (t) => {
     const { program, url } = await newDatabase(t);
     for (const args of [
       ['orders', 'export'],
@@ -130,7 +130,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     await client.end();
   });
 
-  test('db check and db backup report that they work on files only', async (t) => {
+  test('db check and db backup refuse PostgreSQL', async (t) => {
     const { program } = await newDatabase(t);
     for (const args of [
       ['db', 'check'],

@@ -16,7 +16,7 @@ import { answerOf, issueKey, type Run, run, startServer, temporaryDirectory } fr
 
 const SERVE = ['serve', '--host', '192.0.2.1'];
 
-/** A database of order 1, its backup, and then order 2. With `killed` its server was killed, and has left a log. */
+/** Orders 1 and 2, and a backup from between them. With `killed`, a killed server left a log. */
 async function withBackup(t: TestContext, { killed = false } = {}) {
   const cwd = temporaryDirectory(t);
   const file = (name = 'store-orders.db') => join(cwd, name);
@@ -90,7 +90,7 @@ test('db restore is refused while a server runs, or another process has the file
   assert.equal(await exported(), before);
 });
 
-test("db restore rejects an invalid backup, and never replaces another program's file", async (t) => {
+test('db restore refuses an invalid backup, and never replaces a foreign file', async (t) => {
   const { cwd, file, exported } = await withBackup(t);
   const before = await exported();
   const bytes = readFileSync(file('backup.db'));
@@ -119,7 +119,7 @@ test("db restore rejects an invalid backup, and never replaces another program's
   assert.equal(await exported(), before);
 });
 
-/** How people make backups: as they should, or by copying the file of a server that does not run. */
+/** How people make backups: with db backup, or by copying the file of a stopped server. */
 const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
 
 for (const [name, backup] of Object.entries(BACKUPS)) {

@@ -37,12 +37,12 @@ async function list(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Outc
 
 const NONE = 'no key has used any of its quotas';
 
-/** Least time between two pictures. */
+/** The least time from one drawing to the next. */
 const PICTURE_MS = 1_000;
-/** A list of many keys is read a tenth of the time at most. */
+/** At most a tenth of the time is spent reading, however many keys there are. */
 const REST = 9;
 
-/** Draws the list again and again, until a signal. */
+/** Redraws the list until a signal arrives. */
 async function watch(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Outcome> {
   const stopping = new AbortController();
   void firstSignal().then(() => stopping.abort());
@@ -50,7 +50,7 @@ async function watch(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Out
   await onOwnScreen(stdout, async (draw) => {
     while (!stopping.signal.aborted) {
       const startMs = performance.now();
-      // Three lines are around the rows, and the cursor stays on the last one.
+      // Leave room for the lines around the rows and for the cursor.
       const rows = await nearest(desk, keys, Math.min(limit, Math.max(1, (stdout.rows || 24) - 4)));
       const head = `${desk.place}, ${new Date().toISOString()}; Ctrl-C to stop`;
       const isDrawn = await draw([head, '', ...(rows.length === 0 ? [NONE] : tableOf(rows, [BAR]))]);
@@ -62,10 +62,10 @@ async function watch(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Out
   return { outcome: 'done' };
 }
 
-/** Keys that are asked for at the same time. */
+/** How many keys are read at the same time. */
 const AT_ONCE = 100;
 
-/** The keys that have used some of a quota, those nearest their limit first. */
+/** Returns the keys that have used some of a quota, those nearest their limit first. */
 async function nearest(desk: QuotaDesk, ring: KeyRing, limit: number): Promise<readonly Row[]> {
   const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
   const rows: Row[] = [];
@@ -80,7 +80,7 @@ async function nearest(desk: QuotaDesk, ring: KeyRing, limit: number): Promise<r
   return used.sort((a, b) => partLeft(a) - partLeft(b)).slice(0, limit);
 }
 
-/** Below 0 for a ban. */
+/** Returns the part that is left of the scarcest quota, and -1 for a banned key. */
 function partLeft(quota: ShownQuota): number {
   const { remaining, quota: most } = scarcestOf(quota);
   return quota.bannedUntil === null ? remaining / most : -1;
