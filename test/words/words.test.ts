@@ -10,7 +10,11 @@ const MOST_COLUMNS = 100;
 /** Where every comment, string, test name and paragraph follows the rules below. */
 const FOLLOWS = [
   'src/limits',
-  'src/orders/memory',
+  'src/databases',
+  'src/http/list',
+  'src/http/guard',
+  'src/orders',
+  'src/server/config',
   'src/server/cli',
   'src/server/keys',
   'src/server/listener',

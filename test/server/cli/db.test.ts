@@ -90,7 +90,7 @@ test('db check reports an empty file', async (t) => {
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
-test('db check, db backup: tables that do not exist so far are no problem', async (t) => {
+test('db check, db backup: tables that do not exist so far are accepted', async (t) => {
   const cwd = temporaryDirectory(t);
   const store = openSqliteOrderStore(join(cwd, 'store-orders.db'));
   await store.put([{ id: 1 }]);
