@@ -48,7 +48,8 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
     // The first round serialises, compresses and warms up.
     for (let round = 0; round <= rounds(ROUNDS); round++) {
       for (const [index, { server, coding }] of WAYS.entries()) {
-        // Each takes seconds, so fewer rounds show that it is far from the others.
+        // Each such list takes seconds, so few rounds suffice to show how far it is from the
+        // others.
         if (server === 'stringify' && orders > LONG && round > 1) continue;
         const readers = await Promise.all(
           Array.from({ length: READERS }, () => openReader(servers.get(server)?.url ?? '', coding)),

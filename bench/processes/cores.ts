@@ -7,7 +7,10 @@ const CORES: Readonly<Record<Core, string>> = { server: '0', load: '1', any: '0,
 
 export const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-p', `${process.pid}`]).status === 0;
 
-/** Returns the command that runs this one on that core, with all its threads from the start. */
+/**
+ * Returns the command that runs the given command on that core, with all its threads from the
+ * start.
+ */
 export function onCore(core: Core, command: string, parameters: readonly string[]): readonly [string, string[]] {
   return canPin ? ['taskset', ['-c', CORES[core], command, ...parameters]] : [command, [...parameters]];
 }

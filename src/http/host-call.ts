@@ -1,7 +1,7 @@
-/** What parts of the host threw or rejected with, and what has failed. */
+/** Errors that parts of the host threw or rejected with, each with the part that failed. */
 const hostErrors = new WeakMap<object, string>();
 
-/** What has failed in the host, in words; `undefined` if it was the service. */
+/** Returns the part of the host that failed, in words, or `undefined` if the service failed. */
 export function hostFailure(error: unknown): string | undefined {
   return typeof error === 'object' && error !== null ? hostErrors.get(error) : undefined;
 }
@@ -30,7 +30,7 @@ export function afterHost<T, R>(part: string, promise: Promise<T>, next: (value:
   return Promise.resolve(promise).then(next, (error: unknown) => failHost(`${part} failed`, error));
 }
 
-/** What the store streams, its failures known as the host's. */
+/** Passes on a stream of the store, and marks its errors as the host's. */
 export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
     yield* stream;
@@ -39,7 +39,7 @@ export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T
   }
 }
 
-/** What the store iterates over, its failures known as the host's. */
+/** Passes on an iteration of the store, and marks its errors as the host's. */
 export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
   try {
     yield* items;

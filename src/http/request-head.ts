@@ -9,8 +9,8 @@ export interface RequestHead {
   /** Names and values in turn, as received. A repeated field is listed repeatedly. */
   readonly rawHeaders: readonly string[];
   /**
-   * The fields by name, read only where `rawHeaders` is empty: hosts that emulate node:http may fill
-   * nothing else.
+   * The fields by name. Read only if `rawHeaders` is empty, because hosts that emulate node:http
+   * may fill nothing else.
    */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
   /**
@@ -31,8 +31,8 @@ export function withTarget(request: RequestHead, url: string): RequestHead {
 }
 
 /**
- * The request with its fields in `rawHeaders`. Fields that only `headers` has were not received by
- * HTTP here, so that no Host is demanded of them. A duplicate among them is seen only if its value is
+ * Returns the request with its fields in `rawHeaders`. Fields that only `headers` has were not
+ * received over HTTP, so they need no Host. A duplicate among them is noticed only if its value is
  * an array.
  */
 export function withRawHeaders(request: RequestHead): RequestHead {

@@ -54,6 +54,18 @@ const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorC
 /**
  * Creates the service from a store, a limiter and an `authenticate` function. Throws a TypeError
  * that names an invalid option.
+ *
+ * @example
+ * ```ts
+ * import * as shop from 'store-orders';
+ *
+ * const ann = { id: 'ann', plan: shop.PLANS.free };
+ * const service = shop.createOrderService({
+ *   store: shop.createMemoryOrderStore([{ id: 1 }]),
+ *   limiter: shop.createMemoryLimiter(),
+ *   authenticate: (apiKey) => (apiKey === 'sesame' ? ann : undefined),
+ * });
+ * ```
  */
 export function createOrderService(options: OrderServiceOptions): OrderService {
   checkAdmissionOptions(options, ['store', 'basePath']);

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { runProgram } from './cli/program.js';
 
-// Node 22 and 24 warn at each start that node:sqlite is experimental: no news to the operator.
+// Node 22 and 24 warn at each start that node:sqlite is experimental. The operator does not need
+// this.
 const printers = process.listeners('warning');
 process.removeAllListeners('warning');
 process.on('warning', (warning) => {

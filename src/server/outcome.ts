@@ -1,6 +1,9 @@
-/** What a command came to: exit code 0, 1 or 2. */
+/** The result of a command: exit code 0, 1 or 2. */
 export type Outcome =
-  /** `text` for a person, `json` one JSON value. Neither if the command has written its answer itself. */
+  /**
+   * `text` for a person, or `json` with one JSON value. Neither if the command has written its
+   * output itself.
+   */
   | { readonly outcome: 'done'; readonly text?: string; readonly json?: string }
   | { readonly outcome: 'failed' | 'misused'; readonly message: string };
 

@@ -86,7 +86,7 @@ async function open(atOnce = 1) {
 
 suite('with default settings', { concurrency: true }, () => {
   for (const [name, create] of Object.entries(CLIENTS)) {
-    test(`${name} meets a 429, waits and succeeds`, async (t) => {
+    test(`${name} gets a 429, waits and succeeds`, async (t) => {
       const { url, statuses, exhaust, limiter, close } = await open();
       const client = create();
       t.after(async () => {
@@ -99,7 +99,7 @@ suite('with default settings', { concurrency: true }, () => {
       exhaust();
       assert.equal(await client.delete(`${url}/1`), 204);
       assert.deepEqual(statuses, [429, 200, 429, 204], 'one wait is enough');
-      assert.equal(limiter.inspect('client')?.ban, undefined, 'and nothing is held against it');
+      assert.equal(limiter.inspect('client')?.ban, undefined, 'no strikes are held against it');
     });
 
     test(`ten requests of ${name} at once, beyond the limit, all succeed, and the key is not banned`, async (t) => {
@@ -116,7 +116,7 @@ suite('with default settings', { concurrency: true }, () => {
         answers,
         Array.from({ length: 10 }, (_, id) => (id % 2 === 0 ? 200 : 204)),
       );
-      assert.ok(statuses.includes(429), 'the limit was met');
+      assert.ok(statuses.includes(429), 'the limit was reached');
       assert.equal(limiter.inspect('client')?.ban, undefined);
     });
   }

@@ -87,7 +87,9 @@ test('the limiter and the library stay small, and the limiter runs where there i
   assert.ok(all.bytes < 20_500, `store-orders: ${all.bytes} bytes`);
 });
 
-/** What a bundler makes of a subpath, without its dependencies: bytes after gzip, and what it imports. */
+/**
+ * Bundles a subpath without its dependencies. Returns its bytes after gzip, and what it imports.
+ */
 function bundle(specifier: string): { readonly bytes: number; readonly imports: readonly string[] } {
   const { outputFiles, metafile } = buildSync({
     entryPoints: [fileURLToPath(import.meta.resolve(specifier))],

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -60,6 +60,22 @@ test('the README lists every subpath of the package, in at most 130 lines', () =
   const lines = readme.trimEnd().split('\n');
   assert.ok(lines.length <= 130);
   for (const line of lines) assert.ok(line.length <= 100 || line.startsWith('|'), line);
+});
+
+test('the examples of doc comments run', async () => {
+  const examples = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) => [...readFileSync(join(root, 'src', file), 'utf8').matchAll(/^( *\* )```ts\n(.*?)^\1```$/gms)])
+    .map(([, margin = '', code = '']) =>
+      code.replaceAll(new RegExp(`^${margin.trimEnd().replace('*', '\\*')} ?`, 'gm'), ''),
+    )
+    .filter((code) => code.includes('import '));
+  assert.ok(examples.length >= 5, `${examples.length} examples`);
+  for (const [index, code] of examples.entries()) {
+    const file = join(folder, `example-${index}.ts`);
+    writeFileSync(file, code);
+    await import(pathToFileURL(file).href);
+  }
 });
 
 const roomPages = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })

@@ -32,8 +32,8 @@ export function nodeGuard(
         send(response, outcome.reply);
         return;
       }
-      // The client has hung up, or the host has answered in the meantime. (`undefined` says so in
-      // HTTP/2; `null` is a turn to come.)
+      // The client has hung up, or the host has responded in the meantime. (In HTTP/2 the socket is
+      // then `undefined`. `null` means that its turn has not come.)
       if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);

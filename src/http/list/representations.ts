@@ -5,7 +5,7 @@ import { compress, LEAST_COMPRESSED } from './compression.js';
 import { entityTag, namesTag } from './entity-tag.js';
 import { createReplayableBytes, type Failure, type ReplayableBytes } from './replayable-bytes.js';
 
-/** What an answer with the list depends on. */
+/** The parts of a request that decide how the list is sent. */
 export interface ListRequest {
   readonly method: string | undefined;
   readonly head: Pick<ReadHead, 'ifMatch' | 'ifNoneMatch' | 'acceptEncoding'>;

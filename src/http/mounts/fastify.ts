@@ -38,7 +38,10 @@ interface FastifyReplyLike {
   callNotFound(): unknown;
 }
 
-/** `@fastify/swagger` would list each route once for each method. The service has a document of its own. */
+/**
+ * Hides the routes from `@fastify/swagger`, which would list each once for every method. The
+ * service has a document of its own.
+ */
 const UNLISTED = { schema: { hide: true } };
 
 /**

@@ -30,7 +30,10 @@ export interface NodeMountOptions {
  * Express and Connect that passes on foreign paths.
  */
 export interface NodeHandler {
-  /** Without `next` it returns a promise unless the reply is written at once, for hosts that wait for it. */
+  /**
+   * Without `next`, returns a promise unless the reply is written at once, for hosts that wait for
+   * it.
+   */
   (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void | Promise<void>;
   /**
    * Prepares the `node:http` or `https` server in which the handler is mounted, and returns it.
@@ -86,8 +89,9 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
 }
 
 /**
- * The request with the target that Connect and Express keep in `originalUrl` when they cut their mount
- * path off `url`. Emulations of node:http have received nothing, so no Host is demanded of them.
+ * Returns the request with the target that Connect and Express keep in `originalUrl` when they
+ * remove their mount path from `url`. Emulations of node:http have received nothing over HTTP, so
+ * they need no Host.
  */
 export function originalHead(request: NodeRequest): RequestHead {
   const url = 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : request.url;

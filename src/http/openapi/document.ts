@@ -14,7 +14,7 @@ import { EXAMPLE_ID, headers, type Json, refer, schemas } from './schemas.js';
 export type { OpenApiResponse, OpenApiResponses } from './responses.js';
 export type { Json, Reference } from './schemas.js';
 
-/** How stable an operation is: `beta` and `experimental` ones may change in any version. */
+/** How stable an operation is. `beta` and `experimental` operations may change in any version. */
 export type Stability = 'stable' | 'beta' | 'experimental';
 
 export interface OpenApiOperation {
@@ -45,7 +45,7 @@ export interface OpenApiDocument {
     readonly '/store/orders': { readonly get: OpenApiOperation };
     readonly '/store/orders/{orderId}': { readonly delete: OpenApiOperation };
   };
-  /** The responses to unknown paths and methods, which OpenAPI has no field for. */
+  /** The responses to unknown paths and methods, for which OpenAPI has no field. */
   readonly 'x-responses-elsewhere': Readonly<Record<string, OpenApiResponse>>;
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, Json>>;
@@ -56,7 +56,7 @@ export interface OpenApiDocument {
 }
 
 export interface OpenApiOptions {
-  /** The service's own. Default: `/v1`. */
+  /** The service's base path. Default: `/v1`. */
   readonly basePath?: string | undefined;
 }
 
@@ -134,7 +134,10 @@ export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocu
   };
 }
 
-/** The document as JSON text. `JSON.stringify` would round the limits of int64 to 9223372036854776000. */
+/**
+ * Serialises the document as JSON. `JSON.stringify` would round the limits of int64 to
+ * 9223372036854776000.
+ */
 export function printOpenApiDocument(document: OpenApiDocument): string {
   return JSON.stringify(document, null, 2)
     .replaceAll('-9223372036854776000', '-9223372036854775808')

@@ -24,11 +24,11 @@ export interface OpenApiResponse {
 export type OpenApiResponses = Readonly<Record<string, Reference>>;
 
 /**
- * Where an error can occur: in both operations, in cancellation alone, or outside the operations.
+ * Where an error can occur: in both operations, only in cancellation, or outside the operations.
  */
 type Origin = 'operations' | 'cancelOrder' | 'elsewhere';
 
-/** Complete: a code without an origin does not compile. */
+/** Complete, because a code without an origin does not compile. */
 const ORIGINS: Readonly<Record<ErrorCode, Origin>> = {
   bad_request: 'operations',
   missing_api_key: 'operations',
@@ -59,7 +59,7 @@ interface ResponseText {
   readonly headers?: readonly HeaderName[];
 }
 
-/** By status and, where one status means two things, by origin. */
+/** By status, and by origin if one status has two meanings. */
 const TEXTS: Readonly<Record<string, ResponseText>> = {
   400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },
   401: {
@@ -172,7 +172,9 @@ function textOf({ status, origin }: { readonly status: number; readonly origin: 
   return text;
 }
 
-/** The response for all codes that share a text, with the real Error objects as examples. */
+/**
+ * Returns the response for all codes that share a text, with the real Error objects as examples.
+ */
 function errorResponse(text: ResponseText): OpenApiResponse {
   const errors = ERRORS.filter((error) => textOf(error) === text);
   const codes = errors.map(({ code }) => code);
@@ -198,7 +200,7 @@ function errorResponse(text: ResponseText): OpenApiResponse {
   };
 }
 
-/** The first sentence of a message: what was wrong. The rest is what to do. */
+/** Returns the first sentence of a message, which says what is wrong. The rest says what to do. */
 function summaryOf(message: string): string {
   return message.slice(0, message.indexOf('. ') + 1);
 }

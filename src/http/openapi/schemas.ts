@@ -2,20 +2,29 @@ import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { errorObject } from '../errors.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
-/** Plain JSON, never changed. */
+/** Plain JSON that never changes. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
-/** To one of the components. A type and no interface, because only a type is known to be {@link Json}. */
+/**
+ * A reference to a component. A type rather than an interface, because only a type is assignable to
+ * {@link Json}.
+ */
 export type Reference = { readonly $ref: string };
 
 export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): Reference {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** As numbers these are -2^63 and 2^63, the nearest that there are; `printOpenApiDocument` prints them exactly. */
+/**
+ * As numbers these become -2^63 and 2^63, the nearest doubles. `printOpenApiDocument` prints them
+ * exactly.
+ */
 const INT64 = { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) };
 
-/** An order beyond 2^53 whose id is a number all the same, so that the example stays exact wherever it is read. */
+/**
+ * An order id beyond 2^53 that a double holds exactly, so that the example stays exact in every
+ * reader.
+ */
 export const EXAMPLE_ID = 9_007_199_254_740_994;
 
 export const EXAMPLE_ORDERS = [
@@ -99,14 +108,14 @@ export function schemas(codes: readonly string[]): Readonly<Record<string, Json>
 
 /** The largest integer of a structured field (RFC 9651 §3.3.1). */
 const MAX_PRINTED_INTEGER = 999_999_999_999_999;
-/** The longest header section that Node reads by default. */
+/** The longest header section that Node.js accepts by default. */
 const MAX_FIELD_LENGTH = 16_384;
 
 function integer(minimum: number) {
   return { type: 'integer', format: 'int64', minimum, maximum: MAX_PRINTED_INTEGER };
 }
 
-/** A list of structured fields: a policy's name with two numbers each. */
+/** Returns a list of structured fields: a policy's name with two numbers each. */
 function windows(first: string, second: string) {
   const item = `"[A-Za-z][A-Za-z0-9_.-]*";${first}=[0-9]{1,15};${second}=[0-9]{1,15}`;
   return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
@@ -193,7 +202,7 @@ const HEADERS = {
 
 export type HeaderName = keyof typeof HEADERS;
 
-/** On every response, whatever its status (specification, part 8). */
+/** The headers of every response, whatever its status (specification, part 8). */
 export const LIMIT_HEADERS = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -202,12 +211,12 @@ export const LIMIT_HEADERS = [
   'RateLimit',
 ] as const satisfies readonly HeaderName[];
 
-/** Not a component: those are for what operations answer. */
+/** Not a component, because components are for the responses of operations. */
 const { Allow: ALLOW, ...SHARED_HEADERS } = HEADERS;
 
 export const headers: Readonly<Record<string, Json>> = SHARED_HEADERS;
 
-/** These headers, by reference if they are components. */
+/** Returns these headers, by reference if they are components. */
 export function headersOf(names: readonly HeaderName[]): Readonly<Record<string, Json>> {
   return Object.fromEntries(names.map((name) => [name, name === 'Allow' ? ALLOW : refer('headers', name)]));
 }

@@ -11,7 +11,7 @@ import {
 } from './settings.js';
 
 export interface SettingSources {
-  /** By name without dashes; `true` for a flag without a value. */
+  /** By name without dashes. `true` for a flag without a value. */
   readonly flags: ReadonlyMap<string, string | true>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -20,7 +20,7 @@ export type ReadSettings =
   | {
       readonly ok: true;
       readonly settings: Settings;
-      /** Where each comes from, as the user calls it. One that has its default is absent. */
+      /** Where each setting comes from, in the user's terms. Absent for a default. */
       readonly origins: ReadonlyMap<string, string>;
     }
   /** One sentence that names the setting as it was written. */
@@ -30,13 +30,13 @@ export const CONFIG_VARIABLE = 'STORE_ORDERS_CONFIG';
 
 interface Found {
   readonly value: unknown;
-  /** The lower one counts. */
+  /** The source with the lower rank wins. */
   readonly rank: number;
-  /** How the user calls it. */
+  /** The name of the setting as the user wrote it. */
   readonly label: string;
 }
 
-/** Reads the settings named in `names`; the others have their defaults. Never throws. */
+/** Reads the settings in `names`. The others get their defaults. Never throws. */
 export function readSettings(sources: SettingSources, names: readonly SettingName[] = SETTING_NAMES): ReadSettings {
   const file = readFile(sources);
   if (!file.ok) return file;
@@ -45,7 +45,7 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
     const one = fromFlag(name, sources) ?? fromVariable(name, sources) ?? file.find(name);
     if (one !== undefined) found.set(name, one);
   }
-  // Both say where the data is: the one that is named in the place that ranks higher.
+  // Both name the storage. The one from the source with the higher precedence wins.
   const [named, url] = [found.get('db'), found.get('databaseUrl')];
   if (named !== undefined && url !== undefined) {
     if (named.rank === url.rank) {
@@ -75,7 +75,10 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
   return { ok: true, settings: result.output, origins };
 }
 
-/** A URL may have a password in it, whatever setting it was meant for. */
+/**
+ * Returns the value for a message. Hides it if it might be a URL, which may contain a password,
+ * whatever the setting.
+ */
 function shown(name: string, value: unknown): string {
   const json = JSON.stringify(value);
   const isSecret = name === 'databaseUrl' || name === 'redisUrl' || json.includes('://');
@@ -94,7 +97,7 @@ function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefin
   return { value: value === true ? false : parse(value), rank: 0, label: `--${flag}` };
 }
 
-/** An empty variable is an unset one: that is how scripts unset. */
+/** An empty variable counts as unset, because scripts unset variables that way. */
 function fromVariable(name: SettingName, { environment }: SettingSources): Found | undefined {
   const { env, parse = asText } = settingText(name);
   const value = environment[env];
@@ -106,7 +109,7 @@ function asText(value: string): string {
   return value;
 }
 
-/** The compilers of conda set HOST to the platform that they build for, such as x86_64-conda-linux-gnu. */
+/** conda's compilers set HOST to their target platform, such as x86_64-conda-linux-gnu. */
 function isCondaHost(name: SettingName, value: string, environment: SettingSources['environment']): boolean {
   return name === 'host' && (/-conda[_-]/.test(value) || value === environment['CONDA_TOOLCHAIN_HOST']);
 }
@@ -146,7 +149,7 @@ function readFile({ flags, environment }: SettingSources): ReadFile {
   };
 }
 
-/** Node's own message would quote the text around the mistake, a password perhaps. */
+/** Node.js's own message would quote the text around the mistake, which may be a password. */
 function jsonMistake(json: string): string {
   try {
     parseJson(json);

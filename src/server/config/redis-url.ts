@@ -3,10 +3,10 @@ export interface RedisAddress {
   readonly nodes: readonly RedisNode[];
   readonly username?: string;
   readonly password?: string;
-  /** The number of its database; a cluster has 0 only. */
+  /** The number of its database. A cluster has only 0. */
   readonly db: number;
   readonly tls: boolean;
-  /** As messages and logs call it, without user and password. */
+  /** Its name in messages and logs, without user and password. */
   readonly name: string;
 }
 
@@ -18,9 +18,10 @@ interface RedisNode {
 const DEFAULT_PORT = 6_379;
 
 /**
- * Reads `redis://user:password@host:port/db`, `rediss:` for TLS, several for a cluster, a comma between; what the first
- * says of user, password and TLS is for all of them. `undefined` for anything else: also for a URL whose password has a
- * character in it that ends it early, so that its rest is taken for a name that may be shown.
+ * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. For a cluster, several URLs
+ * are separated by commas, and the first one's user, password and TLS apply to all. Returns
+ * `undefined` for anything else. That includes a password with an unescaped character that would
+ * end it early, so that its rest would be taken for a name that may be shown.
  */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const urls: URL[] = [];
@@ -46,7 +47,7 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
 
 function isNode(url: URL, first: URL): boolean {
   const { protocol, hostname, pathname, search, hash, username, password } = url;
-  // Several hosts in one URL are a host of that name to the parser.
+  // To the parser, several hosts in one URL are one host with that name.
   const isPlain =
     hostname !== '' && !hostname.includes(',') && pathname === first.pathname && search === '' && hash === '';
   const isAnonymous = username === '' && password === '';
@@ -54,7 +55,7 @@ function isNode(url: URL, first: URL): boolean {
   return /^rediss?:$/.test(protocol) && protocol === first.protocol && isPlain && (isAnonymous || isSame);
 }
 
-/** `undefined` where a percent sign encodes nothing. */
+/** Returns `undefined` if a percent sign encodes nothing. */
 function credentialsOf({ username, password }: URL): Pick<RedisAddress, 'username' | 'password'> | undefined {
   try {
     return {

@@ -2,18 +2,21 @@ import * as v from 'valibot';
 import { isOrigin } from './origin.js';
 import { parseRedisUrl } from './redis-url.js';
 
-/** How a setting is given on the command line and in the environment. */
+/** How a setting is written on the command line and in the environment. */
 interface SettingText {
   readonly flag: string;
-  /** What stands for the flag's value in a help text. A flag without it takes none. */
+  /** The placeholder of the flag's value in a help text. A flag without it takes no value. */
   readonly value?: string;
   readonly env: string;
   readonly help: string;
-  /** The text of a flag or a variable as the schema takes it. Text that cannot be read stays text. */
+  /**
+   * Converts the text of a flag or a variable for the schema. Text that cannot be converted stays
+   * text.
+   */
   readonly parse?: (text: string) => unknown;
 }
 
-/** `usage` is the flag and what stands for its value: `--host HOST`. */
+/** `usage` is the flag and its placeholder: `--host HOST`. */
 function setting<Schema extends v.GenericSchema>(
   usage: string,
   env: string,
@@ -56,15 +59,16 @@ const REDIS_URL =
   'expected a URL such as redis://user:password@host:6379, with @ / ? # in the password written %40 %2F %3F %23; for a cluster, several URLs separated by commas';
 
 /**
- * How the program is set up, in the order of the help text. Each setting comes from its flag, else
- * from its variable, else from the file, else it has its default. A new setting needs one entry here.
+ * The settings of the program, in the order of the help text. Each setting comes from its flag,
+ * otherwise from its variable, otherwise from the file, otherwise it has its default. A new setting
+ * needs one entry here.
  */
 export const settingsSchema = v.object({
   host: setting(
     '--host HOST',
     'HOST',
     'address to listen on',
-    // The address is shown when listening fails, and a URL may have a password in it.
+    // A message shows the address if listening fails, and a URL may contain a password.
     v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
   ),
   port: setting(
@@ -162,7 +166,7 @@ export const settingsSchema = v.object({
   ),
 });
 
-/** Not to be shown as they are: `databaseUrl` and `redisUrl` may have passwords in them. */
+/** Do not show them as they are: `databaseUrl` and `redisUrl` may contain passwords. */
 export type Settings = Readonly<v.InferOutput<typeof settingsSchema>>;
 
 export type SettingName = keyof typeof settingsSchema.entries;
@@ -177,15 +181,19 @@ export function settingText(name: SettingName): SettingText {
   return settingsSchema.entries[name];
 }
 
-/** A path has a slash, so that a mistyped number is not one; and a URL, which may have a password in it, is not. */
+/**
+ * A path contains a slash, so that a mistyped number is not taken for one. A URL, which may contain
+ * a password, is rejected.
+ */
 function isPort(port: number | string): boolean {
   if (typeof port === 'string') return /^(?!\w+:\/\/).*\/./.test(port);
   return Number.isInteger(port) && port >= 0 && port <= 65_535;
 }
 
 /**
- * A password with such a character in it, as it is, would end early, and its rest be taken for a name that may be shown.
- * The user may stand before no host: then the host is a parameter, or the driver's default.
+ * An unescaped character of this kind would end a password early, so that its rest would be taken
+ * for a name that may be shown. The user may be followed by no host. Then the host is a parameter,
+ * or the driver's default.
  */
 function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\/[^/?#\s]*[^@#\s]*$/.test(url) && URL.canParse(url.replace('@/', '@host/'));

@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 
-/** Files that are not connections of clients: those of the data, the backends' connections, the log, and Node's own. */
+/**
+ * Open files that are not client connections: the data, connections to backends, the log, and
+ * Node.js's own.
+ */
 const OTHER_FILES = 60;
 
 /**
- * How many connections this process may have open; without a limit of the system as many as come. A process that can open
- * no more files does not reach its backends. A worker in that state loses what its primary deals out to it, and is never
- * dealt anything again.
+ * Returns how many connections this process may have open, or infinity if the system sets no limit.
+ * A process that can open no more files cannot reach its backends. A worker in that state loses the
+ * connections that its primary deals out, and never gets another one.
  */
 export function connectionLimit(): number {
   return Math.max(10, openFilesLimit() - OTHER_FILES);

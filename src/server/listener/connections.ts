@@ -10,23 +10,28 @@ export interface ConnectionLimits {
 }
 
 /**
- * The open connections of a server. Where there is no room for a new one, the oldest connection whose last request had no
- * valid key is closed instead, even one that has sent nothing; only if there is none of these, the new one is.
+ * Tracks the open connections of a server. If there is no room for a new connection, closes the
+ * oldest one whose last request had no valid key, even if it has sent nothing. If there is none of
+ * these, closes the new one.
  */
 export interface Connections {
-  /** `false` if the connection is one too many, and closed. */
+  /** Adds a connection. Returns `false` if there was no room and it was closed. */
   add(socket: Socket): boolean;
-  /** Keeps the newest request of a connection: with pipelining it is also the last to be answered. */
+  /**
+   * Records the newest request of a connection. With pipelining it is also the last to get a
+   * response.
+   */
   answering(socket: Socket, response: ServerResponse): void;
   /**
-   * Notes that the newest request of a connection has no valid key. `false` if the client sends too many requests without
-   * waiting for their responses: the connection is closed.
+   * Records that the newest request of a connection has no valid key. Returns `false`, and closes
+   * the connection, if the client sends too many requests without waiting for their responses.
    */
   addKeyless(socket: Socket): boolean;
   /**
-   * Closes each connection: after the response that it is owed, which tells the client if it has not begun; without one
-   * after `lingerMs`, because a client that was not told may be sending a request. A connection on which the first request
-   * has begun to arrive stays open for it.
+   * Closes each connection after the responses that it still has to get, the last of which
+   * announces it if it has not begun. A connection without such a response is closed after
+   * `lingerMs`, because the client may be sending a request. A connection whose first request has
+   * begun to arrive stays open for it.
    */
   closeAll(lingerMs: number): void;
   destroyAll(): void;
@@ -38,41 +43,44 @@ interface Connection {
   newest: ServerResponse | undefined;
   /** Whether the newest request has a valid key, as far as that is decided. */
   hasKey: boolean;
-  /** Requests since the client was last owed nothing, but for the first of them. */
+  /** Requests since the client last had all its responses, except the first of them. */
   pipelined: number;
-  /** Since when a client without a valid key is owed something; 0 if that is not known. */
+  /** Since when a client without a valid key has been waiting for responses. 0 if unknown. */
   owedSinceMs: number;
 }
 
 /** Most requests that a client without a valid key may send without waiting for their responses. */
 const MOST_PIPELINED = 16;
 
-/** A client without a valid key that leaves a response untaken for this long is closed. All of them are small. */
+/**
+ * A client without a valid key that leaves a response unread for this long is disconnected. All
+ * these responses are small.
+ */
 const TAKE_WITHIN_MS = 10_000;
 const SWEEP_MS = 2_000;
 
 /**
  * Pipelined requests in one turn of the event loop after which connections without a valid key are
- * not read for as long as the turn took. Node.js parses up to 3,600 requests of each connection
- * that has bytes to read, which takes 10 to 30 ms, and frees none of them within the turn. Read
- * together, such connections would fill the memory; read one after the other without a rest, they
- * would leave customers no turn of their own.
+ * paused for as long as the turn took. Node.js parses up to 3,600 requests of each readable
+ * connection, which takes 10 to 30 ms, and frees none of them within the turn. Read together, such
+ * connections would fill the memory. Read one after the other without a pause, they would leave
+ * customers no turn.
  */
 const MOST_IN_A_TURN = 512;
 
 export function createConnections({ most, mostPerAddress }: ConnectionLimits): Connections {
   const open = new Map<Socket, Connection>();
-  /** Connections that have not shown a valid key, as far as looked at, the oldest first. */
+  /** Connections that have shown no valid key so far, oldest first. */
   const keyless = new Set<Connection>();
   const perAddress = new Map<string, number>();
-  /** Not read for the moment. */
+  /** Paused for the moment. */
   const held = new Set<Socket>();
   let isResting = false;
   let pipelined = 0;
   let turnStartMs = 0;
   let sweeping: NodeJS.Timeout | undefined;
 
-  /** Those whose newest request is decided, or that have none. */
+  /** Yields connections whose newest request is decided, or that have none. */
   function* strangers(): Generator<Connection, undefined> {
     for (const connection of keyless) {
       const { newest, hasKey } = connection;
@@ -91,7 +99,7 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
     else perAddress.set(connection.address, left);
   }
 
-  /** Whether there was one to close. */
+  /** Closes a stranger's connection. Returns whether there was one. */
   function evict(): boolean {
     for (const connection of strangers()) {
       // The close event would come too late for the next newcomer of this turn.
@@ -134,13 +142,16 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
     }
   }
 
-  /** Unless a newer request has arrived by then: its response closes the connection. */
+  /**
+   * Closes the connection, unless a newer request has arrived by then, whose response will close
+   * it.
+   */
   function closeUntold({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
     function close(): void {
       const isArriving = response === undefined && socket.bytesRead > 0;
       if (open.get(socket)?.newest === response && !isArriving) socket.destroy();
     }
-    // An immediate comes after the reading: what has reached this machine by now is seen.
+    // An immediate runs after reading, so requests that have reached this machine are seen.
     setTimeout(() => setImmediate(close), lingerMs).unref();
   }
 
@@ -157,10 +168,12 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
       keyless.add(connection);
       sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
       perAddress.set(address, ofAddress);
-      // A microtask comes after the ticks in which Node.js begins to read and the gate holds back.
+      // A microtask runs after the ticks in which Node.js begins to read and the gate pauses
+      // connections.
       if (isResting) queueMicrotask(() => hold(socket));
       const { stackTraceLimit } = Error;
-      // Node.js makes an error for each request that is left: without stacks closing costs half.
+      // Node.js creates an error for each remaining request. Without stacks, closing takes half the
+      // time.
       socket.prependOnceListener('close', () => {
         Error.stackTraceLimit = 0;
       });

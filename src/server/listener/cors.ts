@@ -24,9 +24,10 @@ const PREFLIGHT = [
 ];
 
 /**
- * The service for pages of these origins, or with `*` of all: their preflight requests are answered, without a key and
- * charged to the address, and they see the fields of each reply (Fetch Standard §3.2). Requests of other origins are
- * answered as before, and their browsers keep the reply from them.
+ * Wraps the service for pages of these origins (`*` for all). Responds to their preflight requests
+ * without a key, charged to the address, and lets them read the fields of each reply (Fetch
+ * Standard §3.2). Requests of other origins get the same responses as before, which their browsers
+ * keep from the page.
  */
 export function withCors(service: OrderService, origins: readonly string[], options: AdmissionOptions): OrderService {
   const { addressPlan = ADDRESS_PLAN } = options;

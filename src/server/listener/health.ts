@@ -1,9 +1,12 @@
 import type { Reply } from '../../http/reply.js';
 
-/** `degraded`: requests are answered correctly, as well as that works without the backend. */
+/** `degraded`: the server responds correctly, as far as that is possible without the backend. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
 
-/** The state of each backend, by name. One that throws, rejects or is `unavailable` makes the server not ready. */
+/**
+ * Returns the state of each backend, by name. The server is not ready if a function throws, rejects
+ * or returns `unavailable`.
+ */
 export type Backends = Readonly<Record<string, () => BackendState | Promise<BackendState>>>;
 
 export type Probe = (method: string | undefined) => Reply | Promise<Reply>;
@@ -11,11 +14,14 @@ export type Probe = (method: string | undefined) => Reply | Promise<Reply>;
 /** By path. */
 export type Probes = ReadonlyMap<string, Probe>;
 
-/** `/healthz`: the process answers. `/readyz`: it takes requests, and every backend is there (200, else 503). */
+/**
+ * Creates `/healthz`, which reports that the process responds, and `/readyz`, which reports whether
+ * it accepts requests and every backend is available (200, otherwise 503).
+ */
 export function createProbes(backends: Backends, isDraining: () => boolean): Probes {
   let readiness: Promise<Reply> | undefined;
 
-  /** However many probes ask at once, the backends are asked once. */
+  /** Checks the backends once for all concurrent probes. */
   function sharedReadiness(): Promise<Reply> {
     readiness ??= readinessReply(backends, isDraining).finally(() => {
       readiness = undefined;

@@ -8,22 +8,26 @@ import { NOT_OURS } from '../../http/route.js';
 import { type DocsFile, docsReply } from '../docs/files.js';
 import type { Probe, Probes } from './health.js';
 
-/** Answers that never change: where the page is, and that there is no icon, which browsers then remember for a week. */
+/**
+ * Constant responses: the redirection to the page, and the missing icon, which browsers then cache
+ * for a week.
+ */
 const FIXED: ReadonlyMap<string, Reply> = new Map([
   ['/', redirection('docs')],
   ['/docs/', redirection('../docs')],
   ['/favicon.ico', { status: 204, headers: ['Cache-Control', 'public, max-age=604800'], body: undefined }],
 ]);
 
-/** Relative, so that it holds behind a proxy that puts the server below a path. */
+/** Relative, so that it works behind a proxy that serves this server below a path. */
 function redirection(location: string): Reply {
   return { status: 302, headers: ['Location', location, 'Content-Length', '0'], body: '' };
 }
 
 /**
- * The service with the paths of the server itself, which need no key: probes and the documentation. Both are charged to the
- * client's address. Over its limit the documentation is refused, while a probe is answered, and its connection closed. What
- * the service refuses on every path, such as a second `Host` field, it refuses here too.
+ * Wraps the service with the server's own paths, which need no key: probes and the documentation.
+ * Both are charged to the client's address. If the address is over its limit, the documentation is
+ * refused. A probe still gets its response, and its connection is closed. Requests that the service
+ * refuses on every path, such as one with a second `Host` field, are refused here too.
  */
 export function withOwnPaths(
   service: OrderService,
@@ -45,7 +49,7 @@ export function withOwnPaths(
       return { ...reply, headers: [...reply.headers, 'Connection', 'close'] };
     }
 
-    // Only whether the connection closes depends on the charge, so a limiter that fails does not matter.
+    // The charge decides only whether the connection closes, so a failing limiter does not matter.
     const charged = attempt(exchange, () => chargeAddress(exchange, 'bad_request'));
     const reply = isPromise(charged) ? charged.then(() => probe(method)) : probe(method);
     return isPromise(reply) ? reply.then(settle) : settle(reply);

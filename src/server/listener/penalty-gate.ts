@@ -1,24 +1,25 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 
-/** How long an address is held back after it was penalised. */
+/** How long an address is held back after a penalty. */
 const PENALTY_MS = 60_000;
-/** Most addresses that are remembered for that. */
+/** Most addresses with a penalty at a time. */
 const MOST_ADDRESSES = 10_000;
-/** From one connection of such addresses to the next, all of them together. */
+/** The interval between new connections of such addresses, all of them together. */
 const INTERVAL_MS = 200;
 
 /**
- * Holds back new connections of addresses over their limit. Node.js parses all that a read brings before anything else has
- * its turn, and 64 KB of pipelined requests take 10 to 30 ms. So these connections are not read before their turn, which
- * leaves most of the processor to everybody else. Connections that are open already are not held back.
+ * Holds back new connections of addresses over their limit. Node.js parses everything that a read
+ * returns before anything else gets a turn, and 64 KB of pipelined requests take 10 to 30 ms. These
+ * connections are read only when their turn comes, which leaves most of the processor to all
+ * others. Connections that are already open are not held back.
  */
 export interface PenaltyGate {
-  /** The address is over its limit. */
+  /** Records that the address is over its limit. */
   penalise(address: string): void;
-  /** Takes a new connection, which is read from now on or later. */
+  /** Accepts a new connection, which is read from now on or later. */
   enter(socket: Socket, address: string): void;
-  /** Closes the connections that are held back, and holds back no more. */
+  /** Closes the connections that are held back, and stops holding back others. */
   close(): void;
 }
 

@@ -22,64 +22,75 @@ import { withOwnPaths } from './own-paths.js';
 import { createPenaltyGate } from './penalty-gate.js';
 
 export interface OrderServerOptions extends OrderServiceOptions {
-  /** The number of trusted proxies before the server. Default: 0. */
+  /** The number of trusted proxies in front of the server. Default: 0. */
   readonly trustProxy?: number | undefined;
   /**
-   * Most connections of one address at once, of IPv6 of one /64; 0 for no limit. Default: 256. Behind proxies it does not
-   * hold, because all connections are theirs.
+   * Most connections of one address at a time (for IPv6 of one /64). 0 for no limit. Default: 256.
+   * Behind proxies it does not apply, because all connections are theirs.
    */
   readonly maxConnectionsPerAddress?: number | undefined;
   /**
    * Origins of web pages that may use the service, such as `https://shop.example`, or `*` for all. Default: none.
    */
   readonly corsOrigins?: readonly string[] | undefined;
-  /** What `GET /readyz` reports: 503 if one is out of order, as while the server drains. Default: none. */
+  /**
+   * The backends that `GET /readyz` checks. It responds with 503 if one is unavailable, or while
+   * the server drains. Default: none.
+   */
   readonly backends?: Backends | undefined;
 }
 
-/** A `node:http` server, not yet listening. */
+/** A `node:http` server that is not listening so far. */
 export interface OrderServer extends Server {
   /**
-   * Stops accepting connections, and lets requests finish that have arrived or are on their way, with `Connection: close`
-   * in their responses. A connection without a request is closed after half a second. Resolves when all are closed; those
-   * that are not by then are cut off after `graceMs` (default 6,000). A second call waits for the first.
+   * Stops accepting connections. Lets requests finish that have arrived or are in flight, with
+   * `Connection: close` in their responses. A connection without a request is closed after half a
+   * second. Resolves when all are closed. Those that are still open after `graceMs` (default 6,000)
+   * are cut off. A second call waits for the first.
    */
   drain(graceMs?: number): Promise<void>;
 }
 
 const SECOND_MS = 1_000;
 const SERVER_OPTIONS = {
-  // A slow head or request is answered 408. Node.js begins to count again when it reads a connection
-  // that was held back, so a slow head has its time twice, and two checks: 24 s.
+  // A slow head or request gets 408. Node.js counts again when it reads a connection that was held
+  // back, so a slow head may take twice its time, and two checks: 24 s.
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
   connectionsCheckingInterval: 2 * SECOND_MS,
-  // Node ≥ 24: no body stream is made for a request that has no body. Older versions ignore it.
+  // Node.js 24 or newer creates no body stream for a request without a body. Older versions ignore
+  // this.
   optimizeEmptyRequests: true,
 };
 
 /** How long an idle connection stays open. */
 const KEEP_ALIVE_MS = 15 * SECOND_MS;
-/** Longer than the 60 s of proxies: else one sends into a connection that is just closing. */
+/**
+ * Longer than the 60 s of proxies. Otherwise a proxy could send into a connection that is just
+ * closing.
+ */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
-/** A connection on which nothing at all happens for this long is closed; one whose client reads nothing, sooner. */
+/**
+ * A connection without any activity for this long is closed. One whose client does not read is
+ * closed sooner.
+ */
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
-/** Longer than a request is on its way. */
+/** Longer than a request is in flight. */
 const LINGER_MS = 500;
 
 const FORWARDED =
   'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy stands before this ' +
   'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
 
-/** Without `headers`, which Node.js creates when it is read. */
+/** Does not use `headers`, which Node.js creates when it is read. */
 function isForwarded({ rawHeaders }: NodeRequest): boolean {
   return rawHeaders.some((name, index) => index % 2 === 0 && name.length === 15 && /^x-forwarded-for$/i.test(name));
 }
 
 /**
- * Creates the service as a server of its own, with health checks, its OpenAPI document and a documentation page beside it.
- * Throws as `createOrderService` does for a bad option.
+ * Creates a server for the service, with health checks, the OpenAPI document and a documentation
+ * page. Throws in the same cases as `createOrderService`.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
   const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [], ...rest } = options;
@@ -97,7 +108,9 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const gate = createPenaltyGate();
   let drained: Promise<void> | undefined;
 
-  /** The connection whose address was asked last. An address is charged as soon as it is known. */
+  /**
+   * The connection whose address was requested last. An address is charged as soon as it is known.
+   */
   let asked: Socket | undefined;
   let isWarned = false;
   const limiter = withAddresses(serviceOptions.limiter, addressPlan, addKeyless, gate.penalise);
@@ -137,7 +150,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const server = handle.attach(createServer(SERVER_OPTIONS, answer));
   server.keepAliveTimeout = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
   server.timeout = SILENT_MS;
-  // Such a request gets its final answer at once: none of ours reads a body.
+  // Such a request gets its final response at once, because the server never reads a body.
   server.on('checkContinue', answer);
   server.on('connection', (socket) => {
     if (connections.add(socket) && isDirect) gate.enter(socket, addressKey(socket.remoteAddress));
@@ -145,13 +158,14 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 
   async function close(graceMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => server.once('close', resolve));
-    // Not http's own `close`: that also destroys connections whose answer is complete but not yet sent.
+    // Not http's own `close`, which also destroys connections whose response is complete but not
+    // sent.
     NetServer.prototype.close.call(server);
     const cutOff = setTimeout(connections.destroyAll, graceMs);
     gate.close();
     connections.closeAll(LINGER_MS);
     await closed;
-    // Nothing is open any more; this ends http's own watch over slow connections.
+    // All connections are closed. This stops http's own checks for slow connections.
     server.close();
     clearTimeout(cutOff);
     await service.close();
@@ -165,7 +179,10 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   return Object.assign(server, { drain });
 }
 
-/** The limiter, which also reports before it takes from an address, and each address that it refuses. */
+/**
+ * Wraps the limiter so that it also reports the addresses that it charges, and those that it
+ * refuses.
+ */
 function withAddresses(
   limiter: RateLimiter,
   addressPlan: Plan,

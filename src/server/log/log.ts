@@ -1,13 +1,16 @@
 import type { ReplyMessage } from '../../http/index.js';
 import { printRequest } from './request-line.js';
 
-/** Where the program says what happens. An event is a few words, its fields say the rest; never a key in either. */
+/**
+ * Reports what the program does. An event is a few words, with fields for the details. Neither ever
+ * contains a key.
+ */
 export interface Log {
   event(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
-  /** An error if a part failed behind the reply. */
+  /** Logged as an error if a part failed behind the reply. */
   request(message: ReplyMessage): void;
-  /** Begins to write what is not written yet, at once. */
+  /** Begins to write all buffered lines at once. */
   flush(): void;
 }
 
@@ -18,21 +21,27 @@ export interface LogStream {
   write(text: string, written: () => void): unknown;
 }
 
-/** So much is written to a pipe whole or not at all, whatever other processes write to it (PIPE_BUF of Linux). */
+/**
+ * The most that a pipe accepts in one piece even if other processes write to it (PIPE_BUF of
+ * Linux).
+ */
 const WHOLE_BYTES = 4_096;
 
-/** Most batches that wait for a reader who has stopped reading: 16 MiB. */
+/** Most batches that wait for a reader that has stopped reading: 16 MiB. */
 const MOST_WAITING = 4_096;
 
 /** How long the line of a request may wait for others. */
 const WAIT_MS = 10;
 
 /**
- * One JSON object a line, or with `readable` a line for a person, each with the fields of `always`. Lines are written
- * together, a dozen at a time: a busy server logs tens of thousands a second, and each write is a system call. Events
- * are written in the turn of the event loop in which they happen, requests after {@link WAIT_MS}. One write after the
- * other: those that wait in a stream are made one, and may be torn. Lines beyond {@link MOST_WAITING} are dropped, and
- * how many is said where they would be.
+ * Creates a log that writes one JSON object per line, or with `readable` one line for a person,
+ * each with the fields of `always`.
+ *
+ * Lines are written together, a dozen at a time, because a busy server logs tens of thousands per
+ * second and each write is a system call. Events are written in the turn of the event loop in which
+ * they happen, requests after {@link WAIT_MS}. Writes follow one another, because a stream would
+ * merge waiting writes into one, which a pipe may split. Lines beyond {@link MOST_WAITING} are
+ * dropped, and their number is logged in their place.
  */
 export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}): Log {
   const print = readable ? printReadable : printJson;
@@ -65,7 +74,7 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
     });
   }
 
-  /** There is room again. */
+  /** Logs how many lines were dropped, once there is room again. */
   function sayDropped(): void {
     const lines = dropped;
     dropped = 0;
@@ -127,7 +136,7 @@ function printReadable(time: string, level: Level, event: string, fields: LogFie
   return line;
 }
 
-/** The time as a text, which is kept for as long as it is right. */
+/** Creates a function that returns the time as text, and caches it as long as it is right. */
 function createTimeText(): () => string {
   let ms = 0;
   let text = '';

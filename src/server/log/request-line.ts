@@ -2,13 +2,13 @@ import type { ReplyMessage } from '../../http/index.js';
 import { messageOf } from './message-of.js';
 
 /**
- * The fields of a request in the log, in their order, as the members of a JSON object: a busy server
- * writes tens of thousands a second. ASCII only, so that a character is a byte.
+ * Serialises the fields of a request for the log, in order, as the members of a JSON object. A busy
+ * server writes tens of thousands per second. ASCII only, so that a character is a byte.
  */
 export function printRequest(message: ReplyMessage): string {
   const { requestId, traceparent, method, path, clientAddress, status, bytes, operation, code } = message;
   const { orderId, keyId, durationMs, error } = message;
-  // The service has checked both for characters that would have to be escaped.
+  // The service has checked that neither contains a character that must be escaped.
   let line = `"requestId":"${requestId}"`;
   if (traceparent !== undefined) line += `,"traceparent":"${traceparent}"`;
   if (method !== undefined) line += `,"method":${printMethod(method)}`;
@@ -29,7 +29,7 @@ const printPath = createTextPrinter();
 const printAddress = createTextPrinter();
 const printKeyId = createTextPrinter();
 
-/** Keeps the last text as printed, because most requests repeat that of the one before. */
+/** Creates a printer that caches the last text, because most requests repeat the one before. */
 function createTextPrinter(): (text: string) => string {
   let last = '';
   let printed = '""';
@@ -42,7 +42,7 @@ function createTextPrinter(): (text: string) => string {
   };
 }
 
-/** Printable ASCII without `"` and `\`. */
+/** Matches printable ASCII without `"` and `\`. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 function printText(text: string): string {
@@ -53,10 +53,13 @@ function escapeNonAscii(json: string): string {
   return json.replace(/[\x7f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** `.001` to `.999` without zeros at the end, and nothing for 0: V8 takes long to print a fraction. */
+/**
+ * `.001` to `.999` without trailing zeros, and an empty string for 0. V8 takes long to format a
+ * fraction.
+ */
 const FRACTIONS = Array.from({ length: 1_000 }, (_, us) => `${us / 1_000}`.slice(1));
 
-/** To the microsecond. */
+/** Formats milliseconds, exact to the microsecond. */
 function printMs(ms: number): string {
   const us = Math.round(ms * 1_000);
   const whole = Math.floor(us / 1_000);

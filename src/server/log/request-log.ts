@@ -13,7 +13,10 @@ export function onReplies(listener: (message: ReplyMessage) => void): () => void
   return () => void unsubscribe(REPLIES, onMessage);
 }
 
-/** Logs all replies, or with `failuresOnly` those behind which a part failed. Returns what ends it. */
+/**
+ * Logs all replies, or with `failuresOnly` only those with a failed part. Returns a function that
+ * stops this.
+ */
 export function logReplies(log: Log, failuresOnly: boolean): () => void {
   return onReplies((message) => {
     if (!failuresOnly || message.error !== undefined) log.request(message);

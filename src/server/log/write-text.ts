@@ -1,12 +1,12 @@
 import type { Writable } from 'node:stream';
 
 /**
- * Writes and waits until the stream takes more. `false` when its reader is gone, which is nobody's mistake: `| head`
- * does so. Any other failure is thrown.
+ * Writes, and waits until the stream accepts more. Resolves to `false` if the reader has closed the
+ * pipe, which is not an error: `| head` does so. Any other failure is thrown.
  */
 export function writeText(stream: Writable, text: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    // Without a listener the error would end the process before the callback is called.
+    // Without a listener, the error would end the process before the callback is called.
     const ignore = () => {};
     stream.once('error', ignore);
     stream.write(text, (error) => {

@@ -5,7 +5,10 @@ import { done, failed, type Outcome } from '../outcome.js';
 
 const PATIENCE_MS = 3_000;
 
-/** Asks the server with these settings whether it is healthy, or with `isReadiness` whether it is ready. */
+/**
+ * Checks whether the server with these settings is healthy, or with `isReadiness` whether it is
+ * ready.
+ */
 export function checkHealth(
   { host, port }: { readonly host: string; readonly port: number | string },
   isReadiness: boolean,

@@ -2,18 +2,18 @@ import cluster from 'node:cluster';
 import type { Log, LogFields } from '../log/log.js';
 import { firstSignal, ignoreSignals } from './signals.js';
 
-/** What surrounds a running server: hears what becomes of it, and decides when it stops. */
+/** The environment of a running server, which reports events to it and decides when it stops. */
 export interface Lifecycle {
-  /** Whether this process prints what would be the same from all of them. */
+  /** Whether this process prints output that would be the same in all of them. */
   readonly isFirst: boolean;
   /** From 1 on. */
   readonly number: number;
   report(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
-  /** Calls `listener` once, when the server is to stop, with the reason. */
+  /** Calls `listener` once, when the server should stop, with the reason. */
   onStop(listener: (reason: LogFields) => void): void;
 }
 
-/** A process of its own: events go to the log, signals stop the server. */
+/** Creates the lifecycle of a single process: events go to the log, and signals stop the server. */
 export function processLifecycle(log: Log): Lifecycle {
   return {
     isFirst: true,
@@ -25,10 +25,13 @@ export function processLifecycle(log: Log): Lifecycle {
   };
 }
 
-/** What a worker sends to its primary. The primary sends `drain`. */
+/** The messages of a worker to its primary. The primary sends `drain`. */
 export type WorkerMessage = { readonly listening: LogFields } | { readonly failed: string };
 
-/** The environment variable with the worker's number. A replacement gets the number of the worker it replaces. */
+/**
+ * The environment variable with the worker's number. A replacement gets the number of the worker
+ * that it replaces.
+ */
 export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
 /** One of several processes that serve under a primary. */
@@ -37,14 +40,18 @@ export interface WorkerLifecycle extends Lifecycle {
   fail(message: string): Promise<never>;
 }
 
-/** This process as a worker; `undefined` if `runPrimary` did not start it, even inside another cluster. */
+/**
+ * Returns the lifecycle of this process as a worker, or `undefined` if `runPrimary` did not start
+ * it, even inside another cluster.
+ */
 export function workerLifecycle(
   environment: Readonly<Record<string, string | undefined>>,
 ): WorkerLifecycle | undefined {
   const number = Number(environment[WORKER_VARIABLE] ?? 0);
   const { worker } = cluster;
   if (number === 0 || worker === undefined) return undefined;
-  // A terminal signals the whole process group, and an init system the whole service. The primary decides.
+  // A terminal signals the whole process group, and an init system the whole service. Only the
+  // primary reacts.
   ignoreSignals();
 
   function send(message: WorkerMessage, sent?: () => void): void {
@@ -68,7 +75,8 @@ export function workerLifecycle(
         if (message === 'drain') stop();
       });
       worker.on('disconnect', () => {
-        // The primary is gone. Without this the cluster module ends the process at once, with requests in flight.
+        // The primary has exited. Without this the cluster module would end the process at once,
+        // with requests in flight.
         worker.exitedAfterDisconnect = true;
         stop();
       });

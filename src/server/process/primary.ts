@@ -6,15 +6,15 @@ import { failed, type Outcome } from '../outcome.js';
 import { WORKER_VARIABLE, type WorkerMessage } from './lifecycle.js';
 import { firstSignal } from './signals.js';
 
-/** The least time from one start of a worker to the next. */
+/** The least time between two starts of a worker. */
 const RESTART_MS = 1_000;
 /** Longer than a server takes to drain. */
 const STOP_MS = 9_000;
 
 /**
- * Runs the program in `count` workers with the arguments of this process, on one port. This process accepts the
- * connections and deals them out. A worker that ends is replaced. At a signal this process stops accepting, and only then
- * does each worker drain, because by that time it has all of its connections.
+ * Runs the program in `count` workers with this process's arguments, on one port. This process
+ * accepts the connections and deals them out. A worker that exits is replaced. At a signal this
+ * process stops accepting. Then each worker has all of its connections, and drains.
  */
 export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   const running = new Map<number, RunningWorker>();
@@ -49,7 +49,8 @@ export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   }
 
   process.once('exit', killAll);
-  // The first alone: what keeps it from serving keeps all, and is then said once.
+  // The first worker starts alone. A reason that keeps it from serving would affect all, and is
+  // reported once.
   const first = start(1);
   const rest = 'listening' in (await first.begun) ? Array.from({ length: count - 1 }, (_, n) => start(n + 2)) : [];
   const workers = [first, ...rest];
@@ -79,7 +80,7 @@ interface RunningWorker {
   readonly number: number;
   readonly worker: Worker;
   readonly startMs: number;
-  /** Whether it serves, when that is known. Never rejects. */
+  /** Whether it serves, once that is known. Never rejects. */
   readonly begun: Promise<WorkerMessage>;
   readonly ended: Promise<WorkerEnd>;
   isListening: boolean;
@@ -116,7 +117,8 @@ function startWorker(number: number): RunningWorker {
 async function stop({ number, worker, ended, isListening }: RunningWorker) {
   if (isListening && worker.isConnected()) worker.send('drain');
   else worker.process.kill('SIGKILL');
-  // Of the last worker this closes the port, at once and here. What was dealt out before arrives before the message.
+  // For the last worker, this closes the port immediately. Connections dealt out before arrive
+  // before the message.
   if (worker.isConnected()) worker.disconnect();
   const end = await ended;
   return { number, end: isListening ? end : { code: 0 } };

@@ -17,8 +17,8 @@ import { listen, type Place, portOf } from './listen.js';
 import { guideOn, introduce } from './seed.js';
 
 /**
- * Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. `createKey` is the
- * command line that creates a key.
+ * Runs the server until its lifecycle stops it, then closes everything in reverse order.
+ * `createKey` is the command line that creates a key.
  */
 export async function runServer(
   settings: Settings,
@@ -32,7 +32,7 @@ export async function runServer(
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [
     logReplies(log, settings.log === 'events'),
-    // Even a new database is not removed once it has served.
+    // Even a new database is kept once it has served.
     () => (hasServed ? closeStorage() : data.discard()),
   ];
 
@@ -41,7 +41,7 @@ export async function runServer(
       await data.close();
     } catch (error) {
       log.error('database not closed', { error: messageOf(error) });
-      // A thread that waits for a disk would keep Node.js from ending.
+      // A thread that waits for a disk would keep Node.js from exiting.
       process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
     }
   }
@@ -78,7 +78,7 @@ export async function runServer(
       cleanUps.push(() => metricsServer.close().closeAllConnections());
     }
     const drained = new Promise<void>((resolve) => {
-      // In the same turn: in the next one the cluster module closes a worker's connections.
+      // In the same turn, because in the next one the cluster module closes a worker's connections.
       lifecycle.onStop((reason) => {
         lifecycle.report('stopping', reason);
         resolve(server.drain());

@@ -1,6 +1,9 @@
 import type { OrderInput } from '../../orders/index.js';
 
-/** What a new database holds, so that there is something to list and to cancel: one id is beyond 2^53 on purpose. */
+/**
+ * The orders of a new database, so that there is something to list and to cancel. One id is beyond
+ * 2^53 on purpose.
+ */
 export const SAMPLE_ORDERS: readonly OrderInput[] = [
   { id: 1, petId: 101, quantity: 1, shipDate: '2026-01-05T09:30:00Z', complete: true, status: 'shipped' },
   { id: 2, petId: 102, quantity: 2, shipDate: '2026-01-07T14:00:00Z', complete: true, status: 'shipped' },

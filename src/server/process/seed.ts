@@ -4,22 +4,23 @@ import { writeText } from '../log/write-text.js';
 import type { Storage } from '../storage/storage.js';
 import { SAMPLE_ORDERS } from './sample-orders.js';
 
-/** Where a person goes from here. */
+/** The addresses and commands that a person needs next. */
 export interface Guide {
   /** The base address of the server. */
   readonly url: string;
   /** The unix socket on which it listens instead of a port. */
   readonly socket?: string;
-  /** The command line that creates a key; absent where only this process has the keys, in memory. */
+  /** The command line that creates a key. Absent if only this process has the keys, in memory. */
   readonly createKey?: string;
 }
 
-/** Windows has it under this name in cmd.exe and in PowerShell, where `curl` is another command. */
+/** On Windows, this name works in cmd.exe and in PowerShell, where `curl` is another command. */
 const CURL = process.platform === 'win32' ? 'curl.exe' : 'curl';
 
 /**
- * Fills a new database with sample orders. With `showsKeys` it also issues a demo key per fixed plan and prints the keys
- * to stderr: they are for a person, and stdout may be a log, which never has a key in it.
+ * Fills a new database with sample orders. With `showsKeys` it also issues a demo key per fixed
+ * plan and prints the keys to stderr. They are for a person, and stdout may be a log, which must
+ * never contain a key.
  */
 export async function introduce({ orders, keys, name }: Storage, guide: Guide, showsKeys: boolean): Promise<void> {
   await orders.put(SAMPLE_ORDERS);
@@ -37,7 +38,7 @@ export async function introduce({ orders, keys, name }: Storage, guide: Guide, s
     '',
     'List the orders, and cancel one:',
     '',
-    // Double quotes, because cmd.exe knows no others.
+    // Double quotes, because cmd.exe supports no others.
     `  ${CURL} ${authorization} "${list}"`,
     `  ${CURL} -i -X DELETE ${authorization} "${list}/${pending}"`,
     '',
@@ -45,7 +46,10 @@ export async function introduce({ orders, keys, name }: Storage, guide: Guide, s
   ]);
 }
 
-/** Says how to get a first key, and to a person where everything is. A database that is not new is not filled. */
+/**
+ * Prints how to create the first key and, on a terminal, the addresses of everything. Does not fill
+ * an existing database.
+ */
 export async function guideOn({ keys, name }: Storage, guide: Guide): Promise<void> {
   const isKeyless = await keys.isEmpty();
   await say([

@@ -2,10 +2,13 @@ import { constants } from 'node:os';
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** npm hands on a signal that the terminal has sent to the whole group, so one Ctrl-C arrives twice, this far apart. */
+/**
+ * npm passes on a signal that the terminal has sent to the whole group, so one Ctrl-C arrives
+ * twice, this far apart.
+ */
 const ECHO_MS = 100;
 
-/** Resolves at the first SIGTERM or SIGINT; from then on the next one ends the process at once. */
+/** Resolves at the first SIGTERM or SIGINT. From then on, the next one ends the process at once. */
 export function firstSignal(): Promise<NodeJS.Signals> {
   let firstMs: number | undefined;
   return new Promise((resolve) => {
@@ -19,7 +22,7 @@ export function firstSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-/** For a process whose parent gets the signals too, and says what they mean for it. */
+/** Ignores signals in a process whose parent also gets them, and decides what to do. */
 export function ignoreSignals(): void {
   for (const signal of SIGNALS) process.on(signal, () => {});
 }

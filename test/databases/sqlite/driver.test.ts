@@ -4,7 +4,10 @@ import { type TestContext, test } from 'node:test';
 import { createSqliteOrderStore, openSqliteDatabase } from 'store-orders/sqlite';
 import { temporaryFile } from '../../support/temporary-file.js';
 
-/** Has every `require` answer from `modules`, and fail for what is not in it. Answers the names asked for. */
+/**
+ * Makes every `require` return a module of `modules`, or fail. Returns the names that were
+ * requested.
+ */
 function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>): string[] {
   const asked: string[] = [];
   t.mock.method(Module.prototype, 'require', (name: string) => {
@@ -15,7 +18,7 @@ function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>)
   return asked;
 }
 
-/** A driver that only says who opened what. */
+/** Creates a driver that only records which driver opened which file. */
 function driver(name: string) {
   return class {
     readonly opened: string;
@@ -36,7 +39,7 @@ function openedBy(file: string): unknown {
   return Reflect.get(openSqliteDatabase(file), 'opened');
 }
 
-test('a SQLite file is opened with a driver that is there, and can hold a store', async () => {
+test('opens a SQLite file with an available driver, and a store works on it', async () => {
   const database = openSqliteDatabase(temporaryFile());
   const store = createSqliteOrderStore(database);
   await store.put([{ id: 2n ** 53n + 1n }]);
@@ -59,7 +62,7 @@ test("Node's own driver comes first, then libsql, then better-sqlite3", (t) => {
   }
 });
 
-test('better-sqlite3 is not even loaded where it takes the process down: version 13 on Node 20', (t) => {
+test('better-sqlite3 is not even loaded where it would crash the process: version 13 on Node 20', (t) => {
   withNodeVersion(t, '20.19.0');
   const modules = { 'better-sqlite3': driver('better-sqlite3'), 'better-sqlite3/package.json': { version: '13.0.1' } };
   const asked = installOnly(t, modules);
@@ -71,14 +74,14 @@ test('better-sqlite3 is not even loaded where it takes the process down: version
   assert.equal(openedBy(file), `${file} by better-sqlite3`);
 });
 
-test('where there is no driver the error says what to install', (t) => {
+test('without a driver, the error says what to install', (t) => {
   installOnly(t, {});
   assert.throws(() => openSqliteDatabase(temporaryFile()), {
     message: 'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
   });
 });
 
-test("a driver's failure to open the file is not taken for its absence", (t) => {
+test('a driver that fails to open the file is not mistaken for a missing one', (t) => {
   class Failing {
     constructor(file: string) {
       throw new Error(`cannot open ${file}`);

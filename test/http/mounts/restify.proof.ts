@@ -8,7 +8,7 @@ import { listening } from './support/mount.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (goOn?: false) => void) => void;
 
-/** What is used of restify, by hand: it is not there in every clone. */
+/** The part of restify that is used. Written by hand, because not every clone has the package. */
 interface Restify {
   readonly server: Server;
   pre(handler: Handler): void;

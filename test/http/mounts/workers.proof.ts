@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
 
-// What is used of miniflare and esbuild, by hand: they are not there in every clone.
+// The parts of miniflare and esbuild that are used. Written by hand, because not every clone has
+// them.
 interface Miniflare {
   readonly ready: Promise<URL>;
   dispatchFetch(url: string, init: RequestInit): Promise<Response>;

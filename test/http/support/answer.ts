@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ErrorCode } from 'store-orders';
 
-/** A response as its reader sees it, whatever way it came. */
+/** A response as its reader sees it, in whatever way it was requested. */
 export interface Answer {
   readonly status: number;
-  /** By lower-case name; each field came once, or the values are joined by a comma. */
+  /** By lower-case name. Repeated fields are joined by a comma. */
   readonly fields: ReadonlyMap<string, string>;
   readonly text: string;
 }
@@ -69,7 +69,7 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
 
 export const ERROR_CODES: readonly string[] = Object.keys(STATUS_OF);
 
-/** What is true of every answer, of any status, from anywhere. */
+/** Checks the rules that hold for every response, of any status, from anywhere. */
 export function checkAnswer(answer: Answer, method: string): void {
   const { status, fields, text } = answer;
   const { limit, remaining } = trioOf(answer);
@@ -89,7 +89,8 @@ export function checkAnswer(answer: Answer, method: string): void {
     assert.equal(text, '');
     return;
   }
-  // A list that is streamed has none, and of one that fetch has decoded it is not that of the text.
+  // A streamed list has no Content-Length, and that of a list which fetch has decoded is not the
+  // text's.
   if (status !== 200 || (fields.has('content-length') && !fields.has('content-encoding'))) {
     assert.equal(fields.get('content-length'), `${text.length}`, 'a byte is a character');
   }
@@ -104,7 +105,7 @@ function checkErrorObject(status: number, text: string): void {
   assert.ok(ERROR_CODES.includes(String(object['code'])), `${object['code']} is one of the codes`);
 }
 
-/** Checks that the answer is the Error object with this code, and with the status that belongs to it. */
+/** Checks that the response is the Error object with this code, and with the code's status. */
 export function assertError(answer: Answer, code: ErrorCode): void {
   assert.equal(JSON.parse(answer.text).code, code);
   assert.equal(answer.status, STATUS_OF[code]);

@@ -16,7 +16,7 @@ async function exhaustAddress(ask: Ask): Promise<void> {
   }
 }
 
-/** Specification, part 8, and what LIMITS adds where it is silent. */
+/** Specification, part 8, and the decisions where it is silent. */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-countdown',

@@ -3,7 +3,7 @@ import { assertError } from './answer.js';
 import type { Clause } from './clause.js';
 import { INT64_MAX, INT64_MIN, KEY, ORDERS, order } from './shop.js';
 
-/** Specification, part 4: what names an operation, and what does not. */
+/** Specification, part 4: which requests name an operation, and which do not. */
 export const routeClauses: readonly Clause[] = [
   {
     id: '4.1-list',
@@ -48,7 +48,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-targets',
-    says: 'a target in absolute form is read as its path; `//`, `*` and dot segments are no path of the service',
+    says: 'a target in absolute form is read as its path; `//`, `*` and dot segments name nothing of the service',
     verbatim: true,
     check: async (ask) => {
       for (const base of ['http://orders.test', 'HTTPS://[::1]:8443']) {
@@ -78,7 +78,7 @@ export const routeClauses: readonly Clause[] = [
     says: 'a target of more than 8,192 characters on a path of the service answers 414',
     check: async (ask) => {
       const room = 8_192 - ORDERS.length - 1;
-      // A URL adds its origin, which counts: so the fetch mount is a little stricter.
+      // A URL also contains its origin, so the fetch mount is slightly stricter.
       assert.equal((await ask('GET', `${ORDERS}?${'x'.repeat(room - 30)}`, [KEY])).status, 200);
       assertError(await ask('GET', `${ORDERS}?${'x'.repeat(room + 1)}`, [KEY]), 'uri_too_long');
       assertError(await ask('DELETE', `${ORDERS}/${'1'.repeat(room + 1)}`, [KEY]), 'uri_too_long');
@@ -101,7 +101,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-host',
-    says: 'more than one Host field, or an invalid one, answers 400 bad_request, whoever asks',
+    says: 'more than one Host field, or an invalid one, gets 400 bad_request, with or without a key',
     verbatim: true,
     check: async (ask, { store }) => {
       const invalid = [

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { type Answer, checkAnswer, createAnswer } from './answer.js';
 
-/** What a client that speaks bytes sees: all that came until the server closed the connection, or tore it. */
+/**
+ * The response as raw bytes: everything that arrived until the server closed or aborted the
+ * connection.
+ */
 export interface Received {
   readonly text: string;
   readonly answers: readonly Answer[];
@@ -13,9 +16,12 @@ export function exchange(port: number, ...pieces: readonly string[]): Promise<Re
   return readAll(open(port, ...pieces));
 }
 
-/** The pieces are written in one call each, so that they arrive apart if the server reads in between. */
+/**
+ * Each piece is written in a call of its own, so that pieces arrive separately if the server reads
+ * in between.
+ */
 export function open(port: number, ...pieces: readonly string[]): Socket {
-  // The peer must close by itself: a client that goes on sending nothing keeps no connection.
+  // The server must close the connection by itself, even if the client keeps its side open.
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   for (const piece of pieces) socket.write(piece, 'latin1');
   return socket;
@@ -26,7 +32,7 @@ export async function readAll(socket: Socket): Promise<Received> {
   return { text, answers: parse(text) };
 }
 
-/** Ends the connection when the server has, by a FIN or by a reset. */
+/** Ends the connection once the server has, by a FIN or by a reset. */
 export function readText(socket: Socket): Promise<string> {
   let text = '';
   socket.setEncoding('latin1');
@@ -43,7 +49,7 @@ export function readText(socket: Socket): Promise<string> {
   });
 }
 
-/** RFC 9112, as far as this service uses it: a Content-Length, or no content. */
+/** Parses RFC 9112 as far as this service uses it: a Content-Length, or no content. */
 function parse(text: string): Answer[] {
   const answers: Answer[] = [];
   let rest = text;

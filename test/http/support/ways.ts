@@ -4,7 +4,7 @@ import { fetchHandler } from 'store-orders/fetch';
 import { nodeHandler, type OrderService } from 'store-orders/handler';
 import { type Answer, checkAnswer, createAnswer } from './answer.js';
 
-/** Asks the service once and checks what is true of every answer. */
+/** Sends one request to the service, and checks the rules that hold for every response. */
 export type Ask = (
   method: string,
   target: string,
@@ -15,7 +15,10 @@ export type Ask = (
 /** A way to reach the service. */
 export interface Way {
   readonly name: string;
-  /** Whether what is sent arrives as it is: a URL parser tidies targets up, and Headers join fields of one name. */
+  /**
+   * Whether requests arrive exactly as they are sent. A URL parser normalises targets, and Headers
+   * join fields of one name.
+   */
   readonly isVerbatim: boolean;
   readonly open: (service: OrderService) => Promise<{ readonly ask: Ask; readonly close: () => Promise<void> }>;
 }
@@ -73,13 +76,13 @@ const fetchMount: Way = {
   },
 };
 
-/** A server on a free port of the loopback interface. */
+/** Starts a server on a free port of the loopback interface. */
 export async function listen(
   listener: RequestListener,
   options: Parameters<typeof createServer>[0] = {},
 ): Promise<{ readonly server: Server; readonly port: number; readonly close: () => Promise<void> }> {
   const server = createServer({ requireHostHeader: false, ...options }, listener);
-  // A test that fails before it closes its server has failed, and does not hang as well.
+  // Then a test that fails before it closes its server does not hang as well.
   server.unref();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

@@ -19,7 +19,7 @@ async function withOrders(t: TestContext, count: number): Promise<string> {
   return cwd;
 }
 
-test('db backup: stopped by a signal it ends by that signal and leaves no half file', async (t) => {
+test('db backup: a signal stops it and leaves no partial file', async (t) => {
   const cwd = await withOrders(t, 600_000);
   const child = spawnProgram(['db', 'backup', 'copy.db'], { cwd });
   const exited = once(child, 'exit');
@@ -32,7 +32,7 @@ test('db backup: stopped by a signal it ends by that signal and leaves no half f
   );
 });
 
-test('db backup: made while a server cancels, it has every cancel that was answered before it began', async (t) => {
+test('db backup: while a server cancels, it contains every cancel acknowledged before it began', async (t) => {
   const cwd = await withOrders(t, 60_000);
   const server = await startServer(t, { cwd }, '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000');
@@ -57,7 +57,7 @@ test('db backup: made while a server cancels, it has every cancel that was answe
   await until(() => answered.length >= during + 200);
   isOver = true;
   await Promise.all(clients);
-  assert.ok(during > before.length, 'cancels were answered meanwhile');
+  assert.ok(during > before.length, 'cancels were acknowledged meanwhile');
 
   const { orders } = Object(await answerOf(['db', 'check', '--db', 'copy.db'], { cwd }));
   assert.equal(orders.total, 60_000);
@@ -67,6 +67,6 @@ test('db backup: made while a server cancels, it has every cancel that was answe
     before.filter((id) => statuses[id - 1] !== 'cancelled'),
     [],
   );
-  assert.ok(orders.byStatus.cancelled < answered.length, 'and it is of one moment');
+  assert.ok(orders.byStatus.cancelled < answered.length, 'it is of one moment');
   assert.equal((await run(['orders', 'show', `${answered.at(-1)}`], { cwd })).stdout.includes('cancelled'), true);
 });

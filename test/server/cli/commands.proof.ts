@@ -115,7 +115,7 @@ test('a command loads what it needs, and none of the others', async (t) => {
   );
 });
 
-test('misuse is told in one sentence and exits 2', async (t) => {
+test('misuse prints one sentence and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: string, says: string])[] = [
     ['import', 'unknown command "import"; did you mean "store-orders orders import"?'],
@@ -166,7 +166,7 @@ test('a command on a missing database exits 1 with a message and does not create
   assert.deepEqual(readdirSync(cwd), []);
 });
 
-test('a database in memory is refused by every command but serve: nobody would see what it did', async (t) => {
+test('every command but serve refuses a database in memory, because its effect would be lost', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const command of ['keys create --plan free', 'orders import -', 'keys list', 'db check']) {
     assert.deepEqual(await run([...command.split(' '), '--db', ':memory:'], { cwd, input: '{"id":1}' }), {
@@ -177,7 +177,7 @@ test('a database in memory is refused by every command but serve: nobody would s
   }
 });
 
-test('a failure of the database itself is told in one line and exits 1', async (t) => {
+test('a failure of the database prints one line and exits 1', async (t) => {
   const cwd = temporaryDirectory(t);
   await run(['orders', 'import', '-'], { cwd, input: '[]' });
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));

@@ -26,7 +26,7 @@ function damage(file: string): void {
   writeFileSync(file, bytes.fill(0xff, pageStart + 1_500, pageStart + 2_500));
 }
 
-test('db check says of a sound file what is in it and how it is kept, and changes nothing', async (t) => {
+test('db check reports the content and the settings of a sound file, and changes nothing', async (t) => {
   const cwd = await withOrders(t, 3);
   await run(['orders', 'ship', '2'], { cwd });
   const { id } = await issueKey(cwd, 'free');
@@ -55,7 +55,7 @@ test('db check says of a sound file what is in it and how it is kept, and change
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
-test('db check, db backup: a damaged page is told, with what to do; no copy is made of it', async (t) => {
+test('db check, db backup: a damaged page is reported with what to do, and not copied', async (t) => {
   const cwd = await withOrders(t, 2_000);
   damage(join(cwd, 'store-orders.db'));
   const damaged = readFileSync(join(cwd, 'store-orders.db'));
@@ -75,7 +75,7 @@ test('db check, db backup: a damaged page is told, with what to do; no copy is m
   assert.ok(readFileSync(join(cwd, 'store-orders.db')).equals(damaged));
 });
 
-test('db check: a list that would never be seen to change, for want of its revision, is damage too', async (t) => {
+test('db check: a missing list revision counts as damage, because changes would never be seen', async (t) => {
   const cwd = await withOrders(t, 1);
   change(join(cwd, 'store-orders.db'), 'DELETE FROM orders_revision');
   assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
@@ -90,7 +90,7 @@ test('db check reports an empty file', async (t) => {
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
-test('db check, db backup: tables that the program has not made yet are left to be made', async (t) => {
+test('db check, db backup: tables that do not exist so far are accepted', async (t) => {
   const cwd = temporaryDirectory(t);
   const store = openSqliteOrderStore(join(cwd, 'store-orders.db'));
   await store.put([{ id: 1 }]);
@@ -110,7 +110,7 @@ test('db backup: the copy is a whole database in one file, which a server opens'
   const { bytes } = Object(await answerOf(['db', 'backup', 'copy.db'], { cwd }));
   const copy = statSync(join(cwd, 'copy.db'));
   assert.equal(copy.size, bytes);
-  assert.equal(copy.mode & 0o777, 0o600, 'and is as private');
+  assert.equal(copy.mode & 0o777, 0o600, 'it is as private');
   assert.deepEqual(readdirSync(cwd), ['copy.db', 'store-orders.db']);
   const [original, copied] = await Promise.all(
     ['store-orders.db', 'copy.db'].map((db) => run(['orders', 'export', '--db', db], { cwd })),
@@ -120,7 +120,7 @@ test('db backup: the copy is a whole database in one file, which a server opens'
   assert.equal((await server.get(key)).status, 200);
 });
 
-test('db backup: a file that exists is not overwritten, whatever it is; what cannot be made is told', async (t) => {
+test('db backup: an existing file is never overwritten; a file that cannot be created is reported', async (t) => {
   const cwd = await withOrders(t, 1);
   writeFileSync(join(cwd, 'taken.db'), 'mine');
   symlinkSync('nowhere', join(cwd, 'link.db'));
@@ -141,7 +141,7 @@ test('db backup: a file that exists is not overwritten, whatever it is; what can
   assert.equal(readFileSync(join(cwd, 'taken.db'), 'utf8'), 'mine');
 });
 
-test('db backup: a name that is taken is told before anything is read', async (t) => {
+test('db backup: an existing target is reported before anything is read', async (t) => {
   const cwd = await withOrders(t, 2_000);
   damage(join(cwd, 'store-orders.db'));
   const { stderr } = await run(['db', 'backup', 'store-orders.db'], { cwd });

@@ -46,7 +46,7 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   [Buffer.from('[{"id":1},\n{"id":2,"status":"\xe9"}]', 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
 ];
 
-test('a bad record is refused by file, line and field, exits 1, and nothing is imported', async (t) => {
+test('an invalid record is reported with file, line and field, exits 1, and nothing is imported', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const [content, says] of sampled(REFUSALS)) {
     writeFileSync(join(cwd, 'orders.ndjson'), content);
@@ -54,10 +54,10 @@ test('a bad record is refused by file, line and field, exits 1, and nothing is i
     assert.deepEqual([code, stdout], [1, ''], says);
     assert.ok(stderr.startsWith(`store-orders: ${says}`) && stderr.endsWith('; nothing was imported\n'), stderr);
   }
-  assert.deepEqual(readdirSync(cwd), ['orders.ndjson'], 'no database is made either');
+  assert.deepEqual(readdirSync(cwd), ['orders.ndjson'], 'no database is created either');
 });
 
-test('an id that is stored already is refused by its line, unless --replace is given', async (t) => {
+test('an existing id is reported with its line, unless --replace is given', async (t) => {
   const cwd = temporaryDirectory(t);
   await run(['orders', 'import', '-'], { cwd, input: '{"id":5}' });
   const input = '{"id":4}\n{"id":5,"status":"shipped"}';
@@ -130,7 +130,7 @@ function generate(count: number): string {
   return lines.join('');
 }
 
-test('what was imported is exported byte for byte, ascending by id, from lines and from an array', async (t) => {
+test('imported orders are exported byte for byte, ascending by id, from lines and from an array', async (t) => {
   const cwd = temporaryDirectory(t);
   const ndjson = generate(2_003);
   await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: ndjson });
@@ -151,7 +151,7 @@ test('the export of an empty store is empty, and as JSON an empty array', async 
   assert.deepEqual(await answerOf(['orders', 'export'], { cwd }), []);
 });
 
-test('an export whose reader goes away ends quietly', async (t) => {
+test('an export whose reader closes the pipe ends without an error', async (t) => {
   const cwd = temporaryDirectory(t);
   await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: generate(20_000) });
   const child = spawnProgram(['orders', 'export'], { cwd });

@@ -32,7 +32,7 @@ test('a new key that cannot be written anywhere is revoked', { skip: !existsSync
   assert.match(list.stdout, /^(?:key_\w+ .* revoked \S+\n){2}$/);
 });
 
-test('a new key whose reader is gone is revoked', async (t) => {
+test('a new key is revoked if its reader has closed the pipe', async (t) => {
   const cwd = temporaryDirectory(t);
   await answerOf(['orders', 'import', '-'], { cwd, input: '[]' });
   const child = spawnProgram(['keys', 'create', '--plan', 'free'], { cwd });
@@ -42,13 +42,13 @@ test('a new key whose reader is gone is revoked', async (t) => {
   assert.match((await run(['keys', 'list'], { cwd })).stdout, /^key_\w+ .* revoked \S+\n$/);
 });
 
-test('any other answer that cannot be written is a failure in one line', { skip: !existsSync(FULL) }, async (t) => {
+test('any other output that cannot be written fails with one line', { skip: !existsSync(FULL) }, async (t) => {
   const { code, stderr } = await intoFull(temporaryDirectory(t), '--help');
   assert.equal(code, 1);
   assert.match(stderr, /^store-orders: cannot write to stdout: ENOSPC\b.*\n$/);
 });
 
-test('a rotated key keeps its id, its plan and what it has used; the old text is refused within a second', async (t) => {
+test('a rotated key keeps its id, plan and used quotas; the old text is refused within a second', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const old = await issueKey(cwd, 'enterprise', '--per-day', '10', '--name', 'Ann');

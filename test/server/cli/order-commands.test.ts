@@ -43,7 +43,7 @@ test('orders list shows every order in a table, ids exact, and heeds --status', 
   assert.equal(json.stdout, '[{"id":1,"complete":true,"status":"shipped"}]\n');
 });
 
-test('a list of many orders has its head once', async (t) => {
+test('a long list prints its head once', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = Array.from({ length: 5_000 }, (_, id) => `{"id":${id}}\n`).join('');
   await answerOf(['orders', 'import', '-'], { cwd, input });
@@ -57,7 +57,7 @@ test('a list of many orders has its head once', async (t) => {
   );
 });
 
-test('colours are for a terminal, and NO_COLOR takes them away', async (t) => {
+test('output has colours only on a terminal, and not with NO_COLOR', async (t) => {
   const cwd = await imported(t);
   const esc = String.fromCharCode(27);
   const painted = await run(['orders', 'list'], { cwd, env: ON_TERMINAL });
@@ -98,7 +98,7 @@ test('orders cancel cancels a pending order and no other', async (t) => {
   ]);
 });
 
-test('a running server knows an order that a command has cancelled', async (t) => {
+test('a running server sees an order that a command has cancelled', async (t) => {
   const cwd = temporaryDirectory(t);
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":7}' });
   const server = await startServer(t, { cwd });

@@ -28,7 +28,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     return { url, cwd, program };
   }
 
-  test('every command on orders works on it as on a file', async (t) => {
+  test('every command on orders works as on a file', async (t) => {
     const { program, cwd } = await newDatabase(t);
     const input = [
       '{"id":9007199254740993,"petId":7,"quantity":2,"shipDate":"2026-03-02T10:00:00Z","complete":true,"status":"on_hold"}',
@@ -63,7 +63,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('orders', 'show', '6')).stderr, 'store-orders: the order 6 does not exist\n');
   });
 
-  test('more orders than a page are exported whole, from one snapshot, while others change them', async (t) => {
+  test('more orders than a page are exported completely, from one snapshot, while others change them', async (t) => {
     const { url } = await newDatabase(t);
     const open = await openPostgresStorage(url, { create: true });
     assert.ok(open.ok);
@@ -84,7 +84,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     );
   });
 
-  test('every command on keys works on it as on a file', async (t) => {
+  test('every command on keys works as on a file', async (t) => {
     const { program, url, cwd } = await newDatabase(t);
     const issued = (await answerOf(['keys', 'create', '--plan', 'pro', '--name', 'Ann', '--database-url', url], {
       cwd,
@@ -100,7 +100,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('keys', 'revoke', 'key_absent')).code, 1);
   });
 
-  test('processes that come first at once make its tables once', async (t) => {
+  test('processes that start at the same time create its tables once', async (t) => {
     const { program } = await newDatabase(t);
     const created = await Promise.all(
       Array.from({ length: 4 }, () => program('keys', 'create', '--plan', 'free', '--json')),
@@ -143,7 +143,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     }
   });
 
-  test('no password is shown, whatever is wrong', async (t) => {
+  test('no password is shown in any error', async (t) => {
     const { url, cwd, program } = await newDatabase(t);
     await program('keys', 'create', '--plan', 'free');
     const client = new pg.Client(url);
@@ -190,6 +190,10 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     }
     await client.query(`ALTER ROLE ann PASSWORD '${PASSWORD}'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO ann`);
     await client.end();
-    assert.equal((await run(['keys', 'list', '--database-url', withUser], { cwd })).code, 0, 'a right one is right');
+    assert.equal(
+      (await run(['keys', 'list', '--database-url', withUser], { cwd })).code,
+      0,
+      'the correct password works',
+    );
   });
 });

@@ -42,7 +42,7 @@ function onTerminal(t: TestContext, command: string, cwd: string, env: Readonly<
   };
 }
 
-test('quota list --watch draws the keys again as they spend, until Ctrl-C', { skip: missing }, async (t) => {
+test('quota list --watch redraws the keys as they use their quotas, until Ctrl-C', { skip: missing }, async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10', '--name', 'shop');
@@ -61,7 +61,7 @@ test('quota list --watch draws the keys again as they spend, until Ctrl-C', { sk
   assert.ok(last.indexOf(banned.id) < last.indexOf(id), 'banned keys first');
 });
 
-test('a watched list is as long as the terminal, and its end is told', { skip: missing }, async (t) => {
+test('a watched list fits the terminal, and reports how many keys it omits', { skip: missing }, async (t) => {
   const cwd = temporaryDirectory(t);
   const ids = await Promise.all(
     Array.from({ length: 12 }, async () => {
@@ -88,7 +88,7 @@ test('--watch is for a terminal', async (t) => {
   assert.deepEqual([code, stderr], [2, says]);
 });
 
-test('on a terminal a table and a complaint have colours, unless NO_COLOR is set', { skip: missing }, async (t) => {
+test('on a terminal, tables and errors have colours, unless NO_COLOR is set', { skip: missing }, async (t) => {
   const cwd = temporaryDirectory(t);
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":1}\n{"id":2,"status":"shipped"}' });
   const listed = await onTerminal(t, 'orders list', cwd).end();
@@ -101,7 +101,7 @@ test('on a terminal a table and a complaint have colours, unless NO_COLOR is set
   assert.ok(complaint.startsWith(`${ESC}[31mstore-orders${ESC}[39m: the order 2`), complaint);
 });
 
-test('an import draws a bar that moves, and takes it away', { skip: missing }, async (t) => {
+test('an import draws a progress bar, and removes it at the end', { skip: missing }, async (t) => {
   const cwd = temporaryDirectory(t);
   const lines = Array.from({ length: 20_000 }, (_, id) => `{"id":${id}}`).join('\n');
   writeFileSync(join(cwd, 'orders.ndjson'), lines);
@@ -115,7 +115,7 @@ test('an import draws a bar that moves, and takes it away', { skip: missing }, a
   assert.match(shown, /\r +\r20000 orders imported: 20000 pending\n$/);
 });
 
-test('serve shows a person readable lines, and the next start where to go', { skip: missing }, async (t) => {
+test('serve prints readable lines on a terminal, and at the next start the addresses', { skip: missing }, async (t) => {
   const cwd = temporaryDirectory(t);
   const ready = / listening url=http:\/\/127\.0\.0\.1:\d+\/v1 db=store-orders\.db\n/;
   for (const says of [

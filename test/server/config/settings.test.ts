@@ -114,7 +114,7 @@ const MISTAKES: readonly Mistake[] = [
   { file: '8080', says: '--config: expected a JSON object in settings.json' },
 ];
 
-test('every mistake in the settings is one sentence that names it as it was written, and exits 2', async (t) => {
+test('every mistake in the settings prints one sentence with its name as written, and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const { args = [], env = {}, file, says } of sampled(MISTAKES)) {
     if (file !== undefined) writeFileSync(join(cwd, 'settings.json'), file);
@@ -125,7 +125,7 @@ test('every mistake in the settings is one sentence that names it as it was writ
   }
 });
 
-test('a settings file that is no JSON is refused with what is wrong in it', async (t) => {
+test('a settings file with invalid JSON is refused with its mistake', async (t) => {
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'settings.json'), '{"port": 80');
   const { code, stderr } = await run(['serve', '--config', 'settings.json'], { cwd });
@@ -160,7 +160,7 @@ test('a flag wins over its variable, the variable over the file, the file over t
   );
 });
 
-test('of a file and a PostgreSQL database the one counts that is named in the place that ranks higher', async (t) => {
+test('of a file and a PostgreSQL database, the one from the source with the higher precedence counts', async (t) => {
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
   writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
@@ -184,7 +184,7 @@ test('of a file and a PostgreSQL database the one counts that is named in the pl
   }
 });
 
-test('a command on data takes the database from the same settings, and minds no other of them', async (t) => {
+test('a command on data uses the database of the same settings, and ignores the others', async (t) => {
   const cwd = temporaryDirectory(t);
   const env = { STORE_ORDERS_DB: 'variable.db', PORT: 'http' };
   assert.equal((await run(['keys', 'create', '--plan', 'free'], { cwd, env })).code, 0);
@@ -193,7 +193,7 @@ test('a command on data takes the database from the same settings, and minds no 
   assert.deepEqual([code, stderr], [2, 'store-orders: --db: expected a file name or :memory:, not ""\n']);
 });
 
-test('HOST as the compilers of conda set it is no address, and does not stop the server', async (t) => {
+test("a HOST variable set by conda's compilers is not an address, and does not stop the server", async (t) => {
   const cwd = temporaryDirectory(t);
   const settings: readonly Readonly<Record<string, string>>[] = [
     { HOST: 'x86_64-conda-linux-gnu', CONDA_TOOLCHAIN_HOST: 'x86_64-conda-linux-gnu' },

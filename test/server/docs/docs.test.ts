@@ -161,7 +161,7 @@ test('the sample that waits and retries waits as long as the service asks, and l
   assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000]);
 });
 
-test('the first run names the page, and it is there', async (t) => {
+test('the first run prints the address of the page, and it works', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--base-path', '/shop/v1', '--db', ':memory:');
   const url = /^Documentation: (\S+)$/m.exec(server.stderr())?.[1] ?? '';
   assert.equal(url, `${new URL(server.url).origin}/docs`);
@@ -169,7 +169,7 @@ test('the first run names the page, and it is there', async (t) => {
   assert.match(page, /data-base-path="\/shop\/v1"/);
 });
 
-test('a later run says on a terminal where the page is, and how to get a key on the same storage', async (t) => {
+test('a later run prints on a terminal the address of the page, and how to create a key in the same storage', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free', '--db', 'my shop.db');
   const env = {

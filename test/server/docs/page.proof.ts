@@ -108,7 +108,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.equal(await quota(), '', 'the quota of another key is not known');
   });
 
-  test('explains a 429, counts its wait down, and sends nothing before it is over', async (t) => {
+  test('explains a 429, counts down the wait, and sends nothing before it is over', async (t) => {
     const { page, text, list } = await openPage(t, browser);
     for (let i = 0; i < 6; i++) {
       await list('key-1');
@@ -130,7 +130,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.equal(await page.locator('#listOrders-form button').getAttribute('aria-disabled'), 'false');
   });
 
-  test('is usable by keyboard alone, and shows where the focus is', async (t) => {
+  test('works by keyboard alone, and shows the focus', async (t) => {
     const { page, store, text } = await openPage(t, browser);
     const focused = () => page.evaluate<string>('document.activeElement.id || document.activeElement.ariaLabel');
     const tabTo = async (name: string) => {

@@ -6,7 +6,7 @@ import { createApiKey, isApiKey, openSqliteStorage } from 'store-orders/server';
 import { testKeyRing } from '../support/key-ring-suite.js';
 import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from '../support/program.js';
 
-test('a new API key has its prefix, its length and a right checksum, and no two are the same', () => {
+test('a new API key has its prefix, its length and a valid checksum, and no two are the same', () => {
   const keys = new Set(Array.from({ length: 1_000 }, createApiKey));
   assert.equal(keys.size, 1_000);
   for (const key of keys) {
@@ -15,7 +15,7 @@ test('a new API key has its prefix, its length and a right checksum, and no two 
   }
 });
 
-test('one wrong character, a missing one or one too many is seen without a look-up', () => {
+test('a wrong, missing or extra character is noticed without a look-up', () => {
   const key = createApiKey();
   for (let at = 0; at < key.length; at++) {
     const other = key[at] === 'x' ? 'y' : 'x';
@@ -46,7 +46,7 @@ testKeyRing('the key ring in SQLite', (t) => {
   };
 });
 
-test("a key's text is in no file, and its commands never repeat it", async (t) => {
+test("a key's text is stored in no file, and commands never repeat it", async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stdout } = await run(['keys', 'create', '--plan', 'pro', '--name', 'Ann'], { cwd });
   assert.equal(code, 0);
@@ -70,7 +70,7 @@ test("a key's text is in no file, and its commands never repeat it", async (t) =
   }
 });
 
-test('the key commands answer scripts with one JSON value', async (t) => {
+test('with --json, the key commands print one JSON value', async (t) => {
   const cwd = temporaryDirectory(t);
   assert.deepEqual(Object.keys(await issueKey(cwd, 'business')), ['key', 'id', 'plan', 'createdAt']);
   const { id } = await issueKey(cwd, 'enterprise', '--per-minute', '5', '--per-day', '100', '--name', 'Bea');
@@ -103,7 +103,7 @@ test('the key commands answer scripts with one JSON value', async (t) => {
   assert.match((await run(['keys', 'list'], { cwd })).stdout, /enterprise, 9 per day {2}"Bea" {2}revoked \S+Z\n$/);
 });
 
-test('a plan that does not exist, lacks its numbers or has some too many is refused, and exits 2', async (t) => {
+test('an unknown plan, or one with missing or extra numbers, is refused and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--plan', 'gold'], '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
@@ -129,10 +129,10 @@ test('a plan that does not exist, lacks its numbers or has some too many is refu
     });
     assert.equal((await run(['keys', 'set-plan', 'key_absent', ...args], { cwd })).code, 2);
   }
-  assert.deepEqual(readdirSync(cwd), [], 'no database is made');
+  assert.deepEqual(readdirSync(cwd), [], 'no database is created');
 });
 
-test('a plan has to be named', async (t) => {
+test('a plan is required', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const command of ['keys create', 'keys set-plan key_absent']) {
     const { code, stderr } = await run(command.split(' '), { cwd });
@@ -141,7 +141,7 @@ test('a plan has to be named', async (t) => {
   }
 });
 
-test('a running server takes new keys, changed plans and revocations of another process within a second', async (t) => {
+test("a running server sees another process's new keys, changed plans and revocations within a second", async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');
@@ -151,5 +151,5 @@ test('a running server takes new keys, changed plans and revocations of another 
   await until(async () => (await limit()) === '300', 1_000);
   await run(['keys', 'revoke', id], { cwd });
   await until(async () => (await server.get(key)).status === 401, 1_000);
-  assert.ok(!server.stdout().includes(key), 'the log has no key');
+  assert.ok(!server.stdout().includes(key), 'the log contains no key');
 });

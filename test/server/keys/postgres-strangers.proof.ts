@@ -14,7 +14,7 @@ const ADDRESS_QUOTA = 600;
 /** How many keys that were never seen are looked up at once. */
 const AT_ONCE = 1_000;
 
-describe('strangers who make up keys that are kept in PostgreSQL', { skip: missingEngine }, async () => {
+describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
   async function open(t: TestContext) {
@@ -33,7 +33,7 @@ describe('strangers who make up keys that are kept in PostgreSQL', { skip: missi
     };
   }
 
-  test('do not keep the revision from being read, without which no known key is answered', async (t) => {
+  test('do not prevent reading the revision, without which no known key is authenticated', async (t) => {
     const { url, data } = await open(t);
     const { key } = await data.keys.create({ name: 'business' });
     await data.keys.authenticate(key);
@@ -46,11 +46,11 @@ describe('strangers who make up keys that are kept in PostgreSQL', { skip: missi
       const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
       await until(async () => (await other.query(waiting)).rows.length === 2);
       const startMs = performance.now();
-      // Longer than a remembered key is trusted without a look.
+      // Longer than a cached key is trusted without a check.
       while (performance.now() - startMs < 2_000) {
         const askedMs = performance.now();
         assert.ok(await data.keys.authenticate(key));
-        assert.ok(performance.now() - askedMs < 500, 'it waited for keys that strangers made up');
+        assert.ok(performance.now() - askedMs < 500, 'it waited for made-up keys');
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     } finally {
@@ -72,14 +72,14 @@ describe('strangers who make up keys that are kept in PostgreSQL', { skip: missi
     await assert.rejects(async () => ring.authenticate(createApiKey()), /too many unknown API keys/);
     assert.equal(strangers.asked, AT_ONCE);
     await ring.setPlan((await ring.authenticate(key))?.id ?? '', { name: 'free' });
-    assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'a known key is looked up beside them');
+    assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'a known key is looked up at the same time');
     strangers.late = undefined;
     release();
     assert.ok((await Promise.all(unknown)).every((principal) => principal === undefined));
-    assert.equal(await ring.authenticate(createApiKey()), undefined, 'and then all is well again');
+    assert.equal(await ring.authenticate(createApiKey()), undefined, 'afterwards it works again');
   });
 
-  test('over their limit have no key looked up', async (t) => {
+  test('over their limit get no look-up', async (t) => {
     const { ring, strangers, clock } = await open(t);
     const service = createOrderService({
       store: createMemoryOrderStore(),
@@ -99,17 +99,17 @@ describe('strangers who make up keys that are kept in PostgreSQL', { skip: missi
       await setImmediate();
     }
     assert.ok(strangers.asked < ADDRESS_QUOTA + 100, `${strangers.asked} were looked up`);
-    assert.equal(await get(key), 200, 'a key that was valid here');
+    assert.equal(await get(key), 200, 'a key that was valid in this process');
     await ring.setPlan(id, { name: 'pro' });
-    assert.equal(await get(key), 200, 'also when it is to be looked up again');
+    assert.equal(await get(key), 200, 'also when it must be looked up again');
     await ring.revoke(id);
-    assert.equal(await get(key), 429, 'charged to its address, as any other');
+    assert.equal(await get(key), 429, 'it is charged to its address, like any other');
     strangers.asked = 0;
     assert.equal(await get(key), 429);
-    assert.equal(strangers.asked, 0, 'and not looked up any more');
+    assert.equal(strangers.asked, 0, 'it is no longer looked up');
   });
 
-  test('over their limit keep a key out of the program that it has never seen, and no other', async (t) => {
+  test('over their limit lock out only keys that the program has never seen', async (t) => {
     const { url, data } = await open(t);
     const cwd = temporaryDirectory(t);
     const server = await startServer(

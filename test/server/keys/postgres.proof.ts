@@ -24,7 +24,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     return { ring: openRing(client, clock), other, client, clock };
   }
 
-  test('a remembered key is answered at once, and one query a quarter of a second asks what has changed', async (t) => {
+  test('a cached key is authenticated at once, and one query per quarter of a second checks for changes', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     const principal = await ring.authenticate(key);
@@ -37,10 +37,10 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     }
     assert.equal(client.asked, 40);
     clock.advance(3_600_000);
-    assert.equal(client.asked, 40, 'and none when nobody asks');
+    assert.equal(client.asked, 40, 'there is none without requests');
   });
 
-  test('there is one look at a time, however slow it is', async (t) => {
+  test('there is one check at a time, however slow', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -77,7 +77,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     });
   }
 
-  test('those who ask for an unknown key at once share one query', async (t) => {
+  test('concurrent requests with the same unknown key share one query', async (t) => {
     const { ring, client } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     client.asked = 0;
@@ -88,10 +88,10 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.ok(unknown.every((principal) => principal === undefined));
     assert.equal(client.asked, 2);
     assert.equal(await ring.authenticate(stranger), undefined);
-    assert.equal(client.asked, 3, 'what is unknown is not remembered: it may be issued any moment');
+    assert.equal(client.asked, 3, 'an unknown key is not cached, because it may be issued at any moment');
   });
 
-  test('keys that strangers make up push no key out of memory', async (t) => {
+  test('made-up keys evict no key from the cache', async (t) => {
     const { ring, client } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     const principal = await ring.authenticate(key);
@@ -103,7 +103,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(client.asked, 0);
   });
 
-  test('an answer that comes late does not bring back what was changed meanwhile', async (t) => {
+  test('a late result does not undo a change made meanwhile', async (t) => {
     const { ring, other, client, clock } = await open(t);
     const [one, two] = [await ring.create({ name: 'pro' }), await ring.create({ name: 'pro' })];
     await ring.authenticate(two.key);
@@ -118,11 +118,11 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     clock.advance(800);
     await ring.authenticate(two.key);
     release();
-    assert.equal((await late)?.plan.name, 'pro', 'as it was when it was asked');
+    assert.equal((await late)?.plan.name, 'pro', 'as it was at the time of the query');
     assert.equal((await ring.authenticate(one.key))?.plan.name, 'free', 'not remembered');
   });
 
-  test('who asks after a change by the same process is not answered from before it', async (t) => {
+  test('a request after a change by the same process never gets the state before it', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     const { held, release } = gate();
@@ -139,7 +139,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await later)?.plan.name, 'free');
   });
 
-  test('who asks later than a look began, by more than is trusted, waits for one more', async (t) => {
+  test('a request that comes too long after a check began waits for another check', async (t) => {
     const { ring, other, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -157,7 +157,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(await later, undefined);
   });
 
-  test('changes of many keys at once are all made, and each changes the revision', async (t) => {
+  test('concurrent changes of many keys are all made, and each changes the revision', async (t) => {
     const { ring, other } = await open(t);
     const keys = await Promise.all(Array.from({ length: 20 }, () => ring.create({ name: 'free' })));
     for (const plan of ['pro', 'business'] as const) {
@@ -170,7 +170,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.ok((await ring.list()).every(({ plan }) => plan.name === 'business'));
   });
 
-  test('what was answered is on disk even where the role says synchronous_commit=off', async (t) => {
+  test('acknowledged changes are on disk even if the role sets synchronous_commit=off', async (t) => {
     const url = await preparedDatabase(engine);
     const ring = openRing(watchedPool(t, url, '-c synchronous_commit=off'));
     let id = '';
@@ -187,7 +187,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     }
   });
 
-  test('a database that fails is a rejection and no unknown key, and one look a quarter of a second', async (t) => {
+  test('a failing database leads to rejections, not to unknown keys, and is checked every quarter of a second', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);

@@ -22,7 +22,7 @@ async function flood(url: URL): Promise<void> {
 
 describe('more connections than a process may open files', { skip }, () => {
   for (const workers of ['1', '2']) {
-    test(`are closed at once, and others are answered when they are gone (workers: ${workers})`, async (t) => {
+    test(`are closed at once, and others are served once they are gone (workers: ${workers})`, async (t) => {
       const server = await startServer(
         t,
         {

@@ -50,7 +50,7 @@ async function connectFrom(port: number, localAddress = '127.0.0.1'): Promise<Cl
   };
 }
 
-test('an address has so many connections and no more; others are not touched, and a closed one leaves its place', async (t) => {
+test('an address has at most this many connections; others are not affected, and closing one makes room', async (t) => {
   const { port } = await listen(t, { maxConnectionsPerAddress: 3 });
   const ours = await Promise.all(Array.from({ length: 3 }, () => connectFrom(port)));
   const oneTooMany = await connectFrom(port);
@@ -64,7 +64,7 @@ test('an address has so many connections and no more; others are not touched, an
   });
 });
 
-test('behind proxies, and with 0, an address has as many connections as it likes', async (t) => {
+test('behind proxies, and with 0, the connections of an address are not limited', async (t) => {
   for (const options of [{ maxConnectionsPerAddress: 2, trustProxy: 1 }, { maxConnectionsPerAddress: 0 }]) {
     const { port } = await listen(t, options);
     const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(port)));
@@ -74,7 +74,7 @@ test('behind proxies, and with 0, an address has as many connections as it likes
   }
 });
 
-test('idle connections stay open for 15 s, and for longer than the 60 s of proxies behind these', async (t) => {
+test('idle connections stay open for 15 s, and behind proxies for longer than their 60 s', async (t) => {
   for (const [trustProxy, seconds] of [
     [0, 15],
     [1, 65],
@@ -86,7 +86,7 @@ test('idle connections stay open for 15 s, and for longer than the 60 s of proxi
   }
 });
 
-test('a number of connections that is none is refused by its name', () => {
+test('an invalid number of connections is refused by name', () => {
   const parts = { store: createMemoryOrderStore(), limiter: createMemoryLimiter(), authenticate: () => undefined };
   for (const maxConnectionsPerAddress of [-1, 1.5, Number.NaN]) {
     assert.throws(
@@ -96,7 +96,7 @@ test('a number of connections that is none is refused by its name', () => {
   }
 });
 
-test('when descriptors run short, connections without a valid key are closed for new ones, and customers are served', async (t) => {
+test('when descriptors run short, connections without a valid key make room for new ones, and customers are served', async (t) => {
   const cwd = temporaryDirectory(t);
   const under = ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'];
   const server = await startServer(t, { cwd, under }, '--no-sample', '--max-connections-per-address', '0');
@@ -117,9 +117,9 @@ test('when descriptors run short, connections without a valid key are closed for
   // A hundred connections is all that there is; the newest of the strangers have them.
   await until(() => strangers.filter((stranger) => !stranger.isClosed()).length <= 100);
   assert.ok(strangers.slice(0, 150).every((stranger) => stranger.isClosed()));
-  assert.equal(await customer.ask(keyed), '200', 'the connection of a customer stays');
+  assert.equal(await customer.ask(keyed), '200', "a customer's connection stays");
   for (let n = 0; n < 10; n++)
-    assert.equal(await (await connectFrom(port)).ask(keyed), '200', 'and new ones are served');
+    assert.equal(await (await connectFrom(port)).ask(keyed), '200', 'new customers are served');
 });
 
 test('the number of connections of an address is a setting', async (t) => {

@@ -30,7 +30,7 @@ async function listen(t: TestContext) {
   return { server, ask };
 }
 
-test('new connections of an address over its limit are read one after the other, those of others at once', async (t) => {
+test('new connections of an address over its limit are read one after the other, and those of others at once', async (t) => {
   const { ask } = await listen(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');
   const order: string[] = [];
@@ -52,7 +52,7 @@ test('new connections of an address over its limit are read one after the other,
   assert.notEqual(order.at(-1), 'other');
 });
 
-test('draining does not read what is held back', async (t) => {
+test('draining does not read connections that are held back', async (t) => {
   const { server, ask } = await listen(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');
   let requests = 0;

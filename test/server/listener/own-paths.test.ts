@@ -84,7 +84,7 @@ test('a second Host is refused on every path, and content closes the connection 
   }
 });
 
-test('another method than GET and HEAD is refused with the Error object', async (t) => {
+test('methods other than GET and HEAD are refused with the Error object', async (t) => {
   const { port } = await listen(t);
   for (const path of OWN) {
     const { answers } = await exchange(port, `DELETE ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
@@ -123,7 +123,7 @@ test('the documentation is compressed for clients that accept it, and each codin
   }
 });
 
-test('however many ask at once whether the server is ready, its backends are asked once', async (t) => {
+test('concurrent readiness probes check the backends once', async (t) => {
   let asked = 0;
   let answer = (_: 'ok') => {};
   const database = () => {
@@ -142,7 +142,7 @@ test('however many ask at once whether the server is ready, its backends are ask
   for (const response of await Promise.all(waiting)) assert.equal(response.status, 200);
 });
 
-test('/ and /docs/ lead to the page, and a browser that asks for an icon asks once a week', async (t) => {
+test('/ and /docs/ redirect to the page, and a browser requests the icon once a week', async (t) => {
   const { origin } = await listen(t);
   for (const path of ['/', '/docs/', '/?from=mail']) assert.equal((await fetch(origin + path)).url, `${origin}/docs`);
   const icon = await fetch(`${origin}/favicon.ico`);

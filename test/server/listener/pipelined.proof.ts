@@ -6,7 +6,7 @@ import { openTo, residentMiB } from './support/under-attack.js';
 
 const PATHS = ['/openapi.json', '/docs', '/readyz', '/healthz', '/v1/store/orders'];
 
-test('a hundred clients that send thousands of requests in one moment and read nothing are closed and cost no memory', async (t) => {
+test('a hundred clients that send thousands of requests at once and read nothing are closed and cost no memory', async (t) => {
   const cwd = temporaryDirectory(t);
   const env = { NODE_OPTIONS: '--max-old-space-size=96' };
   const server = await startServer(t, { cwd, env }, '--no-sample', '--log', 'events');

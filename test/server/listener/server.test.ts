@@ -34,7 +34,7 @@ async function listen(
 
 const HEAD = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n';
 
-test('health checks need no key: healthz says that it lives, readyz that it takes requests', async (t) => {
+test('health checks need no key: healthz reports that it runs, readyz that it accepts requests', async (t) => {
   let state: 'ok' | 'degraded' | 'unavailable' | Error = 'ok';
   const database = () => (state instanceof Error ? Promise.reject(state) : state);
   const { url } = await listen(t, { backends: { database, quotas: () => 'ok' }, basePath: '' });
@@ -57,7 +57,7 @@ test('health checks need no key: healthz says that it lives, readyz that it take
   assert.equal((await answer('/store/orders'))[0], 401);
 });
 
-test('what node:http would answer itself is answered by the service, with the Error object and the limit headers', async (t) => {
+test('the service responds where node:http would, with the Error object and the limit headers', async (t) => {
   const { open } = await listen(t);
   const rows: readonly (readonly [request: string, status: number])[] = [
     [`GET /v1/store/orders HTTP/1.1\r\nAuthorization: Bearer ours\r\nConnection: close\r\n\r\n`, 400],
@@ -77,7 +77,7 @@ test('what node:http would answer itself is answered by the service, with the Er
   }
 });
 
-test('a client that sends no whole head in 10 s gets 408 with an Error object', async (t) => {
+test('a client that sends no complete head within 10 s gets 408 with an Error object', async (t) => {
   const times = ['headersTimeout', 'requestTimeout', 'connectionsCheckingInterval'] as const;
   const { open } = await listen(t, {}, (server) => {
     assert.deepEqual(
@@ -147,7 +147,7 @@ test('draining closes silent and idle connections, and lets a request that has b
   await assert.rejects(fetch(`${url}/healthz`));
 });
 
-test('a request that was on its way when draining began is answered, on an idle connection and on a new one', async (t) => {
+test('a request in flight when draining begins is served, on an idle connection and on a new one', async (t) => {
   const { server, open } = await listen(t);
   const fresh = await open();
   const idle = await open();
@@ -163,7 +163,7 @@ test('a request that was on its way when draining began is answered, on an idle 
   await drained;
 });
 
-test('draining sends a long answer to its end, however slowly it is read', async (t) => {
+test('draining sends a long response to its end, however slowly it is read', async (t) => {
   const orders = Array.from({ length: 300_000 }, (_, id) => ({ id, petId: 123_456_789, quantity: 1 }));
   const { server, open } = await listen(t, { store: createMemoryOrderStore(orders) });
   // It waits until the list is printed, so that the length is known.
@@ -190,7 +190,7 @@ test('draining sends a long answer to its end, however slowly it is read', async
   await drained;
 });
 
-test('what is not finished after the grace is cut off', async (t) => {
+test('unfinished responses are cut off after the grace period', async (t) => {
   const { server, open } = await listen(t);
   const stuck = await open();
   stuck.on('error', () => {});
@@ -211,7 +211,7 @@ test('readyz says 503 while the server drains', async (t) => {
   await drained;
 });
 
-test('a bad option is refused by its name', () => {
+test('an invalid option throws and is named', () => {
   const store = createMemoryOrderStore();
   const limiter = createMemoryLimiter();
   const authenticate = () => undefined;

@@ -28,7 +28,7 @@ function growth(samples: readonly number[]): number {
   return middle(samples.slice(-quarter)) - middle(samples.slice(quarter, 2 * quarter));
 }
 
-test('a thousand slow, greedy and deaf connections on every path cost neither memory nor patience', async (t) => {
+test('a thousand slow and greedy connections on every path cost neither memory nor latency', async (t) => {
   const { server, key, url } = await start(t);
   const honest = customer(url, key, 4, 10);
   await sleep(5_000);

@@ -9,7 +9,7 @@ import { run, spawnProgram, startServer, temporaryDirectory, until } from '../su
 /** Loaded before the program: its output is taken for a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true' };
 
-test('on a terminal the log is for a person, with --json it is JSON there too', async (t) => {
+test('the log is readable text on a terminal, and JSON there with --json', async (t) => {
   const cwd = temporaryDirectory(t);
   const child = spawnProgram(['--port', '0', '--no-sample'], { cwd, env: ON_TERMINAL });
   t.after(() => child.kill('SIGKILL'));
@@ -37,7 +37,7 @@ test('on a terminal the log is for a person, with --json it is JSON there too', 
   assert.equal(json.log()[0]?.['event'], 'listening');
 });
 
-test('the lines of one turn of the event loop are one write', async (t) => {
+test('the lines of one turn of the event loop are written at once', async (t) => {
   const marked =
     'const { stdout } = process; const write = stdout.write.bind(stdout); ' +
     'stdout.write = (text, written) => ' +
@@ -57,7 +57,7 @@ test('the lines of one turn of the event loop are one write', async (t) => {
   for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
 });
 
-test('a log that nobody reads keeps no server from ending', async (t) => {
+test('an unread log does not prevent the server from exiting', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--no-sample');
   server.child.stdout?.pause();
   const { hostname, port } = new URL(server.url);
@@ -74,7 +74,7 @@ test('a log that nobody reads keeps no server from ending', async (t) => {
   assert.equal(code, 0);
 });
 
-test('what nobody reads is kept up to a limit, and what is dropped beyond it is counted in its place', async () => {
+test('unread lines are kept up to a limit, and a line counts those dropped beyond it', async () => {
   const texts: string[] = [];
   let written = () => {};
   const stream = {
@@ -108,7 +108,7 @@ test('what nobody reads is kept up to a limit, and what is dropped beyond it is 
   );
 });
 
-test('an import draws its progress on a terminal, and wipes it out at the end', async (t) => {
+test('an import draws its progress on a terminal, and removes it at the end', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = Array.from({ length: 4_000 }, (_, id) => `{"id":${id}}\n`).join('');
   const { stdout, stderr } = await run(['orders', 'import', '-'], { cwd, input, env: ON_TERMINAL });
@@ -119,7 +119,7 @@ test('an import draws its progress on a terminal, and wipes it out at the end', 
   assert.equal(drawn.at(-1), '');
 });
 
-test('a line of the log is JSON in ASCII, whatever a client sends, and its duration is exact to the microsecond', () => {
+test('a log line is ASCII JSON, whatever a client sends, with a duration exact to the microsecond', () => {
   let text = '';
   const log = createLog(
     {

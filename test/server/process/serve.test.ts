@@ -62,7 +62,7 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
   );
   await empty.stop('SIGTERM');
   await memory.stop('SIGTERM');
-  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'and its log files are gone');
+  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'its log files are gone');
 
   writeFileSync(join(cwd, 'touched.db'), '');
   const touched = await startServer(t, { cwd }, '--db', 'touched.db');
@@ -81,7 +81,7 @@ test('it listens on IPv6, and the curl line reaches it', async (t) => {
   assert.equal((await fetch(url, { headers: { authorization: `Bearer ${key}` } })).status, 200);
 });
 
-test('it goes on serving when nobody reads its log any more', async (t) => {
+test('it keeps serving when its log is no longer read', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory(t) });
   server.child.stdout?.destroy();
   for (let i = 0; i < 3; i++) {
@@ -91,7 +91,7 @@ test('it goes on serving when nobody reads its log any more', async (t) => {
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('a port that is taken, or an address that is not here, is told, exits 1, and leaves no database behind', async (t) => {
+test('a port in use, or an address of another machine, is reported, exits 1, and leaves no database behind', async (t) => {
   const cwd = temporaryDirectory(t);
   const other = createServer().listen(0, '127.0.0.1');
   t.after(() => other.close());
@@ -123,7 +123,7 @@ test('saved quotas that cannot be read stop the start, with exit code 1', async 
   assert.ok(readdirSync(cwd).includes('store-orders.db'));
 });
 
-test('each request is a line of the log, each line one JSON object, and failures say why', async (t) => {
+test('each request is one log line, each line is one JSON object, and failures have their reason', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');
@@ -190,7 +190,7 @@ test('each request is a line of the log, each line one JSON object, and failures
   assert.match(String(failure?.['error']), /no such table/);
 });
 
-test('with --log events only what happens to the server, and failures, are logged', async (t) => {
+test('with --log events only events of the server, and failures, are logged', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd }, '--log', 'events');
   await fetch(`${server.url}/store/orders`);
@@ -201,7 +201,7 @@ test('with --log events only what happens to the server, and failures, are logge
   );
 });
 
-test('addresses without a valid key have the limit of the setting, counted before the trusted proxy', async (t) => {
+test('addresses without a valid key have the configured limit, by the address in front of the trusted proxy', async (t) => {
   const server = await startServer(
     t,
     { cwd: temporaryDirectory(t) },
@@ -234,7 +234,7 @@ async function underLock(t: Parameters<typeof startServer>[0]) {
   return { server, database, socket };
 }
 
-test('at SIGTERM the request in flight is answered, the connection closed, and the server exits 0', async (t) => {
+test('at SIGTERM the request in flight is served, the connection closed, and the server exits 0', async (t) => {
   const { server, database, socket } = await underLock(t);
   const silent = connect(Number(new URL(server.url).port), '127.0.0.1');
   await once(silent, 'connect');
@@ -264,7 +264,7 @@ test('a second signal ends the server at once; an echo of the first does not', a
   assert.equal(await exit, 128 + 15);
 });
 
-test('a second server on the same file says so and exits 1; a killed one leaves its place free', async (t) => {
+test('a second server on the same file reports it and exits 1; a killed server releases its lock', async (t) => {
   const cwd = temporaryDirectory(t);
   const first = await startServer(t, { cwd });
   const { code, stderr } = await run(['serve', '--port', '0'], { cwd });
@@ -275,7 +275,7 @@ test('a second server on the same file says so and exits 1; a killed one leaves 
   assert.equal(await second.stop('SIGTERM'), 0);
 });
 
-test('a place that cannot be taken is one sentence, with exit code 1', async (t) => {
+test('a lock that cannot be taken prints one sentence and exits 1', async (t) => {
   const cwd = temporaryDirectory(t);
   mkdirSync(join(cwd, 'store-orders.db-server'));
   const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd });

@@ -51,7 +51,7 @@ function workersOf({ child }: RunningServer): number[] {
   return children.split(' ').filter(Boolean).map(Number);
 }
 
-/** One that has ended may stay in the table of processes until somebody asks how. */
+/** A process that has ended may stay in the process table until its parent reads its status. */
 function isAlive(pid: number): boolean {
   try {
     return !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
@@ -77,7 +77,7 @@ function connected(t: TestContext, server: RunningServer, apiKey: string, count 
 }
 
 describe('workers', { skip }, () => {
-  test('count one quota exactly, on one port, and each says in its lines who it is', async (t) => {
+  test('count one quota exactly, on one port, and each names itself in its log lines', async (t) => {
     const { server, issue } = await startWorkers(t);
     const [listening] = server.log();
     assert.equal(listening?.['workers'], WORKERS);
@@ -131,7 +131,7 @@ describe('workers', { skip }, () => {
     }
   });
 
-  test('write whole lines to a pipe, also when nobody reads for a while', async (t) => {
+  test('write complete lines to a pipe, also when nobody reads for a while', async (t) => {
     const cwd = temporaryDirectory(t);
     execFileSync('mkfifo', ['log'], { cwd });
     const under = ['sh', '-c', 'exec "$0" "$@" > log'];
@@ -168,7 +168,7 @@ describe('workers', { skip }, () => {
     for (const number of [1, 2]) assert.ok(workers.includes(number));
   });
 
-  test('are replaced when they are killed, and the others serve on', async (t) => {
+  test('are replaced when they are killed, and the others keep serving', async (t) => {
     const { server, issue } = await startWorkers(t, '--log', 'events');
     const { key } = await issue('enterprise', '--per-day', '1000000');
     const [killed = 0, other = 0] = workersOf(server);
@@ -186,7 +186,7 @@ describe('workers', { skip }, () => {
     assert.deepEqual(eventsOf(server), ['listening', 'worker ended', 'worker replaced', 'stopping', 'stopped']);
   });
 
-  test('end when their primary is killed, after they have answered', async (t) => {
+  test('exit when their primary is killed, after they have responded', async (t) => {
     const { server, issue } = await startWorkers(t);
     const { key } = await issue('enterprise', '--per-day', '1000000');
     const workers = workersOf(server);
@@ -219,7 +219,7 @@ describe('workers', { skip }, () => {
     await held.release();
   });
 
-  test('say once why they cannot start, with exit code 1', async (t) => {
+  test('report once why they cannot start, and exit 1', async (t) => {
     const cwd = temporaryDirectory(t);
     const other = createServer().listen(0, '127.0.0.1');
     t.after(() => other.close());
@@ -240,7 +240,7 @@ describe('workers', { skip }, () => {
   });
 });
 
-test('more than one worker needs PostgreSQL and Redis, and says why', async (t) => {
+test('more than one worker needs PostgreSQL and Redis, with the reason in the message', async (t) => {
   const cwd = temporaryDirectory(t);
   const onFile = await run(['--workers', '2', '--redis-url', 'redis://127.0.0.1'], { cwd });
   assert.equal(onFile.code, 2);

@@ -22,7 +22,7 @@ suite('the commands on quotas in Redis', { skip }, () => {
   testBanCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url });
 });
 
-test('a server that is killed forgets one second of quotas at most', async (t) => {
+test('a killed server forgets at most one second of quotas', async (t) => {
   const cwd = temporaryDirectory(t);
   const first = await startServer(t, { cwd });
   const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
@@ -33,7 +33,7 @@ test('a server that is killed forgets one second of quotas at most', async (t) =
   assert.equal(await remaining(second, key), '5');
 });
 
-test('while another process holds the lock the server answers, and saves the quotas when it is gone', async (t) => {
+test('while another process holds the lock the server responds, and saves the quotas afterwards', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10');

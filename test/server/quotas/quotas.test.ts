@@ -29,7 +29,7 @@ function provoke({ saved, clock }: ReturnType<typeof createSaved>): void {
   }
 }
 
-test('what was taken, struck and banned is the same after it was saved and loaded', async (t) => {
+test('taken tokens, strikes and bans survive saving and loading', async (t) => {
   const opened = open(t, ':memory:');
   const before = createSaved(opened);
   provoke(before);
@@ -54,7 +54,7 @@ test('quotas are saved in Unix time: a clock that has drifted from it loses and 
   assert.equal(found.inForce.resetAtMs, announced.inForce.resetAtMs + 60_000);
 });
 
-test('what was requested while no server ran is done before the first request is counted', async (t) => {
+test('requests made while no server ran are applied before the first request is counted', async (t) => {
   const opened = open(t, ':memory:');
   opened.quotas.request('key_a', 'reset');
   opened.quotas.request('key_b', 'lift_ban');
@@ -64,7 +64,7 @@ test('what was requested while no server ran is done before the first request is
   assert.equal(limiter.inspect('key_a')?.buckets.length, 2);
 });
 
-test('addresses are not saved, and a key that is back to full leaves no row', async (t) => {
+test('addresses are not saved, and a key with full quotas leaves no row', async (t) => {
   const opened = open(t, ':memory:');
   const { saved, clock } = createSaved(opened);
   const addresses = createPlan({ name: 'address', partition: 'address', policies: [perMinute(9)] });
@@ -78,7 +78,7 @@ test('addresses are not saved, and a key that is back to full leaves no row', as
   assert.equal(opened.quotas.load().states.length, 0);
 });
 
-test('what could not be saved is saved by the next call, and a request is not done twice', async (t) => {
+test('after a failure the next call saves everything, and no request is applied twice', async (t) => {
   const file = join(temporaryDirectory(t), 'quotas.db');
   const opened = open(t, file);
   opened.neverBlock();
@@ -100,7 +100,7 @@ test('what could not be saved is saved by the next call, and a request is not do
   saved.take('key_b', plan);
   other.exec('DROP TRIGGER full');
   assert.deepEqual(await saved.save(), { ok: true });
-  assert.notEqual(limiter.inspect('key_b'), undefined, 'taken after the reset, so it stays taken');
+  assert.notEqual(limiter.inspect('key_b'), undefined, 'a token taken after the reset stays taken');
   assert.equal(other.prepare('SELECT * FROM quotas').all().length, 2);
   assert.equal(other.prepare('SELECT * FROM quota_requests').all().length, 0);
 });

@@ -45,7 +45,7 @@ function events(server: RunningServer): unknown[] {
     .filter((event) => event !== 'request');
 }
 
-test('a server that is killed forgets nothing that is counted in Redis, and its file has none of it', {
+test('a killed server forgets nothing that is counted in Redis, and its file contains none of it', {
   skip,
 }, async (t) => {
   const cwd = temporaryDirectory(t);
@@ -67,7 +67,7 @@ test('a server that is killed forgets nothing that is counted in Redis, and its 
   assert.deepEqual(database.prepare('SELECT * FROM quotas').all(), []);
 });
 
-test('while Redis is away the server starts, answers and says that it counts alone, and counts there when it is back', {
+test('while Redis is down the server starts, responds, and reports that it counts alone; then it counts in Redis again', {
   skip,
 }, async (t) => {
   const cwd = temporaryDirectory(t);
@@ -81,7 +81,7 @@ test('while Redis is away the server starts, answers and says that it counts alo
 
   const redis = await redisFor(t, [], port);
   await until(async () => (await quotasOf(server)) === 'ok');
-  assert.equal(await remaining(server, key), '0', 'what was taken meanwhile is charged');
+  assert.equal(await remaining(server, key), '0', 'tokens taken meanwhile are charged');
   assert.equal((await server.get(key)).status, 429);
 
   await redis.stop();
@@ -160,7 +160,7 @@ test('a password that the server repeats is not shown either', async (t) => {
   assert.doesNotMatch(server.stdout() + server.stderr(), /s3cr3t/);
 });
 
-test('where the driver is missing, it is said how to install it', async (t) => {
+test('a missing driver is reported with how to install it', async (t) => {
   const hook = `export const resolve = (name, context, next) => {
     if (name === 'ioredis') throw Object.assign(new Error(), { code: 'ERR_MODULE_NOT_FOUND' });
     return next(name, context);
@@ -190,7 +190,7 @@ test('a command that cannot reach Redis fails with the reason', { skip }, async 
   }
 });
 
-test('several URLs name a cluster; one node of it alone is told to be one', { skip }, async (t) => {
+test('several URLs name a cluster, and a single node of it is reported as such', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const cluster = await startCluster();
   t.after(() => Promise.all(cluster.map((node) => node.stop())));

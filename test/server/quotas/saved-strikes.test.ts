@@ -4,7 +4,7 @@ import { createMemoryLimiter, createPlan, perDay } from 'store-orders/limiter';
 import { openSqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
 
-test('strikes that do not ban yet are saved by their instants, and the next one bans after a restart', async (t) => {
+test('strikes before a ban are saved with their instants, and the next strike bans after a restart', async (t) => {
   const opened = openSqliteStorage(':memory:', { create: true });
   assert.ok(opened.ok);
   t.after(opened.data.close);

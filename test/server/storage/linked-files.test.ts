@@ -8,7 +8,7 @@ import { issueKey, run, startServer, temporaryDirectory } from '../support/progr
 // Nobody has this address (RFC 5737): a server that took the file would end too, with other words.
 const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
 
-test('a second server is refused on the file of the first, by whatever link it is named', async (t) => {
+test("a second server on the first one's file is refused, by any link", async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free');
   mkdirSync(join(cwd, 'elsewhere'));
@@ -25,7 +25,7 @@ test('a second server is refused on the file of the first, by whatever link it i
   assert.deepEqual(readdirSync(join(cwd, 'elsewhere')), ['link.db']);
 });
 
-test('a server on a link keeps the next one off the file', async (t) => {
+test('a server started through a link locks the file too', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free');
   symlinkSync('store-orders.db', join(cwd, 'link.db'));
@@ -33,7 +33,7 @@ test('a server on a link keeps the next one off the file', async (t) => {
   assert.match((await run([...SERVE, 'store-orders.db'], { cwd })).stderr, /another server runs on store-orders\.db; /);
 });
 
-test('a file with more than one name is refused by every command, and served again when it has one', async (t) => {
+test('every command refuses a file with more than one name, and accepts it again with one', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'free');
   linkSync(join(cwd, 'store-orders.db'), join(cwd, 'second.db'));

@@ -5,7 +5,7 @@ import { createApiKey, openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 
-describe('what fails in PostgreSQL is told in a sentence', { skip: missingEngine }, async () => {
+describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEngine }, async () => {
   const engine = await startEngine();
   const url = await createDatabase(engine);
   const open = await openPostgresStorage(url.replace('postgres@', 'postgres:hidden-word@'), { create: true });
@@ -57,7 +57,7 @@ describe('what fails in PostgreSQL is told in a sentence', { skip: missingEngine
     );
   });
 
-  test('a server that is gone', async () => {
+  test('a server that is down', async () => {
     await engine.crash();
     await tells(() => orders.cancel(1n), /^cannot cancel order 1: .+ \(.+\)$/);
     await tells(

@@ -55,7 +55,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     await until(async () => (await list()).status === 401, 1_000);
   });
 
-  test('while the database is down the answer is 503 with Retry-After and never 401, and then all is well again', async (t) => {
+  test('while the database is down the response is 503 with Retry-After, never 401, and afterwards it works again', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     const later = await data.keys.create({ name: 'pro' });
@@ -83,7 +83,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await request('/readyz')).status, 200);
   });
 
-  test('a server ends at SIGTERM although its database has stopped answering', async (t) => {
+  test('a server exits at SIGTERM although its database has stopped responding', async (t) => {
     const { url, cwd } = await newDatabase(t);
     const server = await startServer(t, { cwd, env: { DATABASE_URL: url } }, '--redis-url', 'redis://127.0.0.1:1');
     assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
@@ -101,7 +101,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     }
   });
 
-  test('however many probe it at once, the database is asked once', async (t) => {
+  test('concurrent probes query the database once', async (t) => {
     const { url } = await newDatabase(t);
     const { data } = await serve(t, url);
     const states = await Promise.all(Array.from({ length: 100 }, () => data.state()));
@@ -112,14 +112,14 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
       "SELECT FROM pg_stat_activity WHERE application_name = 'store-orders' AND datname = current_database()",
     );
     await client.end();
-    assert.equal(rows.length, 2, 'one connection was enough, beside the one that made the key');
+    assert.equal(rows.length, 2, 'one connection was enough, apart from the one that created the key');
   });
 
-  test('keys that strangers make up take no connection that cancels and lists need', async (t) => {
+  test('made-up keys take no connection that cancels and lists need', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put([{ id: 1 }]);
-    assert.equal((await request('/v1/store/orders')).status, 200, 'the key is remembered');
+    assert.equal((await request('/v1/store/orders')).status, 200, 'the key is cached');
     const other = new pg.Client(url);
     await other.connect();
     await other.query('BEGIN');
@@ -127,13 +127,13 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     const unknown = Array.from({ length: 20 }, () => request('/v1/store/orders', 'GET', createApiKey()));
     const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
     await until(async () => (await other.query(waiting)).rows.length === 2);
-    assert.equal((await data.orders.get(1n))?.status, 'pending', 'none of them is in its way');
+    assert.equal((await data.orders.get(1n))?.status, 'pending', 'none of them delays it');
     await other.query('COMMIT');
     await other.end();
     for (const response of await Promise.all(unknown)) assert.equal(response.status, 401);
   });
 
-  test('a cancel that waits for a lock is given up after five seconds, by the database too', async (t) => {
+  test('a cancel that waits for a lock times out after five seconds, in the database too', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put([{ id: 1 }]);
@@ -149,7 +149,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await data.orders.get(1n))?.status, 'pending');
   });
 
-  test('slow readers of long lists keep no connection from cancels, keys and quicker readers', async (t) => {
+  test('slow readers of long lists leave connections to cancels, keys and faster readers', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put(Array.from({ length: 2_001 }, (_, id) => ({ id })));

@@ -18,7 +18,7 @@ function modes(directory: string): Readonly<Record<string, string>> {
 for (const umask of ['022', '000']) {
   const under = ['sh', '-c', `umask ${umask}; exec "$@"`, 'sh'];
 
-  test(`every file that the program creates is its owner's alone, with umask ${umask}`, {
+  test(`every file that the program creates is private to its owner, with umask ${umask}`, {
     skip: !IS_UNIX,
   }, async (t) => {
     const cwd = temporaryDirectory(t);
@@ -38,7 +38,7 @@ for (const umask of ['022', '000']) {
   });
 }
 
-test('a file that a host opens is its owner’s alone', { skip: !IS_UNIX }, async (t: TestContext) => {
+test('a file that a host opens is private to its owner', { skip: !IS_UNIX }, async (t: TestContext) => {
   const folder = join(temporaryDirectory(t), 'host');
   mkdirSync(folder);
   const umask = process.umask(0);

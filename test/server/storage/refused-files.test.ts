@@ -96,7 +96,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
 ];
 
 for (const [index, { name, says, make }] of FILES.entries()) {
-  test(`every command refuses ${name}, and leaves it and what is beside it as it was`, async (t) => {
+  test(`every command refuses ${name}, and leaves it and the files beside it unchanged`, async (t) => {
     const cwd = temporaryDirectory(t);
     await make(join(cwd, 'file.db'));
     const before = contents(cwd);
@@ -113,13 +113,13 @@ for (const [index, { name, says, make }] of FILES.entries()) {
   });
 }
 
-test('a file that has the header of a database and nothing else is a new one', async (t) => {
+test('a file with just the header of a database counts as new', async (t) => {
   const cwd = temporaryDirectory(t);
   exec(join(cwd, 'store-orders.db'), 'PRAGMA user_version = 1', 'PRAGMA user_version = 0');
   assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
 });
 
-test('an order database all of whose tables are still in the log that a crash left is opened', async (t) => {
+test('opens an order database whose tables are all still in the log left by a crash', async (t) => {
   const cwd = temporaryDirectory(t);
   const database = openSqliteDatabase(join(cwd, 'crashed.db'));
   database.exec('PRAGMA journal_mode = WAL');
@@ -156,7 +156,7 @@ test('a migration that fails midway leaves the file as it was', async (t) => {
   }
 });
 
-test('processes that bring the same file to a newer version at once all end well, and it is done once', async (t) => {
+test('processes that migrate the same file at once all succeed, and it is migrated once', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const round of sampled([1, 2, 3, 4, 5])) {
     const db = `${round}.db`;

@@ -60,7 +60,7 @@ for (const killed of [false, true]) {
   });
 }
 
-test('db restore makes a database where there is none, whatever log is left there', async (t) => {
+test('db restore creates a missing database, whatever log is left there', async (t) => {
   const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
   renameSync(file(), file('gone.db'));
   assert.equal((await restore()).code, 0);
@@ -123,7 +123,7 @@ test('db restore refuses an invalid backup, and never replaces a foreign file', 
 const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
 
 for (const [name, backup] of Object.entries(BACKUPS)) {
-  test(`${name} put beside the log of a killed server is refused, and the cure works`, async (t) => {
+  test(`${name} put beside the log of a killed server is refused, and the advice works`, async (t) => {
     const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
     copyFileSync(file(backup), file());
     const files = contents(cwd);
@@ -149,7 +149,7 @@ test('db restore replaces a file that was copied beside the log of another file'
   assert.equal(await exported(), ORDER_1);
 });
 
-test('a server does not serve a damaged file, and serves it when it is restored', async (t) => {
+test('a server does not serve a damaged file, and serves it once it is restored', async (t) => {
   const { cwd, file, key, restore } = await withBackup(t);
   const bytes = readFileSync(file());
   const page = bytes.lastIndexOf('pending') & ~0xfff;

@@ -5,7 +5,7 @@ import { drain, type Place } from './quota-commands.js';
 
 /** What the commands that ban keys and list quotas promise, wherever the server counts. */
 export function testBanCommands({ name, env, place }: Place): void {
-  test(`a running server bans a key that "ban set" names, within a second, until it is lifted: ${name}`, async (t) => {
+  test(`within a second, a running server bans a key named by "ban set", until the ban is lifted: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const server = await startServer(t, options);
     const { key, id } = await issueKey(options.cwd, 'free');
@@ -31,7 +31,7 @@ export function testBanCommands({ name, env, place }: Place): void {
     await until(async () => (await server.get(key)).status === 200, 1_500);
   });
 
-  test(`a ban that was set while no server ran holds when one starts: ${name}`, async (t) => {
+  test(`a ban set while no server ran holds when one starts: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { key, id } = await issueKey(options.cwd, 'free');
     await answerOf(['ban', 'set', id, '--for', '1h'], options);
@@ -40,7 +40,7 @@ export function testBanCommands({ name, env, place }: Place): void {
     assert.match(await (await server.get(key)).text(), /"code":"api_key_banned"/);
   });
 
-  test(`"quota list" has the banned keys first, then those nearest their limit: ${name}`, async (t) => {
+  test(`"quota list" prints banned keys first, then those nearest their limit: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const server = await startServer(t, options);

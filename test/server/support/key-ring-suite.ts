@@ -48,7 +48,7 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.equal(await ring.get('key_absent'), undefined);
     });
 
-    test('gives a key a new text, and everything else stays', async (t) => {
+    test('replaces the text of a key and keeps everything else', async (t) => {
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];
       const issued = await ring.create({ name: 'enterprise', perDay: 7 }, 'Ann');

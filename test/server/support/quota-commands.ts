@@ -33,7 +33,7 @@ export interface Place {
 
 /** What the commands on quotas promise, wherever the server counts. */
 export function testQuotaCommands({ name, env, place }: Place): void {
-  test(`a running server shows, resets and lifts what its commands ask for, within a second: ${name}`, async (t) => {
+  test(`within a second, a running server applies the commands that show, reset and lift: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const server = await startServer(t, options);
@@ -77,7 +77,7 @@ export function testQuotaCommands({ name, env, place }: Place): void {
     );
   });
 
-  test(`a restart gives nobody a fresh day, and resets asked for meanwhile are done: ${name}`, async (t) => {
+  test(`a restart grants no fresh quotas, and applies resets requested meanwhile: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const first = await startServer(t, options);

@@ -7,7 +7,7 @@ import type { Engine } from './engine.js';
 
 let count = 0;
 
-/** An empty database of the engine, by its URL. */
+/** Creates an empty database of the engine. Returns its URL. */
 export async function createDatabase(engine: Engine): Promise<string> {
   const name = `test${count++}`;
   const client = new pg.Client(engine.url);
@@ -18,15 +18,15 @@ export async function createDatabase(engine: Engine): Promise<string> {
 }
 
 export interface WatchedClient extends PostgresClient {
-  /** How often it was asked. */
+  /** The number of queries. */
   asked: number;
-  /** When set, an answer that is there is handed over only after this. */
+  /** If set, results are delayed until this resolves. */
   late: Promise<void> | undefined;
-  /** Resolves when the database has answered everything. */
+  /** Resolves when the database has no query in progress. */
   idle(): Promise<void>;
 }
 
-/** A pool whose queries are counted and can be held up. Closed after the test. */
+/** Creates a pool that counts its queries and can delay their results. Closed after the test. */
 export function watchedPool(t: TestContext, connectionString: string, options?: string): WatchedClient {
   const pool = new pg.Pool({ connectionString, ...(options !== undefined && { options }) });
   pool.on('error', () => {});
@@ -45,7 +45,7 @@ export function watchedPool(t: TestContext, connectionString: string, options?: 
     },
     async idle() {
       await until(() => open === 0);
-      // Whoever waited for an answer has had it then.
+      // By now every caller has its result.
       await setImmediate();
     },
   };

@@ -10,19 +10,22 @@ import { postgresPrograms } from './programs.js';
 
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
 
-/** What to do about it, where there is none. */
+/** How to install the engine, if it is missing. */
 export const missingEngine =
   postgresPrograms === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
 
-/** A PostgreSQL server of the test file's own, reached through a socket in its directory. */
+/** A PostgreSQL server for one test file, reached through a socket in its directory. */
 export interface Engine {
   /** For `new pg.Pool()`. */
   readonly connection: { readonly host: string; readonly user: string };
   readonly url: string;
-  /** A pool, closed with the engine, whose connections see an empty schema of their own before all else. */
+  /**
+   * Returns a pool whose connections use an empty schema of their own. It is closed with the
+   * engine.
+   */
   pool(options?: pg.PoolConfig): pg.Pool;
   start(): Promise<void>;
-  /** Ends it with all its connections, without so much as a checkpoint. */
+  /** Stops it with all its connections, without a checkpoint. */
   crash(): Promise<void>;
 }
 
@@ -32,12 +35,12 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   const data = join(directory, 'data');
   const connection = { host: directory, user: 'postgres' };
   const pools: pg.Pool[] = [];
-  // It refuses to run as root.
+  // PostgreSQL refuses to run as root.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
-    // In its own directory, because that of the tests may be one that it cannot read.
+    // In its own directory, because it may not be allowed to read that of the tests.
     await promisify(execFile)(join(postgresPrograms ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
@@ -46,7 +49,7 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
     control('--log', join(directory, 'log'), '--options', options.map((o) => `-c '${o}'`).join(' '), 'start');
   const crash = () => control('--mode', 'immediate', 'stop');
 
-  // Ends the engine when this process has ended, killed or not: then there is nothing more to read.
+  // Stops the engine when this process has ended, killed or not, because then its input ends.
   const guard = spawn('sh', ['-c', GUARD, join(postgresPrograms ?? '', 'pg_ctl'), data, directory], {
     ...account,
     cwd: '/',
@@ -83,7 +86,7 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
       const schema = `s${pools.length}`;
       const pool = new pg.Pool({ ...connection, options: `-c search_path=${schema},public`, ...options });
       pool.on('error', () => {});
-      // Fails where another connection is just making it.
+      // Fails if another connection is just creating the schema.
       pool.on('connect', (client) => client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`).catch(() => {}));
       pools.push(pool);
       return pool;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const DEBIAN = '/usr/lib/postgresql';
 
-/** Where the newest PostgreSQL server on this machine has its programs, `undefined` where there is none. */
+/** The folder of the newest PostgreSQL server's programs on this machine, or `undefined`. */
 export const postgresPrograms = [process.env['PATH']?.split(':') ?? [], debianPrograms()].flat().find(hasServer);
 
 function debianPrograms(): readonly string[] {

@@ -31,7 +31,7 @@ export function gateway(handle: (event: LambdaEvent, context: object) => Promise
   };
 }
 
-/** What calls a listener with objects that stand for those of node:http. */
+/** Callers of a listener with objects that stand for those of node:http. */
 export const EMULATIONS = {
   'serverless-http': (listener: Listener) => gateway(serverless(listener)),
 

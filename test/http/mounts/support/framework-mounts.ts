@@ -24,7 +24,7 @@ class HostController {
 }
 class HostModule {}
 
-// What the decorators @Controller(), @Get('host') and @Module({ … }) do.
+// These calls do the same as the decorators @Controller(), @Get('host') and @Module({ … }).
 Controller()(HostController);
 Get('host')(HostController.prototype, 'host', { value: HostController.prototype.host });
 Module({ controllers: [HostController] })(HostModule);

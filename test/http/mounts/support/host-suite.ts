@@ -8,7 +8,7 @@ import type { Mount } from './mount.js';
 
 const HEADERS = Object.fromEntries([KEY]);
 
-/** What is true of every host in which the service is mounted. */
+/** Tests what holds for every host in which the service is mounted. */
 export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount): void {
   async function opened(t: TestContext, service: OrderService, prefix?: string) {
     const { origin, fetch = globalThis.fetch, close } = await open(service, prefix);
@@ -40,7 +40,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
         [-5, 'a=b', 'application/x-www-form-urlencoded'],
         [9007199254740993n, 'x'.repeat(300_000), 'text/plain'],
       ] as const) {
-        // What a parser of the host refuses before the service is asked is the host's to answer.
+        // If a parser of the host rejects the content before the service is called, the host
+        // responds.
         if (body === '{"id":' && /after|NestJS on Express/.test(name)) continue;
         if (body.length > 100_000 && /Express 5, after/.test(name)) continue;
         // Over TLS the answer is lost to a client that is still writing when the connection closes.

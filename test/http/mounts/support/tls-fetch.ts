@@ -4,7 +4,7 @@ import { connect } from 'node:http2';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Mounted } from './mount.js';
 
-/** As fetch, over HTTP/1.1 and TLS. */
+/** Works like fetch, over HTTP/1.1 and TLS. */
 export function overHttps({ origin, close }: Mounted): Mounted {
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   return {
@@ -24,7 +24,7 @@ export function overHttps({ origin, close }: Mounted): Mounted {
   };
 }
 
-/** As fetch, over one HTTP/2 connection. */
+/** Works like fetch, over one HTTP/2 connection. */
 export function overHttp2({ origin, close }: Mounted): Mounted {
   const session = connect(origin, { rejectUnauthorized: false });
   session.unref();
@@ -48,7 +48,7 @@ export function overHttp2({ origin, close }: Mounted): Mounted {
   };
 }
 
-/** A stream that is torn rejects the reading of the response's body. */
+/** If the stream is aborted, reading the response's body rejects. */
 function toResponse(
   method: string,
   status: number,

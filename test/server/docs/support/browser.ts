@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { toolsFolder, withoutTools } from '../../../http/openapi/support/tools.js';
 
-// What is used of playwright-core, by hand: the package is not there in every clone.
+// The part of playwright-core that is used. Written by hand, because not every clone has the
+// package.
 
 interface Locator {
   click(): Promise<void>;
