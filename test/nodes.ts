@@ -2,11 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-// Runs the tests on the other Node lines, and installs beforehand what `npm ci` leaves out: real Node binaries, which
-// the npm registry has, the SQLite drivers that do not load on every Node, and the other runtimes of the examples.
+// Runs the tests on other lines of Node.js. First installs what `npm ci` leaves out: Node.js
+// binaries (from the npm registry), the SQLite drivers that do not load on every Node.js, and the
+// other runtimes of the examples.
 
 const LINES = [22, 24, 26];
-/** With the argument "all" it runs the proofs too, with a few rounds of killing. */
+/** With the argument "all", the proofs also run on this line, with few rounds. */
 const NEWEST_LTS = 24;
 const RUNS_PROOFS = process.argv[2] === 'all';
 const FEW_ROUNDS = '10';

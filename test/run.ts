@@ -15,13 +15,13 @@ const ENDINGS = {
   proofs: ['.proof.ts'],
   all: ['.test.ts', '.proof.ts'],
 } as const;
-/** More would let tests that wait for an event wait for a processor instead. */
+/** With more files at once, tests that wait for an event would wait for a processor instead. */
 const MOST_AT_ONCE = 8;
 
-/** What test/support/skipped-reporter.mjs writes. */
+/** A skipped test, as test/support/skipped-reporter.mjs writes it. */
 interface Skipped {
   readonly name: string;
-  /** Why, and what to do about it. */
+  /** Why it was skipped, and what to do about it. */
   readonly reason: string;
 }
 
@@ -34,15 +34,15 @@ if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).jo
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const files = testFiles(ENDINGS[set]);
-if (files.length === 0) throw new Error(`there are no such tests in ${folders.join(', ')}`);
-/** Hostile clients by the thousand and tables with a process for each row, in short. */
+if (files.length === 0) throw new Error(`no such tests in ${folders.join(', ')}`);
+/** Shortens floods of hostile clients, and tables that start a process for each row. */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
 const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));
 const skipped = join(results, 'skipped.json');
 const { status, signal } = spawnSync(
   process.execPath,
   [
-    // Measuring coverage doubles the time, and means something of the whole only.
+    // Coverage doubles the time, and its threshold only applies to the whole run.
     ...(set === 'all' && !values.plain ? coverage(folders.length === 0) : []),
     ...['--import', 'tsx', '--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
     ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],
@@ -52,7 +52,7 @@ const { status, signal } = spawnSync(
   { cwd: root, env: { ...(set === 'quick' && QUICK), ...process.env }, stdio: 'inherit' },
 );
 const written = readFileSync(skipped, 'utf8');
-// There is nothing where the run came to no end.
+// The reporter has written nothing if the run did not end.
 if (written !== '') console.log(`\n${remainder(JSON.parse(written))}`);
 rmSync(results, { recursive: true });
 process.exitCode = signal === null ? (status ?? 1) : 1;
@@ -74,16 +74,16 @@ function testFiles(endings: readonly string[]): readonly string[] {
     .sort();
 }
 
-/** One paragraph: which files were not run, which tests were skipped, and how to run them. */
+/** Returns a paragraph: which files were not run, which tests were skipped, and how to run them. */
 function remainder(tests: readonly Skipped[]): string {
   const sentences: string[] = [];
   const left = set === 'quick' ? testFiles(['.proof.ts']).length : 0;
   if (left > 0) {
     sentences.push(
       `Not run: ${left} files of proofs, which take minutes and need redis-server, ` +
-        'PostgreSQL, strace, Chromium and the tools of test/openapi-tools and test/runner-tools. Run those for which ' +
-        'you have what they need with: npm run test:proofs. Of tables and random runs every fifth was taken, and ' +
-        'coverage was not measured. All of it: npm run test:all',
+        'PostgreSQL, strace, Chromium and the tools of test/openapi-tools and test/runner-tools. npm run test:proofs ' +
+        'runs those whose tools are installed. Only every fifth row of tables and fifth random run was taken, and ' +
+        'coverage was not measured. To run everything: npm run test:all',
     );
   }
   for (const reason of new Set(tests.map((test) => test.reason))) {

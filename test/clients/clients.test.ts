@@ -10,7 +10,7 @@ import { Agent, RetryAgent, request } from 'undici';
 import { createOrdersClient } from '../../examples/exact-client.js';
 import { listening } from '../http/mounts/support/mount.js';
 
-/** A minute of two seconds, which real clients with real timers wait for. Bans are as usual. */
+/** The window is two seconds, because clients wait for it with real timers. Bans are as usual. */
 const PLAN = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 6, windowMs: 2_000 }] });
 const HEADERS = { Authorization: 'Bearer any' };
 
@@ -20,7 +20,7 @@ interface Client {
   readonly close?: () => Promise<void>;
 }
 
-/** Each as its README has it, with no setting of its own. */
+/** Clients as their READMEs show them, without any settings. */
 const CLIENTS: Readonly<Record<string, () => Client>> = {
   "undici's RetryAgent"() {
     const dispatcher = new RetryAgent(new Agent());
@@ -63,7 +63,7 @@ const CLIENTS: Readonly<Record<string, () => Client>> = {
   },
 };
 
-/** The first requests wait for each other, so that however slow the machine is they are at once. */
+/** Holds the first `atOnce` requests until all have arrived, so they are concurrent on any machine. */
 async function open(atOnce = 1) {
   const store = createMemoryOrderStore(Array.from({ length: 10 }, (_, id) => ({ id })));
   const limiter = createMemoryLimiter();
@@ -102,7 +102,7 @@ suite('with default settings', { concurrency: true }, () => {
       assert.equal(limiter.inspect('client')?.ban, undefined, 'no strikes are held against it');
     });
 
-    test(`ten requests of ${name} at once, beyond the limit, all succeed, and the key is not banned`, async (t) => {
+    test(`ten concurrent requests of ${name} above the limit all succeed, without a ban`, async (t) => {
       const { url, statuses, limiter, close } = await open(10);
       const client = create();
       t.after(async () => {

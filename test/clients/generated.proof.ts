@@ -12,7 +12,7 @@ const EDGE = 2n ** 53n;
 const load = (name: string) => import(`${toolsFolder}node_modules/${name}/dist/index.mjs`);
 let generated: string;
 
-/** Lists the orders, cancels the last of them, and returns what it took for its id. */
+/** Lists the orders, cancels the last one, and returns its id as the client has read it. */
 type Cancel = (url: string, apiKey: string, fetch: typeof globalThis.fetch) => Promise<unknown>;
 
 async function withHeyApi(folder: string, ...[url, apiKey, fetch]: Parameters<Cancel>): Promise<unknown> {
@@ -60,14 +60,14 @@ suite('a client generated from the document', { skip: withoutTools }, () => {
   after(() => rmSync(generated, { recursive: true, force: true }));
 
   for (const [name, cancel, exact] of CLIENTS) {
-    test(`${name} cancels the right order if it gets exactFetch, and else its neighbour`, async (t) => {
+    test(`${name} cancels the right order with exactFetch, and its neighbour without`, async (t) => {
       const { listen, store, apiKey } = createTestService({ orders: [{ id: EDGE }, { id: EDGE + 1n }] });
       const { url, close } = await listen();
       t.after(close);
       assert.equal(await cancel(url, apiKey, exactFetch), exact);
       assert.deepEqual([store.get(EDGE)?.status, store.get(EDGE + 1n)?.status], ['pending', 'cancelled']);
       assert.equal(String(await cancel(url, apiKey, globalThis.fetch)), `${EDGE}`);
-      assert.equal(store.get(EDGE)?.status, 'cancelled', 'so this is what exactFetch is for');
+      assert.equal(store.get(EDGE)?.status, 'cancelled', 'without exactFetch the id is rounded');
     });
   }
 });

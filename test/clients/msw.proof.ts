@@ -11,7 +11,7 @@ import { request, fetch as undiciFetch } from 'undici';
 const msw = fileURLToPath(new URL('../runner-tools/node_modules/msw/lib/', import.meta.url));
 const skip = existsSync(msw) ? false : 'MSW is not installed: npm ci --prefix test/runner-tools';
 
-/** Each without retries of its own. */
+/** Sends one request, without retries. */
 type Send = (method: 'GET' | 'DELETE', url: string, headers: Record<string, string>) => Promise<[number, string]>;
 
 const CLIENTS: Readonly<Record<string, Send>> = {
@@ -55,7 +55,7 @@ suite('behind MSW', { skip }, () => {
   after(() => close());
 
   for (const [index, [name, send]] of Object.entries(CLIENTS).entries()) {
-    test(`${name} lists, cancels, is refused and fails`, async () => {
+    test(`${name} lists, cancels, and gets limits and failures`, async () => {
       const id = ids[index] ?? 0n;
       const apiKey = service.issueKey();
       const headers = { Authorization: `Bearer ${apiKey}` };
@@ -73,7 +73,7 @@ suite('behind MSW', { skip }, () => {
     });
   }
 
-  test('undici, whose own sockets MSW does not see, is served by the service that listens', async (t) => {
+  test('undici, whose sockets MSW does not intercept, reaches the service by listen()', async (t) => {
     const listening = await service.listen();
     t.after(() => listening.close());
     const headers = { Authorization: `Bearer ${service.issueKey()}` };

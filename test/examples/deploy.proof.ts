@@ -16,7 +16,7 @@ const read = (name: string) => readFileSync(join(deploy, name), 'utf8');
 const isRoot = process.getuid?.() === 0;
 const canUnshare = isRoot && spawnSync('unshare', ['--mount', 'true']).status === 0;
 
-/** The instructions of each stage: `['RUN', 'npm ci']`. */
+/** Returns the instructions of each stage, such as `['RUN', 'npm ci']`. */
 function stagesOf(dockerfile: string): (readonly [name: string, rest: string])[][] {
   return dockerfile
     .split(/^FROM .*$/m)
@@ -41,7 +41,7 @@ async function freePort(): Promise<string> {
   return `${port}`;
 }
 
-/** Unpacks what the image would have, by its own steps, around the Node.js of this machine. */
+/** Unpacks the image by the steps of its Dockerfile, with the Node.js of this machine. */
 function unpackImage(t: TestContext) {
   const place = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
   t.after(() => rmSync(place, { recursive: true, force: true }));
@@ -54,7 +54,7 @@ function unpackImage(t: TestContext) {
   const hasSqlite = major > 22 || (major === 22 && minor >= 13);
   for (const [name, rest] of install) {
     if (name !== 'RUN') continue;
-    // The Node.js of the image has a driver of its own.
+    // The image needs no SQLite driver, because its Node.js has one.
     const command = hasSqlite ? rest : rest.replace(' pg ', ' libsql pg ');
     execFileSync('sh', ['-c', command], { cwd: app, env: { ...environment(), npm_config_prefer_offline: 'true' } });
   }
@@ -77,8 +77,8 @@ function unpackImage(t: TestContext) {
     const rest = last.find(([instruction]) => instruction === name)?.[1] ?? assert.fail(`no ${name}`);
     return JSON.parse(rest.slice(rest.indexOf('[')));
   };
-  assert.deepEqual(last.find(([name]) => name === 'USER')?.[1], 'node', 'which is 1000 in the image');
-  /** Runs a command in it as docker does with `--read-only --cap-drop ALL --volume …:/data`. */
+  assert.deepEqual(last.find(([name]) => name === 'USER')?.[1], 'node', 'the user whose id is 1000 in the image');
+  /** Runs a command in the image as `docker run --read-only --cap-drop ALL --volume …:/data` does. */
   const start = (command: readonly string[], env: Readonly<Record<string, string>>) => {
     const mounts = `mount --bind '${image}' '${image}' && mount --bind '${data}' '${image}/data' && mount -o remount,bind,ro '${image}'`;
     const run = `exec chroot --userspec=1000:1000 '${image}' /bin/node "$@"`;
@@ -108,7 +108,7 @@ async function ended(child: ReturnType<typeof spawn>): Promise<{ code: number | 
   return { code, text };
 }
 
-test('the image runs as a user without rights on a read-only file system, is healthy, and stops gracefully', {
+test('the image runs unprivileged on a read-only file system, is healthy, and stops gracefully', {
   skip: !canUnshare && 'needs root and unshare, to mount the image',
 }, async (t) => {
   const { start, entryPoint, command, health } = unpackImage(t);
@@ -138,7 +138,7 @@ test('the image runs as a user without rights on a read-only file system, is hea
   assert.equal((await ended(start(health, env))).code, 1);
 });
 
-test('the systemd unit is valid, and is exposed to little', {
+test('the systemd unit is valid, with an exposure level below 2', {
   skip: spawnSync('systemd-analyze', ['--version']).error !== undefined && 'needs systemd-analyze',
 }, () => {
   const unit = join(deploy, 'store-orders.service');
@@ -150,7 +150,7 @@ test('the systemd unit is valid, and is exposed to little', {
   assert.match(stdout, /Overall exposure level for store-orders\.service: [01]\.\d /);
 });
 
-test('what the files set are settings, and the paths that they probe are answered', () => {
+test('the deployment files set only known settings and probe only paths of the server', () => {
   const settings = execFileSync(process.execPath, [join(root, 'dist/server/main.js'), 'serve', '--help'], {
     encoding: 'utf8',
   });
@@ -179,7 +179,7 @@ test('what the files set are settings, and the paths that they probe are answere
   );
 });
 
-test('the deployment is one that kubectl reads whole', {
+test('kubectl knows every field of the Kubernetes manifest', {
   skip: spawnSync('kubectl', ['version', '--client']).error !== undefined && 'needs kubectl',
 }, () => {
   const [document] = parseAllDocuments(read('kubernetes.yaml'));
@@ -187,11 +187,11 @@ test('the deployment is one that kubectl reads whole', {
   const options = ['set', 'env', '--local', '--filename', '-', 'KUBECTL=read', '--output', 'json'];
   const { stdout, stderr } = spawnSync('kubectl', options, { input: JSON.stringify(written), encoding: 'utf8' });
   assert.equal(stderr, '');
-  // What it does not know it drops.
+  // kubectl drops fields that it does not know.
   assert.deepEqual(missing(written, JSON.parse(stdout)), []);
 });
 
-/** Where the second has not what the first has; an empty value may be absent. */
+/** Returns the paths of values that `other` lacks. An empty value may be absent. */
 function missing(value: unknown, other: unknown, path = ''): string[] {
   if (typeof value !== 'object' || value === null) return value === other || value === '' ? [] : [path];
   return Object.entries(value).flatMap(([key, inner]) =>

@@ -12,7 +12,7 @@ const examples = new URL('../../examples/', import.meta.url);
 const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
 const tests = files.filter((name) => name.endsWith('.test.ts'));
 
-/** What is served by a runtime or over a server that may not be here, or is no server. */
+/** Examples that are not servers, or that need a runtime or a backend that may not be installed. */
 const MODULES = [
   'aws-lambda.ts',
   'bun.ts',
@@ -30,7 +30,10 @@ const servers = files.filter((name) => !tests.includes(name) && !MODULES.include
 
 type Fetch = (request: Request) => Response | Promise<Response>;
 
-/** Starts an example as its first lines say. The runner's own variables would make a nested test run report to it. */
+/**
+ * Starts an example as its first lines show. Without the variables of this test run, to which a
+ * nested test run would report.
+ */
 function start(file: string, command = process.execPath, ...parameters: string[]) {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   return spawn(command, [...parameters, fileURLToPath(new URL(file, examples))], {
@@ -39,7 +42,7 @@ function start(file: string, command = process.execPath, ...parameters: string[]
   });
 }
 
-/** The address that a server prints, in as many ways, on as many lines and streams, as there are hosts. */
+/** Returns the address that a server prints. Each host prints it in its own words and stream. */
 async function originOf({ stdout, stderr }: ReturnType<typeof start>): Promise<string> {
   let printed = '';
   return new Promise((resolve, reject) => {
@@ -76,7 +79,7 @@ async function assertServesBoth(origin: string, fetch: Fetch = globalThis.fetch)
   await assertServesOrders(origin, fetch);
 }
 
-suite('every example does what it says', { concurrency: 2 }, () => {
+suite('every example works', { concurrency: 2 }, () => {
   for (const file of tests) {
     test(`examples/${file} passes its own tests`, async () => {
       const child = start(file, process.execPath, '--import', 'tsx', '--test');
@@ -100,7 +103,7 @@ suite('every example does what it says', { concurrency: 2 }, () => {
   }
 });
 
-test('examples/guarded.ts counts the animals and the orders together, and announces a sunset', async (t) => {
+test('examples/guarded.ts counts requests for animals and orders together, and announces a sunset', async (t) => {
   const child = start('guarded.ts', process.execPath, '--import', 'tsx');
   t.after(() => child.kill());
   const origin = await originOf(child);
@@ -115,7 +118,7 @@ test('examples/guarded.ts counts the animals and the orders together, and announ
   assert.equal((await fetch(`${origin}/v1/pets/7`)).status, 401);
 });
 
-test('examples/bun.ts and examples/deno.ts export what their runtimes serve', async () => {
+test('examples/bun.ts and examples/deno.ts export the handlers that their runtimes serve', async () => {
   const { default: bun } = await import('../../examples/bun.js');
   const { default: deno } = await import('../../examples/deno.js');
   const origin = 'http://orders.test';
@@ -125,12 +128,12 @@ test('examples/bun.ts and examples/deno.ts export what their runtimes serve', as
   assert.equal(await (await bun.fetch(new Request(`${origin}/`), server)).text(), 'the host\n');
   assert.equal((await deno.fetch(new Request(`${origin}/elsewhere`), info)).status, 404);
   for (const response of [await bun.fetch(unauthorized, server), await deno.fetch(unauthorized, info)]) {
-    assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each by its own address');
+    assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each client address has its own limit');
   }
   await assertServesOrders(origin, (request) => bun.fetch(request, server));
 });
 
-test('examples/aws-lambda.ts exports what AWS calls with an event', async () => {
+test('examples/aws-lambda.ts exports the handler that AWS calls with an event', async () => {
   const { handler } = await import('../../examples/aws-lambda.js');
   const call = gateway(handler);
   const origin = 'http://orders.test';
@@ -153,7 +156,7 @@ for (const [file, runtime, ...parameters] of [
   });
 }
 
-test('examples/next-route.ts exports the methods as Next calls them', async () => {
+test('examples/next-route.ts exports a function for each method, as Next.js calls them', async () => {
   const route = await import('../../examples/next-route.js');
   const url = 'http://orders.test/v1/store/orders';
   const headers = { Authorization: 'Bearer open-sesame' };
@@ -168,7 +171,7 @@ test('examples/next-route.ts exports the methods as Next calls them', async () =
   }
 });
 
-test('the guide names every example', () => {
+test('the examples’ README lists every example', () => {
   const guide = readFileSync(new URL('README.md', examples), 'utf8');
   for (const file of files) assert.ok(guide.includes(`(${file})`), file);
 });

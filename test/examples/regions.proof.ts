@@ -6,7 +6,7 @@ import { printRegions, simulateAll } from '../../examples/regions.js';
 const rows = simulateAll();
 
 for (const { name, pace, outcomes, mostDenied } of rows) {
-  test(`regions, ${name}, ${pace}: stays within what reasoning says`, () => {
+  test(`regions, ${name}, ${pace}: stays within the computed bounds`, () => {
     assert.equal(outcomes.length, 5);
     for (const { above, denied, mostAbove } of outcomes) {
       assert.ok(above <= mostAbove, `${above} above the quota, at most ${mostAbove}`);
@@ -15,7 +15,10 @@ for (const { name, pace, outcomes, mostDenied } of rows) {
   });
 }
 
-test('the guide to running the server has the table that examples/regions.ts prints', () => {
+test('src/server/README.md has the table that examples/regions.ts prints', () => {
   const guide = readFileSync(new URL('../../src/server/README.md', import.meta.url), 'utf8');
-  assert.ok(guide.includes(`\n${printRegions(rows)}\n`), 'run it, and put what it prints into src/server/README.md');
+  assert.ok(
+    guide.includes(`\n${printRegions(rows)}\n`),
+    'run examples/regions.ts and copy its table into src/server/README.md',
+  );
 });

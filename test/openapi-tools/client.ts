@@ -1,6 +1,6 @@
 /**
- * A client by types that a public generator has made from the document: `client.ts BASE_ADDRESS API_KEY`. Lists the
- * orders, cancels the last of them twice, and prints what came.
+ * Lists the orders, cancels the last one twice, and prints the results, with types that a public
+ * generator has created from the document: `client.ts BASE_ADDRESS API_KEY`.
  */
 import createClient from 'openapi-fetch';
 import type { components, paths } from './generated/orders.js';
@@ -15,14 +15,14 @@ const orderId: number = order?.id ?? 0;
 
 const cancelled = await client.DELETE('/store/orders/{orderId}', { params: { path: { orderId } } });
 const again = await client.DELETE('/store/orders/{orderId}', { params: { path: { orderId } } });
-if (again.error === undefined) throw new Error('it was cancelled twice');
+if (again.error === undefined) throw new Error('the second cancellation succeeded too');
 const code: components['schemas']['Error']['code'] = again.error.code;
 
-// @ts-expect-error the types know every code
+// @ts-expect-error the types list every code
 code satisfies 'order_not_found';
-// @ts-expect-error and which field is of which type
+// @ts-expect-error the types have each field's type
 order?.quantity satisfies string | undefined;
-// @ts-expect-error and which paths there are
+// @ts-expect-error the types list every path
 void (() => client.GET('/pets/{petId}'));
 
 console.log(

@@ -46,7 +46,7 @@ for (const { name, open } of WAYS) {
       };
     }
 
-    test('fails the next requests in order, and no other', async (t) => {
+    test('failNext fails the next requests in order, and no others', async (t) => {
       const { failNext, list, cancel, store, quota, apiKey } = await opened(t, { basePath: '/shop/v2' });
       failNext(503, 500);
       failNext(500);
@@ -57,11 +57,11 @@ for (const { name, open } of WAYS) {
       );
       assert.equal(answers[0]?.headers.get('Retry-After'), '1');
       assert.match((await answers[1]?.text()) ?? '', /"code":"internal_error"/);
-      assert.equal(quota(apiKey).inForce.remaining, 55, 'and each is charged');
+      assert.equal(quota(apiKey).inForce.remaining, 55, 'each of them is charged');
       assert.equal(store.get(2n)?.status, 'pending');
     });
 
-    test('loses a request before anything is done, and an answer after', async (t) => {
+    test('request_lost fails before the order is cancelled, and response_lost after', async (t) => {
       const { failNext, cancel, store } = await opened(t);
       failNext('request_lost', 'response_lost');
       await assert.rejects(cancel(1), FAILED);
@@ -71,7 +71,7 @@ for (const { name, open } of WAYS) {
       assert.equal((await cancel(1)).status, 409);
     });
 
-    test('tears a body in its middle, and loses an answer without one', async (t) => {
+    test('a torn response ends in the middle of its body, and one without a body is lost', async (t) => {
       const many = Array.from({ length: 3_000 }, (_, id) => ({ id }));
       const { failNext, list, cancel, store, apiKey } = await opened(t, { orders: many });
       for (const coding of ['identity', 'gzip']) {
@@ -86,7 +86,7 @@ for (const { name, open } of WAYS) {
       assert.equal(JSON.parse(await (await list()).text()).length, 3_000);
     });
 
-    test('answers late, and a client that gives up waiting has still cancelled', async (t) => {
+    test('a delayed response comes late, and a client that stops waiting has still cancelled its order', async (t) => {
       const { failNext, list, cancel, store, begin } = await opened(t);
       t.mock.timers.enable({ apis: ['setTimeout'] });
       failNext({ delayMs: 5_000 });
@@ -102,7 +102,7 @@ for (const { name, open } of WAYS) {
       assert.equal(store.get(1n)?.status, 'cancelled');
     });
 
-    test('rejects as fetch does when the signal is aborted before, while waiting, and while reading', async (t) => {
+    test('an aborted signal rejects as with fetch: before the request, while waiting, and while reading', async (t) => {
       const { list, failNext, quota, apiKey, begin } = await opened(t);
       for (const [reason, expected] of [
         [undefined, { name: 'AbortError', code: DOMException.ABORT_ERR }],
@@ -110,7 +110,7 @@ for (const { name, open } of WAYS) {
       ] as const) {
         const { remaining } = quota(apiKey).inForce;
         await assert.rejects(list({ signal: AbortSignal.abort(reason) }), expected);
-        assert.equal(quota(apiKey).inForce.remaining, remaining, 'the service is not asked');
+        assert.equal(quota(apiKey).inForce.remaining, remaining, 'the request does not reach the service');
 
         const waiting = new AbortController();
         failNext({ delayMs: 60_000 });
@@ -130,7 +130,7 @@ for (const { name, open } of WAYS) {
   });
 }
 
-test('half of a torn body arrives, and an abort while it is read has its own reason', async () => {
+test('half of a torn body arrives, and an abort while reading rejects with its own reason', async () => {
   const { failNext, fetch, url, apiKey } = createTestService({ orders: ORDERS });
   const controller = new AbortController();
   failNext('response_torn');
@@ -142,7 +142,7 @@ test('half of a torn body arrives, and an abort while it is read has its own rea
   await assert.rejects(read.text(), { name: 'RangeError', message: 'enough' });
 });
 
-test('an unknown fault is refused by name, and none of the call is kept', async () => {
+test('failNext throws for an unknown fault, and then keeps no fault of that call', async () => {
   const { failNext, fetch, url } = createTestService();
   for (const fault of [404, 'lost', undefined, {}, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }]) {
     assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message: /^fault: / });
@@ -150,7 +150,7 @@ test('an unknown fault is refused by name, and none of the call is kept', async 
   assert.equal((await fetch(`${url}/store/orders`)).status, 401);
 });
 
-test('a request that is refused before the store is asked keeps its answer', async () => {
+test('a request that is refused before it reaches the store keeps its response', async () => {
   const { failNext, fetch, url } = createTestService();
   failNext(500);
   assert.equal((await fetch(`${url}/store/orders`)).status, 401);

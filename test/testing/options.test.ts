@@ -20,7 +20,7 @@ const table = {
 };
 const saved = { limiter: parts.limiter, clock: createManualClock(), table };
 
-/** The mistakes are made as JavaScript makes them. */
+/** The options are untyped, as in JavaScript. */
 const ROWS: readonly (readonly [name: string, make: (options: object) => unknown, good: object])[] = [
   ['createOrderService', (options) => Reflect.apply(createOrderService, undefined, [options]), parts],
   [
@@ -33,7 +33,7 @@ const ROWS: readonly (readonly [name: string, make: (options: object) => unknown
 ];
 
 for (const [name, make, good] of ROWS) {
-  test(`${name} refuses an option that it does not know, by name`, () => {
+  test(`${name} throws for an unknown option, and names it`, () => {
     make(good);
     for (const mistyped of ['basPath', 'toString', '__proto']) {
       assert.throws(() => make({ ...good, [mistyped]: undefined }), {
@@ -44,7 +44,7 @@ for (const [name, make, good] of ROWS) {
   });
 }
 
-test('a test service takes no part that it makes itself', () => {
+test('a test service does not accept the parts that it creates itself', () => {
   for (const [part, value] of Object.entries(parts)) {
     assert.throws(() => Reflect.apply(createTestService, undefined, [{ [part]: value }]), {
       name: 'TypeError',
@@ -53,7 +53,7 @@ test('a test service takes no part that it makes itself', () => {
   }
 });
 
-test('a test service takes a clock that can be moved', () => {
+test('a test service accepts a clock that can be moved', () => {
   const clock = createManualClock();
   assert.equal(createTestService({ clock }).clock, clock);
   for (const wrong of [null, 0, { nowMs: () => 0 }, { nowMs: () => 0, utcOffsetMs: () => 0 }]) {
@@ -64,7 +64,7 @@ test('a test service takes a clock that can be moved', () => {
   }
 });
 
-test('a manual clock starts at whole milliseconds', () => {
+test('a manual clock starts only at whole milliseconds', () => {
   assert.equal(createManualClock(-1).nowMs(), -1);
   for (const startMs of [Number.NaN, 0.5, '0', { startMs: 0 }, new Date(0), 2 ** 53]) {
     assert.throws(() => Reflect.apply(createManualClock, undefined, [startMs]), {

@@ -18,9 +18,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const runners = join(root, 'test/runner-tools/node_modules');
-const skip = existsSync(runners) ? false : 'the runners are not installed: npm ci --prefix test/runner-tools';
+const skip = existsSync(runners) ? false : 'the test runners are not installed: npm ci --prefix test/runner-tools';
 
-/** The runner's own variables would make a nested run report to it. */
+/** Without the variables of this test run, to which the nested run would report. */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
   return { ...env, NO_COLOR: '1' };
@@ -31,11 +31,11 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   jest: ['--experimental-vm-modules', join(runners, 'jest/bin/jest.js')],
 };
 
-suite('a project of its own with the packed package', { skip }, () => {
+suite('a separate project with the packed package', { skip }, () => {
   let folder: string;
   before(() => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
-    // Above the project, where its imports of a runner end up.
+    // In the project's parent folder, where its imports of a runner are resolved.
     symlinkSync(runners, join(folder, 'node_modules'));
     const project = join(folder, 'project');
     mkdirSync(project);
@@ -48,10 +48,10 @@ suite('a project of its own with the packed package', { skip }, () => {
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   for (const [runner, command] of Object.entries(COMMANDS)) {
-    test(`quotas and slow answers follow the fake timers of ${runner}`, () => {
+    test(`quotas and delayed responses follow the fake timers of ${runner}`, () => {
       const cwd = join(folder, 'project', runner);
       mkdirSync(cwd);
-      // Each takes the nearest manifest for its root.
+      // A runner takes the folder of the nearest manifest as its root.
       writeFileSync(join(cwd, 'package.json'), '{ "type": "module" }');
       copyFileSync(join(root, `examples/fake-timers.${runner}.js`), join(cwd, 'fake-timers.test.js'));
       const { status, stdout, stderr } = spawnSync(process.execPath, command, {
@@ -65,7 +65,7 @@ suite('a project of its own with the packed package', { skip }, () => {
     });
   }
 
-  test('a CommonJS test of jest loads it as the guide says', () => {
+  test('a CommonJS test of Jest loads the package as the guide shows', () => {
     const [, load = ''] =
       /In a CommonJS test, `(.+?)`/.exec(readFileSync(join(root, 'examples/README.md'), 'utf8')) ?? [];
     const cwd = join(folder, 'project', 'commonjs');

@@ -5,17 +5,17 @@ import { createDateClock, createTestService } from 'store-orders/testing';
 
 const authorized = (apiKey: string) => ({ headers: { Authorization: `Bearer ${apiKey}` } });
 
-test('a test service is asked as the global fetch is: with a text, a URL or a Request', async () => {
+test('the fetch of a test service accepts a string, a URL or a Request, as the global fetch does', async () => {
   const { url, fetch, apiKey } = createTestService({ orders: [{ id: 1 }], basePath: '/shop/v2' });
   assert.equal(url, 'http://orders.test/shop/v2');
   const target = `${url}/store/orders`;
   for (const input of [target, new URL(target), new Request(target)]) {
     assert.equal(await (await fetch(input, authorized(apiKey))).text(), '[{"id":1}]');
   }
-  assert.equal((await fetch('https://elsewhere.test/shop/v2/store/orders')).status, 401, 'any host will do');
+  assert.equal((await fetch('https://elsewhere.test/shop/v2/store/orders')).status, 401, 'the host does not matter');
 });
 
-test('each key has a quota of its own, of the plan that it was issued for', async () => {
+test('each key has its own quota, from the plan that it was issued for', async () => {
   const { url, fetch, apiKey, issueKey, quota } = createTestService({ plan: PLANS.pro });
   const keys = [apiKey, issueKey(), issueKey(PLANS.business)];
   for (const key of keys) await fetch(`${url}/store/orders`, authorized(key));
@@ -25,7 +25,7 @@ test('each key has a quota of its own, of the plan that it was issued for', asyn
   );
 });
 
-test('an exhausted key is answered 429 at its next request, and passes after the wait', async () => {
+test('an exhausted key gets a 429 for its next request, and passes after the wait', async () => {
   const plan = createPlan({ name: 'both', policies: [perMinute(5), { name: 'hour', quota: 7, windowMs: 3_600_000 }] });
   const { url, fetch, apiKey, exhaust, clock } = createTestService({ plan });
   const ask = () => fetch(`${url}/store/orders`, authorized(apiKey));
@@ -38,7 +38,7 @@ test('an exhausted key is answered 429 at its next request, and passes after the
   }
 });
 
-test('a ban lasts as long as was said, by default a minute', async () => {
+test('a ban lasts as long as requested, by default a minute', async () => {
   const { url, fetch, apiKey, issueKey, ban } = createTestService();
   const other = issueKey();
   ban(apiKey);
@@ -56,7 +56,7 @@ test('a ban lasts as long as was said, by default a minute', async () => {
 test("by a date clock, quotas refill as the runner's fake timers advance", async (t) => {
   const { url, fetch, apiKey, exhaust, ban, clock } = createTestService({ clock: createDateClock() });
   const status = async () => (await fetch(`${url}/store/orders`, authorized(apiKey))).status;
-  // After the service, as a test does that turns them on in its middle.
+  // After the service was created, as in a test that enables fake timers half-way.
   t.mock.timers.enable({ apis: ['Date'], now: Date.UTC(2030, 0) });
   exhaust(apiKey);
   assert.deepEqual([clock.nowMs(), await status()], [Date.UTC(2030, 0), 429]);
@@ -65,10 +65,10 @@ test("by a date clock, quotas refill as the runner's fake timers advance", async
   ban(apiKey, 5_000);
   assert.equal(await status(), 429);
   clock.advance(5_000);
-  assert.equal(await status(), 200, 'and it can be moved as any other');
+  assert.equal(await status(), 200, 'it can also be moved by hand');
 });
 
-test('a key that it has not issued is a mistake of the test', () => {
+test('a key that the service has not issued throws', () => {
   const { exhaust, ban, quota } = createTestService();
   for (const ask of [exhaust, ban, quota])
     assert.throws(() => ask('nobody'), { name: 'RangeError', message: /^apiKey:/ });

@@ -32,7 +32,7 @@ function rewritten(request: Request, rewrite: (url: string) => string): Request 
 
 const last = (url: string) => url.slice(url.lastIndexOf('/') + 1);
 
-/** How servers go wrong, written the usual way, and which audits must notice. */
+/** Servers with usual mistakes, each with the audits that must fail. */
 const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
   'reads ids with Number': [
     ['4.2-int64', '4.2-no-id'],
@@ -48,7 +48,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
     (fetch) => (request) => fetch(rewritten(request, (url) => url.replace(/\/(\d+)[^/]*$/, '/$1'))),
   ],
   'decodes paths': [['4.2-no-id', '4-path'], (fetch) => (request) => fetch(rewritten(request, decodeURIComponent))],
-  'ignores a slash at the end': [
+  'ignores a trailing slash': [
     ['4-path'],
     (fetch) => (request) => fetch(rewritten(request, (url) => url.replace(/\/$/, ''))),
   ],
@@ -76,16 +76,16 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       return fetch(new Request(request, { headers }));
     },
   ],
-  'refuses JSON without content': [
+  'refuses a request with a JSON content type and no content': [
     ['4.2-json'],
     (fetch) => (request) =>
       request.headers.get('content-type') === 'application/json' ? new Response('', { status: 400 }) : fetch(request),
   ],
-  'answers 200 with a body to a cancel': [
+  'responds to a cancel with 200 and a body': [
     ['4.2-cancel'],
     answering((response) => (response.status === 204 ? new Response('{}', { headers: response.headers }) : response)),
   ],
-  'cancels what has shipped': [
+  'cancels shipped orders': [
     ['3-shipped', '3-pending-only'],
     answering((response) =>
       response.status === 409 ? new Response(null, { status: 204, headers: response.headers }) : response,
@@ -106,7 +106,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
         );
       },
   ],
-  'answers errors as text': [
+  'sends errors as text': [
     ['5-missing', '4.2-not-found'],
     answering((response) =>
       response.status >= 400
@@ -114,25 +114,28 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
         : response,
     ),
   ],
-  'leaves the limits out of errors': [
+  'sends errors without limit fields': [
     ['8-headers'],
     answering((response) =>
       response.status === 404 ? withHeaders(response, (headers) => headers.delete('X-RateLimit-Reset')) : response,
     ),
   ],
-  'sends no challenge': [
+  'sends a 401 without a challenge': [
     ['5-challenge'],
     answering((response) => withHeaders(response, (headers) => headers.delete('WWW-Authenticate'))),
   ],
-  'says no Allow': [['4-method'], answering((response) => withHeaders(response, (headers) => headers.delete('Allow')))],
-  'wants the scheme spelled in one way': [
+  'sends a 405 without Allow': [
+    ['4-method'],
+    answering((response) => withHeaders(response, (headers) => headers.delete('Allow'))),
+  ],
+  'accepts one spelling of the scheme only': [
     ['5-scheme'],
     (fetch) => (request) =>
       request.headers.get('authorization')?.startsWith('Bearer ') === false
         ? fetch(new Request(request.url, { method: request.method }))
         : fetch(request),
   ],
-  'takes the first of two keys': [
+  'accepts the first of two keys': [
     ['5-two'],
     (fetch) => (request) => {
       const headers = new Headers(request.headers);
@@ -140,7 +143,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       return fetch(new Request(request.url, { method: request.method, headers }));
     },
   ],
-  'asks for a wait that is too short': [
+  'announces a wait that is too short': [
     ['8-retry-after'],
     answering((response) =>
       withHeaders(response, (headers) => {
@@ -155,7 +158,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       withHeaders(response, (headers) => headers.has('Retry-After') && headers.set('Retry-After', '0')),
     ),
   ],
-  'lets its reset wobble': [
+  'moves its reset with every request': [
     ['8-reset'],
     (fetch, { clock }) =>
       async (request) =>
@@ -163,7 +166,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
           headers.set('X-RateLimit-Reset', `${Math.ceil(clock.nowMs() / 1_000) + 60}`),
         ),
   ],
-  'counts lists only': [
+  'does not count HEAD requests': [
     ['8-every-request-costs'],
     (fetch, { apiKey }) =>
       async (request) => {
@@ -172,7 +175,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
         return withHeaders(await fetch(new Request(request.url, { method: 'HEAD', headers })), () => {});
       },
   ],
-  'cancels, and then looks at the limit': [
+  'cancels an order even when it responds with 429': [
     ['8-refused-does-nothing'],
     (fetch, { store }) =>
       async (request) => {
@@ -186,17 +189,17 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
 const target = (): AuditTarget => createTestService();
 
 suite('the audits', () => {
-  test('have ids of their own, and say how binding they are', () => {
+  test('have unique ids, and names that state their requirement level', () => {
     const audits = serviceAudits(target());
     assert.equal(new Set(audits.map(({ id }) => id)).size, audits.length);
     for (const { id, level, name } of audits) assert.ok(name.startsWith(`${id}: ${level} `));
   });
 
-  test('pass over the service, in any order', async () => {
+  test('pass for the service, in any order', async () => {
     assert.deepEqual(await failures(serviceAudits(target()).reverse()), []);
   });
 
-  test('do not want of HEAD a length that GET does not have', async () => {
+  test('do not require Content-Length of HEAD if GET has none', async () => {
     async function* list() {
       yield [{ id: 1n }];
       await new Promise(setImmediate);
@@ -215,7 +218,7 @@ suite('the audits', () => {
     }
   });
 
-  test('say what they need of a target, and pass over one that has no more than an address', async () => {
+  test('name what a target lacks, and pass for a target that has only an address, a key and fetch', async () => {
     const { url, apiKey, fetch } = createTestService();
     const audits = serviceAudits({ url, apiKey, fetch });
     const bare = audits.filter(({ skip }) => skip === undefined);
@@ -225,7 +228,7 @@ suite('the audits', () => {
   });
 
   for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
-    test(`notice a server that ${how}`, async () => {
+    test(`fail for a server that ${how}`, async () => {
       const service = createTestService();
       const failed = await failures(serviceAudits({ ...service, fetch: breaks(service.fetch, service) }));
       for (const id of expected) assert.ok(failed.includes(id), `${id} of ${failed.join(', ')}`);

@@ -12,7 +12,7 @@ import { failures } from './support/failures.js';
 
 type Break = (store: MemoryOrderStore, orders: readonly OrderRecord[]) => Partial<OrderStore>;
 
-/** Mistakes in stores, and the case of the suite that must notice each. */
+/** Broken stores, each with the case of the suite that must fail. */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
   'rounds ids to doubles': [
     /^cancels order 9007199254740993 /,
@@ -26,7 +26,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     /^finds no order that does not exist/,
     (store) => ({ cancel: (id) => store.cancel(BigInt.asIntN(64, id)) }),
   ],
-  'sorts ids as texts': [
+  'sorts ids as strings': [
     /^lists all orders ascending/,
     (store) => ({
       list: () =>
@@ -46,7 +46,10 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
           .filter(({ id }) => store.get(id)?.status === 'pending'),
     }),
   ],
-  'lists a page': [/^lists 5,000 orders/, (store) => ({ list: () => store.list().flat().slice(0, 1_000) })],
+  'lists only the first page': [
+    /^lists 5,000 orders/,
+    (store) => ({ list: () => store.list().flat().slice(0, 1_000) }),
+  ],
   'loses a field': [
     /^lists all orders ascending/,
     (store) => ({
@@ -57,7 +60,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
           .map(({ shipDate: _, ...order }) => order),
     }),
   ],
-  'gives its own rows away': [
+  'lists the rows that it changes later': [
     /^never changes a list/,
     (store, orders) => {
       const rows = orders.map(({ status: _, ...order }) => order);
@@ -70,7 +73,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       };
     },
   ],
-  'reads, waits and writes': [
+  'waits between reading and writing': [
     /^reports exactly one of 1,000/,
     (store) => ({
       async cancel(id) {
@@ -81,11 +84,11 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       },
     }),
   ],
-  'cancels what has shipped': [
+  'cancels shipped orders': [
     /^reports a cancel of a shipped order/,
     (store) => ({ cancel: (id) => (store.cancel(id) === 'not_found' ? 'not_found' : 'cancelled') }),
   ],
-  'does not know that it has cancelled': [
+  'reports a cancelled order as not found': [
     /^reports a cancel of a cancelled order/,
     (store) => ({
       cancel(id) {
@@ -94,7 +97,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       },
     }),
   ],
-  'is stuck when a reader leaves': [
+  'blocks after a reader stops early': [
     /^keeps working after a reader stops/,
     (store) => {
       let isReading = false;
@@ -121,7 +124,7 @@ function open(breaks: Break = () => ({})) {
 }
 
 for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
-  test(`the suite of stores notices one that ${how}`, async () => {
+  test(`the order store suite fails for a store that ${how}`, async () => {
     const failed = await failures(orderStoreSuite(open(breaks)));
     assert.ok(
       failed.some((name) => expected.test(name)),
@@ -143,7 +146,7 @@ const WHOLE: Readonly<Record<string, Break>> = {
       for (const order of store.list().flat()) yield printOrders([order]).slice(1, -1);
     },
   }),
-  'rows of a database, with null for what is absent and columns of their own': (store) => ({
+  'rows of a database, with null for absent fields and with other columns': (store) => ({
     list: () =>
       store
         .list()
@@ -153,12 +156,12 @@ const WHOLE: Readonly<Record<string, Break>> = {
 };
 
 for (const [how, breaks] of Object.entries(WHOLE)) {
-  test(`the suite of stores passes one that lists ${how}`, async () => {
+  test(`the order store suite passes for a store that lists ${how}`, async () => {
     assert.deepEqual(await failures(orderStoreSuite(open(breaks))), []);
   });
 }
 
-test('the suite closes every store that it has opened, also after a failure', async () => {
+test('the order store suite closes every store that it has opened, even after a failure', async () => {
   let opened = 0;
   const cases = orderStoreSuite((orders) => {
     opened++;

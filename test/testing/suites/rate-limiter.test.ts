@@ -21,9 +21,9 @@ const changed =
     return { ...plainDecision(decision), ...change(decision) };
   };
 
-/** Mistakes in limiters, and the case of the suite that must notice each. */
+/** Broken limiters, each with the case of the suite that must fail. */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
-  'asks one window after the other': [
+  'takes from one window after the other': [
     /^takes from all windows or from none/,
     (limiter) => (key, plan, cost) => {
       const decisions = plan.policies.map((policy) =>
@@ -44,18 +44,18 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return decision;
     },
   ],
-  'asks for a wait that is too short': [
+  'announces a wait that is too short': [
     /^refuses at every instant/,
     changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) })),
   ],
-  'lets its reset wobble': [
+  'moves its reset with every request': [
     /^keeps the reset constant/,
     changed(({ windows, inForce, nowMs }) => {
       const moved = windows.map((window) => ({ ...window, resetAtMs: nowMs + window.policy.windowMs }));
       return { windows: moved, inForce: moved[windows.indexOf(inForce)] ?? inForce };
     }),
   ],
-  'reads, waits and writes': [
+  'waits between reading and writing': [
     /^allows exactly as many more requests/,
     (limiter) => async (key, plan, cost) => {
       const decision = limiter.peek(key, plan, cost);
@@ -64,7 +64,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return decision;
     },
   ],
-  'forgets a key for another': [
+  'forgets a key when others come': [
     /^counts every key separately/,
     (limiter) => {
       const keys = new Set<string>();
@@ -79,20 +79,20 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       };
     },
   ],
-  'takes two keys for one': [
+  'mistakes one key for another': [
     /^counts every key separately/,
     (limiter) =>
       (key, ...rest) =>
         limiter.take(key.trim(), ...rest),
   ],
-  'takes an address for a key': [
+  'mistakes an address for a key': [
     /^counts a key and an address/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan.partition === 'key' ? plan : { ...plan, partition: 'key' }, cost);
       return { ...plainDecision(decision), plan };
     },
   ],
-  'throws when it refuses': [
+  'throws instead of refusing': [
     /^takes from all windows/,
     (limiter) =>
       (...request) => {
@@ -112,11 +112,11 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
         }
       },
   ],
-  'bans nobody': [
+  'never bans': [
     /^bans a key that keeps sending/,
     (limiter) => (key, plan, cost) => ({ ...plainDecision(limiter.take(key, { ...plan, ban: false }, cost)), plan }),
   ],
-  'bans for longer when asked again': [
+  'prolongs a ban at each request': [
     /^bans a key that keeps sending/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan, cost);
@@ -124,13 +124,13 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return limiter.peek(key, plan, cost);
     },
   ],
-  'leaves nothing of any window during a ban': [
+  'reports every window as empty during a ban': [
     /^bans a key that keeps sending/,
     changed(({ verdict, windows }) => ({
       windows: verdict === 'banned' ? windows.map((window) => ({ ...window, remaining: 0 })) : windows,
     })),
   ],
-  'announces the reset of a window during a ban': [
+  'announces the reset of a window instead of the end of the ban': [
     /^bans a key that keeps sending/,
     changed(({ verdict, windows: [first], inForce }) => ({
       inForce: verdict === 'banned' && first ? { ...first, remaining: 0 } : inForce,
@@ -140,7 +140,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     /^refuses nothing in shadow mode/,
     changed(({ verdict }) => ({ allowed: verdict === 'within_quota' })),
   ],
-  'forgets the grace of a ban now and then': [
+  'sometimes bans without grace': [
     /^decides as the memory limiter/,
     (limiter) => {
       let requests = 0;
@@ -154,7 +154,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
 };
 
 for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
-  test(`the suite of limiters notices one that ${how}`, async () => {
+  test(`the rate limiter suite fails for a limiter that ${how}`, async () => {
     const failed = await failures(
       rateLimiterSuite(() => {
         const clock = createManualClock();
@@ -168,7 +168,7 @@ for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
   });
 }
 
-test('the suite closes every limiter that it has opened, also after a failure', async () => {
+test('the rate limiter suite closes every limiter that it has opened, even after a failure', async () => {
   let opened = 0;
   const cases = rateLimiterSuite(() => {
     opened++;
