@@ -63,7 +63,7 @@ const CLIENTS: Readonly<Record<string, () => Client>> = {
   },
 };
 
-/** Holds the first `atOnce` requests until all have arrived, so they are concurrent on any machine. */
+/** Holds the first `atOnce` requests until all have arrived, however slow the machine is. */
 async function open(atOnce = 1) {
   const store = createMemoryOrderStore(Array.from({ length: 10 }, (_, id) => ({ id })));
   const limiter = createMemoryLimiter();

@@ -78,7 +78,7 @@ function unpackImage(t: TestContext) {
     return JSON.parse(rest.slice(rest.indexOf('[')));
   };
   assert.deepEqual(last.find(([name]) => name === 'USER')?.[1], 'node', 'the user whose id is 1000 in the image');
-  /** Runs a command in the image as `docker run --read-only --cap-drop ALL --volume …:/data` does. */
+  /** Runs a command as docker does with `--read-only --cap-drop ALL --volume …:/data`. */
   const start = (command: readonly string[], env: Readonly<Record<string, string>>) => {
     const mounts = `mount --bind '${image}' '${image}' && mount --bind '${data}' '${image}/data' && mount -o remount,bind,ro '${image}'`;
     const run = `exec chroot --userspec=1000:1000 '${image}' /bin/node "$@"`;

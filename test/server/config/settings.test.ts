@@ -8,7 +8,7 @@ import { run, startServer, temporaryDirectory } from '../support/program.js';
 interface Mistake {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The content of `settings.json`, which `--config` then names. */
+  /** The content of `settings.json`, which is then passed by `--config`. */
   readonly file?: string;
   readonly says: string;
 }
@@ -114,7 +114,7 @@ const MISTAKES: readonly Mistake[] = [
   { file: '8080', says: '--config: expected a JSON object in settings.json' },
 ];
 
-test('every mistake in the settings prints one sentence with its name as written, and exits 2', async (t) => {
+test('every mistake in the settings prints one sentence with the setting’s name as given, and exits with 2', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const { args = [], env = {}, file, says } of sampled(MISTAKES)) {
     if (file !== undefined) writeFileSync(join(cwd, 'settings.json'), file);
@@ -125,7 +125,7 @@ test('every mistake in the settings prints one sentence with its name as written
   }
 });
 
-test('a settings file with invalid JSON is refused with its mistake', async (t) => {
+test('a settings file with invalid JSON is refused, with the place of the mistake and no secret', async (t) => {
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'settings.json'), '{"port": 80');
   const { code, stderr } = await run(['serve', '--config', 'settings.json'], { cwd });
@@ -137,7 +137,7 @@ test('a settings file with invalid JSON is refused with its mistake', async (t) 
   assert.ok(!quoting.stderr.includes('secret'));
 });
 
-test('a flag wins over its variable, the variable over the file, the file over the default', async (t) => {
+test('an option overrides its variable, the variable the file, and the file the default', async (t) => {
   const cwd = temporaryDirectory(t);
   const settings = { db: 'file.db', basePath: '/file', sample: false, log: 'events' };
   writeFileSync(join(cwd, 'settings.json'), JSON.stringify(settings));
@@ -152,19 +152,19 @@ test('a flag wins over its variable, the variable over the file, the file over t
   assert.equal(server.log()[0]?.['db'], 'variable.db');
   assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
   assert.equal(await server.stop('SIGTERM'), 0);
-  assert.equal(server.stderr(), '', 'the file says no sample');
+  assert.equal(server.stderr(), '', 'the file sets no sample');
   assert.deepEqual(
     server.log().map(({ event }) => event),
     ['listening', 'stopping', 'stopped'],
-    'the file says events only',
+    'the file sets events only',
   );
 });
 
-test('of a file and a PostgreSQL database, the one from the source with the higher precedence counts', async (t) => {
+test('given a database file and a PostgreSQL database, the setting with the higher precedence wins', async (t) => {
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
   writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
-  // Whatever ranks lower need not even be right.
+  // A setting of lower precedence may even be invalid.
   const rows: readonly (readonly [args: readonly string[], env: Record<string, string>, isFile: boolean])[] = [
     [['--db', 'file.db'], { DATABASE_URL: SHOP }, true],
     [['--db', 'file.db'], { DATABASE_URL: 'mysql://shop' }, true],
@@ -184,7 +184,7 @@ test('of a file and a PostgreSQL database, the one from the source with the high
   }
 });
 
-test('a command on data uses the database of the same settings, and ignores the others', async (t) => {
+test('other commands use the database of the settings, and ignore the settings of the server', async (t) => {
   const cwd = temporaryDirectory(t);
   const env = { STORE_ORDERS_DB: 'variable.db', PORT: 'http' };
   assert.equal((await run(['keys', 'create', '--plan', 'free'], { cwd, env })).code, 0);
@@ -193,7 +193,7 @@ test('a command on data uses the database of the same settings, and ignores the 
   assert.deepEqual([code, stderr], [2, 'store-orders: --db: expected a file name or :memory:, not ""\n']);
 });
 
-test("a HOST variable set by conda's compilers is not an address, and does not stop the server", async (t) => {
+test("the server ignores a HOST variable set by conda's compilers", async (t) => {
   const cwd = temporaryDirectory(t);
   const settings: readonly Readonly<Record<string, string>>[] = [
     { HOST: 'x86_64-conda-linux-gnu', CONDA_TOOLCHAIN_HOST: 'x86_64-conda-linux-gnu' },

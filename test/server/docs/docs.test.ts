@@ -26,7 +26,7 @@ async function listen(t: TestContext, basePath?: string): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-test('the document is served with the base path of the server, and printed by the command', async (t) => {
+test('the OpenAPI document is served with the base path of the server, and printed by "openapi"', async (t) => {
   const expected = printOpenApiDocument(createOpenApiDocument({ basePath: '/shop/v1' }));
   const origin = await listen(t, '/shop/v1');
   const response = await fetch(`${origin}/openapi.json`);
@@ -44,7 +44,7 @@ test('the document is served with the base path of the server, and printed by th
   assert.match(wrong.stderr, /--base-path/);
 });
 
-test('serves the page and everything it refers to from the same origin, under a strict policy', async (t) => {
+test('serves the page and all its resources from one origin, with a strict content security policy', async (t) => {
   const origin = await listen(t);
   const seen = new Set<string>();
   const visit = async (url: URL) => {
@@ -92,7 +92,7 @@ test('returns 304 for a current file, no body for HEAD and 405 for other methods
   }
 });
 
-test('leaves every other path to the service', async (t) => {
+test('every other path is served by the service', async (t) => {
   const origin = await listen(t);
   for (const path of [
     '/docs//',
@@ -108,7 +108,7 @@ test('leaves every other path to the service', async (t) => {
   }
 });
 
-test('the page is a reference: every field, header field, plan, response and error code of the document', async (t) => {
+test('the page has every field, header field, plan, response and error code of the document', async (t) => {
   const { components, 'x-responses-elsewhere': elsewhere } = createOpenApiDocument();
   const page = await (await fetch(`${await listen(t)}/docs`)).text();
   const plain = textOf(page);
@@ -141,7 +141,7 @@ test('the page is a reference: every field, header field, plan, response and err
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
 });
 
-test('the sample that waits and retries waits as long as the service asks, and longer each time', async (t) => {
+test('the retry sample waits at least as long as announced, longer with each retry, and finally gives up', async (t) => {
   const page = await (await fetch(`${await listen(t)}/docs`)).text();
   const [, sample = ''] = /aria-label="Wait and retry in JavaScript">([\s\S]*?)<\/pre>/.exec(page) ?? [];
   const waits: number[] = [];
@@ -169,7 +169,7 @@ test('the first run prints the address of the page, and it works', async (t) => 
   assert.match(page, /data-base-path="\/shop\/v1"/);
 });
 
-test('a later run prints on a terminal the address of the page, and how to create a key in the same storage', async (t) => {
+test('on a terminal, later runs print the address of the page and the command that creates a key', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free', '--db', 'my shop.db');
   const env = {

@@ -22,7 +22,7 @@ suite('how the documentation page looks', { skip: withoutBrowser }, () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const isFirst = viewport === SIZES[0] && colorScheme === 'light';
       const options: ContextOptions = { ...DESKTOP, viewport, colorScheme };
-      test(`at ${viewport.width} pixels, ${colorScheme}: axe is content, nothing is cut off`, async (t) => {
+      test(`at ${viewport.width} pixels, ${colorScheme}: axe finds no violation, and nothing is cut off`, async (t) => {
         const { page } = await openPage(t, browser, options);
         if (isFirst) assert.deepEqual(await findViolations(page), [], 'before the first request');
         await page.locator('#key').fill('key-1');
@@ -31,9 +31,9 @@ suite('how the documentation page looks', { skip: withoutBrowser }, () => {
         const inView = await page.evaluate<boolean>(
           "(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('#listOrders-answer .status').getBoundingClientRect())",
         );
-        assert.ok(inView, 'the response is in view');
+        assert.ok(inView, 'the response is visible');
         await page.locator('[aria-label="Cancel order 1"]').click();
-        if (isFirst) assert.deepEqual(await findViolations(page), [], 'with the question');
+        if (isFirst) assert.deepEqual(await findViolations(page), [], 'while asking for confirmation');
         await page.locator('#confirm button[value=cancel]').click();
         await page.locator('.refusal').waitFor();
         await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");

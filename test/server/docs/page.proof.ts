@@ -11,7 +11,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
   after(() => browser.close());
 
-  test('shows a sample response before the first request, and sends none by itself', async (t) => {
+  test('shows a sample response at first, and sends no request by itself', async (t) => {
     const asked: string[] = [];
     const { page, text, list } = await openPage(t, browser);
     page.on('request', (request) => {
@@ -49,7 +49,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.ok(coloured.includes('9007199254740993'));
   });
 
-  test('cancels exactly the order of a row, after asking', async (t) => {
+  test('cancels exactly the order of a row, after a confirmation', async (t) => {
     const { page, store, list, text } = await openPage(t, browser);
     await list('key-1');
     await page.locator('[aria-label="Cancel order 9007199254740993"]').click();
@@ -105,10 +105,10 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     await page.clock.runFor(5 * 60_000);
     assert.match(await quota(), /0 sent/);
     await page.locator('#key').fill('key-2');
-    assert.equal(await quota(), '', 'the quota of another key is not known');
+    assert.equal(await quota(), '', 'the quota of another key is unknown');
   });
 
-  test('explains a 429, counts down the wait, and sends nothing before it is over', async (t) => {
+  test('explains a 429, counts down the wait, and sends no request before it ends', async (t) => {
     const { page, text, list } = await openPage(t, browser);
     for (let i = 0; i < 6; i++) {
       await list('key-1');
@@ -177,7 +177,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.match(await page.locator('#quota-of').innerText(), /this key/);
   });
 
-  test('explains that no response came, and that a key cannot be sent', async (t) => {
+  test('explains a missing response, and a key that cannot be sent', async (t) => {
     const { page, text, goOffline } = await openPage(t, browser);
     await page.locator('#key').fill('ключ');
     await page.locator('#listOrders-form button').click();
@@ -191,7 +191,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     await page.locator('#health:text("Not reachable")').waitFor();
   });
 
-  test('shows the state of the server, and which backend is out of order', async (t) => {
+  test('shows the state of the server, and which backend has failed', async (t) => {
     let state: 'ok' | 'degraded' | 'unavailable' = 'ok';
     const { page } = await openPage(t, browser, DESKTOP, { backends: { orders: () => 'ok', quotas: () => state } });
     await page.locator('#health[data-state=ok]:text-is("Ready")').waitFor();
@@ -203,7 +203,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     await page.locator('#health[data-state=unavailable]:text-is("Not ready: quotas")').waitFor();
   });
 
-  test('counts a very long list and shows its beginning', async (t) => {
+  test('shows the total and the beginning of a very long list', async (t) => {
     const long = Object.freeze(Array.from({ length: 200_000 }, (_, id) => ({ id: BigInt(id), shipDate: '",{"' })));
     const { page, text, list } = await openPage(t, browser, DESKTOP, { list: () => long });
     await list('key-1');

@@ -19,7 +19,7 @@ async function copySample(page: Page, operation: 'listOrders' | 'cancelOrder', l
   return page.evaluate<string>('navigator.clipboard.readText()');
 }
 
-/** How each sample is run: a program, its parameters, and the file that the sample is written to. */
+/** The program that runs each sample. Its last parameter is the file that has the sample. */
 const PROGRAMS: Readonly<Record<string, readonly [program: string, ...parameters: string[]]>> = {
   curl: ['sh', 'sample.sh'],
   JavaScript: [process.execPath, 'sample.mjs'],
@@ -43,7 +43,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
   after(() => browser.close());
 
   for (const [language, [program, ...parameters]] of Object.entries(PROGRAMS)) {
-    test(`copied as they are, list and cancel exactly: ${language}`, async (t) => {
+    test(`list and cancel with exact ids when run as copied: ${language}`, async (t) => {
       if (!(await isInstalled(program))) return t.diagnostic(`${program} is not installed`);
       const { page, store } = await openPage(t, browser);
       const cwd = temporaryDirectory(t);
@@ -61,7 +61,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
     });
   }
 
-  test('one choice of a language holds for both operations, and by keyboard', async (t) => {
+  test('choosing a language, also by keyboard, applies to both operations', async (t) => {
     const { page } = await openPage(t, browser);
     await page.locator('#listOrders label:text-is("curl")').click();
     await page.keyboard.press('ArrowRight');
@@ -73,7 +73,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
     }
   });
 
-  test('hold the key only while it is shown, and no order id that a shell or a language would read', async (t) => {
+  test('contain the key only while it is shown, and escape the order id', async (t) => {
     const { page } = await openPage(t, browser);
     await page.locator('#key').fill("key-it's");
     assert.doesNotMatch(await copySample(page, 'listOrders', 'curl'), /key-it/);

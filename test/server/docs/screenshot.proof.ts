@@ -6,11 +6,11 @@ import { startServer, temporaryDirectory } from '../support/program.js';
 import { launch, withoutBrowser } from './support/browser.js';
 import { DESKTOP } from './support/opened-page.js';
 
-// Taken by: STORE_ORDERS_UPDATE=1 node --import tsx --test test/server/docs/screenshot.proof.ts
+// To take it again: STORE_ORDERS_UPDATE=1 npm run test:proofs -- server/docs/screenshot
 const FILE = fileURLToPath(new URL('../../../src/server/docs/screenshot.png', import.meta.url));
 const VIEWPORT = { width: 1_280, height: 800 };
 
-/** Photographs the list of the sample orders, with the quota of a few minutes. */
+/** Takes a screenshot of the list of sample orders, after a few minutes of requests. */
 async function takeScreenshot(t: TestContext): Promise<void> {
   const { url, stderr } = await startServer(t, { cwd: temporaryDirectory(t) }, '--db', ':memory:');
   const [, key = ''] = /^ +free +(\S+)$/m.exec(stderr()) ?? [];

@@ -12,7 +12,7 @@ const redis = skip ? undefined : await startRedis();
 
 after(() => redis?.stop());
 
-/** Opens so many connections at once that no process may have them all, and closes those that are left. */
+/** Opens more connections at once than a process may have, and closes those that are still open. */
 async function flood(url: URL): Promise<void> {
   const sockets = Array.from({ length: 300 }, () => connect(Number(url.port), url.hostname).on('error', () => {}));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
@@ -20,9 +20,9 @@ async function flood(url: URL): Promise<void> {
   for (const socket of sockets) socket.destroy();
 }
 
-describe('more connections than a process may open files', { skip }, () => {
+describe('connections above the limit of open files', { skip }, () => {
   for (const workers of ['1', '2']) {
-    test(`are closed at once, and others are served once they are gone (workers: ${workers})`, async (t) => {
+    test(`are closed at once, and new ones are served afterwards (workers: ${workers})`, async (t) => {
       const server = await startServer(
         t,
         {
@@ -37,7 +37,7 @@ describe('more connections than a process may open files', { skip }, () => {
       await flood(url);
       await flood(url);
       const answer = () => fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(5_000) });
-      // A worker may not have heard yet that they are gone.
+      // A worker may not have noticed that the connections are closed.
       await until(async () => (await answer().catch(() => undefined))?.status === 200);
       assert.equal(await server.stop('SIGTERM'), 0);
     });

@@ -25,12 +25,12 @@ async function listen(t: TestContext, options: Partial<OrderServerOptions> = {})
 
 interface Client {
   readonly socket: Socket;
-  /** The status of the response. */
+  /** Sends a request and returns the status of its response. */
   ask(request: string): Promise<string>;
   isClosed(): boolean;
 }
 
-/** From any of the addresses of the loopback interface. */
+/** Connects from `localAddress`, which may be any address of the loopback interface. */
 async function connectFrom(port: number, localAddress = '127.0.0.1'): Promise<Client> {
   const socket = connect({ port, host: '127.0.0.1', localAddress });
   let isClosed = false;
@@ -50,7 +50,7 @@ async function connectFrom(port: number, localAddress = '127.0.0.1'): Promise<Cl
   };
 }
 
-test('an address has at most this many connections; others are not affected, and closing one makes room', async (t) => {
+test('an address has a limit of connections; other addresses are not affected, and closing one makes room', async (t) => {
   const { port } = await listen(t, { maxConnectionsPerAddress: 3 });
   const ours = await Promise.all(Array.from({ length: 3 }, () => connectFrom(port)));
   const oneTooMany = await connectFrom(port);
@@ -74,7 +74,7 @@ test('behind proxies, and with 0, the connections of an address are not limited'
   }
 });
 
-test('idle connections stay open for 15 s, and behind proxies for longer than their 60 s', async (t) => {
+test('idle connections stay open for 15 s, and behind proxies for longer than the proxies’ 60 s', async (t) => {
   for (const [trustProxy, seconds] of [
     [0, 15],
     [1, 65],
@@ -86,7 +86,7 @@ test('idle connections stay open for 15 s, and behind proxies for longer than th
   }
 });
 
-test('an invalid number of connections is refused by name', () => {
+test('an invalid number of connections throws an error that names the option', () => {
   const parts = { store: createMemoryOrderStore(), limiter: createMemoryLimiter(), authenticate: () => undefined };
   for (const maxConnectionsPerAddress of [-1, 1.5, Number.NaN]) {
     assert.throws(
@@ -96,7 +96,7 @@ test('an invalid number of connections is refused by name', () => {
   }
 });
 
-test('when descriptors run short, connections without a valid key make room for new ones, and customers are served', async (t) => {
+test('when descriptors run short, connections without a valid key are closed for new ones, and customers are served', async (t) => {
   const cwd = temporaryDirectory(t);
   const under = ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'];
   const server = await startServer(t, { cwd, under }, '--no-sample', '--max-connections-per-address', '0');
@@ -106,7 +106,7 @@ test('when descriptors run short, connections without a valid key make room for 
   const customer = await connectFrom(port);
   assert.equal(await customer.ask(keyed), '200');
 
-  // One that sends a request now and then, one that sends nothing, and one that never ends its head, all of them often.
+  // In turns: a client that has sent a request, a client with an unfinished head, and a silent one.
   const strangers: Client[] = [];
   for (let n = 0; n < 300; n++) {
     const stranger = await connectFrom(port, `127.0.0.${2 + (n % 3)}`);
@@ -114,7 +114,7 @@ test('when descriptors run short, connections without a valid key make room for 
     if (n % 3 === 1) stranger.socket.write('GET /healthz HTTP/1.1\r\n');
     strangers.push(stranger);
   }
-  // A hundred connections is all that there is; the newest of the strangers have them.
+  // The server has room for about 100 connections. The newest strangers have them.
   await until(() => strangers.filter((stranger) => !stranger.isClosed()).length <= 100);
   assert.ok(strangers.slice(0, 150).every((stranger) => stranger.isClosed()));
   assert.equal(await customer.ask(keyed), '200', "a customer's connection stays");
@@ -122,7 +122,7 @@ test('when descriptors run short, connections without a valid key make room for 
     assert.equal(await (await connectFrom(port)).ask(keyed), '200', 'new customers are served');
 });
 
-test('the number of connections of an address is a setting', async (t) => {
+test('the connections of an address can be limited by a setting', async (t) => {
   const cwd = temporaryDirectory(t);
   const env = { STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS: '2' };
   const server = await startServer(t, { cwd, env }, '--no-sample');

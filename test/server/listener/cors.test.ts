@@ -30,7 +30,7 @@ async function listen(t: TestContext, corsOrigins?: readonly string[]) {
 const variesBy = ({ headers }: Response) => /\bOrigin\b/.test(headers.get('vary') ?? '');
 const allowed = ({ headers }: Response) => headers.get('access-control-allow-origin');
 
-test('a page of an allowed origin sees every reply and its limit fields, errors too', async (t) => {
+test('a page of an allowed origin can read every reply and its limit fields, even of errors', async (t) => {
   const { get } = await listen(t, ['http://localhost:3000', SHOP]);
   for (const key of ['ours', 'wrong']) {
     const response = await get(SHOP, key);
@@ -45,7 +45,7 @@ test('a page of an allowed origin sees every reply and its limit fields, errors 
   }
 });
 
-test('its preflight request needs no key, and is charged to the address', async (t) => {
+test('a preflight request needs no key, and is charged to the address', async (t) => {
   const { preflight } = await listen(t, [SHOP]);
   for (const remaining of ['599', '598']) {
     const response = await preflight(SHOP);
@@ -57,7 +57,7 @@ test('its preflight request needs no key, and is charged to the address', async 
   }
 });
 
-test('another origin gets no permission, and by default nobody does', async (t) => {
+test('other origins get no permission, and by default no origin does', async (t) => {
   const { get, preflight } = await listen(t, [SHOP]);
   for (const origin of ['https://evil.example', `${SHOP}.evil.example`, 'null', 'HTTPS://SHOP.EXAMPLE']) {
     const response = await get(origin);
@@ -77,7 +77,7 @@ test('* allows all origins, without naming one', async (t) => {
   assert.deepEqual([(await preflight('null')).status, allowed(await preflight('null'))], [204, '*']);
 });
 
-test('what is not an origin is refused at construction', () => {
+test('an invalid origin throws at construction', () => {
   for (const origin of ['shop.example', `${SHOP}/`, 'https://shop.example/page', '']) {
     const create = () =>
       createOrderServer({

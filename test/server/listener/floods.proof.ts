@@ -5,7 +5,7 @@ import { attack, customer, quantile } from './support/under-attack.js';
 
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 10);
 
-/** Each from many addresses, and more than any server here can answer: 64 KB of requests are sent for one that is read. */
+/** Floods from many addresses, above any server's capacity: 64 KB are sent for one request read. */
 const FLOODS = [
   ['without a key', 200],
   ['made-up keys', 200],
@@ -13,12 +13,13 @@ const FLOODS = [
 ] as const;
 
 for (const [kind, connections] of FLOODS) {
-  test(`customers are served beside a flood: ${kind}`, async (t) => {
+  test(`customers are served during a flood: ${kind}`, async (t) => {
     const cwd = temporaryDirectory(t);
     const server = await startServer(t, { cwd }, '--log', 'events');
     const { key } = await issueKey(cwd, 'enterprise', '--per-day', '1000000000');
     const url = new URL(`${server.url}/store/orders`);
-    // 20 clients of 25 requests a second each: far below what the server can do, so that less is the flood's doing.
+    // 20 clients, each with 25 requests a second. This is far below the server's capacity, so the
+    // flood causes any loss.
     const customers = customer(url, key, 20, 40);
     await sleep(2_000);
     customers.take();
@@ -31,7 +32,7 @@ for (const [kind, connections] of FLOODS) {
       p99[which].push(quantile(latencies, 0.99));
     };
     let sent = 0;
-    // In turns, so that what else this machine does falls on both.
+    // In turns, so that other work on this machine affects both.
     for (let round = 0; round < 3; round++) {
       await sleep(SECONDS * 500);
       note('alone', SECONDS / 2);
@@ -50,7 +51,7 @@ for (const [kind, connections] of FLOODS) {
         `p99 ${median(p99.alone).toFixed(1)} → ${median(p99.flooded).toFixed(1)} ms`,
     );
     assert.deepEqual(customers.failures, []);
-    // Where other work takes the processor from the customers themselves, a fifth is noise.
+    // If the customers lack processor time even without a flood, a fifth more is noise.
     assert.ok(ratio >= (median(goodput.alone) >= 400 ? 0.8 : 0.6), `${ratio}`);
   });
 }

@@ -21,7 +21,7 @@ async function listen(t: TestContext) {
   await once(server, 'listening');
   t.after(() => server.drain(0));
   const { port } = server.address() as AddressInfo;
-  /** The status of the response to the last request, when it has come. */
+  /** Sends requests and returns the status of the last response. */
   const ask = async (requests: string, localAddress = '127.0.0.1') => {
     const socket = connect({ port, host: '127.0.0.1', localAddress });
     socket.write(requests);
@@ -30,7 +30,7 @@ async function listen(t: TestContext) {
   return { server, ask };
 }
 
-test('new connections of an address over its limit are read one after the other, and those of others at once', async (t) => {
+test('new connections of an address over its limit are read one by one, those of other addresses at once', async (t) => {
   const { ask } = await listen(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');
   const order: string[] = [];
@@ -43,7 +43,7 @@ test('new connections of an address over its limit are read one after the other,
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(await ask(KEYED, '127.0.0.2'), '200');
   order.push('other');
-  // A valid key is served there too: it only waits.
+  // A valid key from that address is also served, after a wait.
   assert.deepEqual(
     await Promise.all(asked),
     Array.from({ length: 6 }, () => '200'),

@@ -29,7 +29,7 @@ function addressPlan(quota: number) {
   return createPlan({ name: 'address', partition: 'address', policies: [perMinute(quota)] });
 }
 
-test('the documentation is charged to the address of its reader, with the limit fields; probes are never refused', async (t) => {
+test('documentation is charged to the client’s address, with limit fields; probes are never refused', async (t) => {
   const { origin } = await listen(t, { addressPlan: addressPlan(4) });
   for (const [index, path] of OWN.entries()) {
     const { status, headers } = await fetch(origin + path);
@@ -47,7 +47,7 @@ test('the documentation is charged to the address of its reader, with the limit 
   }
 });
 
-test('429 without a valid key closes the connection, 401 does not, and a valid key keeps its own', async (t) => {
+test('a 429 without a valid key closes the connection, a 401 does not, and nor does a 429 with a valid key', async (t) => {
   const plan = createPlan({ name: 'one', policies: [perMinute(1)] });
   const { port } = await listen(t, {
     addressPlan: addressPlan(2),
@@ -78,7 +78,7 @@ test('a second Host is refused on every path, and content closes the connection 
     const [refused = assert.fail()] = hosts.answers;
     assertError(refused, 'bad_request');
     assert.equal(trioOf(refused).remaining, 599 - 2 * index, path);
-    // It ends, so the server has closed it.
+    // The text ends only because the server closes the connection.
     const text = await readText(open(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`));
     assert.match(text, /^HTTP\/1\.1 200 OK\r\n(?:[^\r]+\r\n)*Connection: close\r\n/, path);
   }
@@ -94,7 +94,7 @@ test('methods other than GET and HEAD are refused with the Error object', async 
   }
 });
 
-test('the documentation is compressed for clients that accept it, and each coding has a tag of its own', async (t) => {
+test('the documentation is compressed for clients that accept it, and each coding has its own tag', async (t) => {
   const { port } = await listen(t);
   const get = async (path: string, fields = '') => {
     const socket = open(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields}\r\n`);
@@ -142,7 +142,7 @@ test('concurrent readiness probes check the backends once', async (t) => {
   for (const response of await Promise.all(waiting)) assert.equal(response.status, 200);
 });
 
-test('/ and /docs/ redirect to the page, and a browser requests the icon once a week', async (t) => {
+test('/ and /docs/ redirect to the page, and browsers cache the icon for a week', async (t) => {
   const { origin } = await listen(t);
   for (const path of ['/', '/docs/', '/?from=mail']) assert.equal((await fetch(origin + path)).url, `${origin}/docs`);
   const icon = await fetch(`${origin}/favicon.ico`);

@@ -34,7 +34,7 @@ async function listen(
 
 const HEAD = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n';
 
-test('health checks need no key: healthz reports that it runs, readyz that it accepts requests', async (t) => {
+test('health checks need no key: /healthz reports that the server runs, /readyz whether its backends work', async (t) => {
   let state: 'ok' | 'degraded' | 'unavailable' | Error = 'ok';
   const database = () => (state instanceof Error ? Promise.reject(state) : state);
   const { url } = await listen(t, { backends: { database, quotas: () => 'ok' }, basePath: '' });
@@ -84,7 +84,7 @@ test('a client that sends no complete head within 10 s gets 408 with an Error ob
       times.map((name) => Reflect.get(server, name)),
       [10_000, 30_000, 2_000],
     );
-    // The same twenty times as fast.
+    // The same time-outs, twenty times as fast.
     for (const name of times) Reflect.set(server, name, Reflect.get(server, name) / 20);
   });
   const served = await open();
@@ -103,13 +103,13 @@ test('a client that sends no complete head within 10 s gets 408 with an Error ob
     assert.match(answer, /\r\nConnection: close\r\n/);
     assert.match(answer, /\r\n\r\n\{"code":"request_timeout","message":"[^"]+","status":408\}$/);
   }
-  // Who was answered may rest for longer.
+  // A connection that got a response may stay idle for longer.
   served.write(`${HEAD}\r\n`);
   assert.match(String((await once(served, 'data'))[0]), /^HTTP\/1\.1 200 /);
   served.destroy();
 });
 
-test('a second credential, a second Host and content are seen however many fields stand before them', async (t) => {
+test('a second credential, a second Host and content are noticed even after a thousand other fields', async (t) => {
   const { open } = await listen(t);
   const padding = 'a:\r\n'.repeat(1_100);
   for (const [hidden, line] of [
@@ -119,7 +119,7 @@ test('a second credential, a second Host and content are seen however many field
   ] as const) {
     const socket = await open();
     socket.write(`${HEAD}${padding}${hidden}\r\n\r\n`);
-    // Ends only if the server closes the connection.
+    // The text ends only if the server closes the connection.
     const answer = await text(socket);
     assert.match(answer, line, hidden);
     assert.match(answer, /\r\nConnection: close\r\n/i, hidden);
@@ -127,7 +127,7 @@ test('a second credential, a second Host and content are seen however many field
   }
 });
 
-test('draining closes silent and idle connections, and lets a request that has begun to arrive finish', async (t) => {
+test('draining closes silent and idle connections, and serves a request that has begun to arrive', async (t) => {
   const { server, open, url } = await listen(t);
   const silent = await open();
   const idle = await open();
@@ -163,10 +163,10 @@ test('a request in flight when draining begins is served, on an idle connection 
   await drained;
 });
 
-test('draining sends a long response to its end, however slowly it is read', async (t) => {
+test('draining sends all of a long response, however slowly it is read', async (t) => {
   const orders = Array.from({ length: 300_000 }, (_, id) => ({ id, petId: 123_456_789, quantity: 1 }));
   const { server, open } = await listen(t, { store: createMemoryOrderStore(orders) });
-  // It waits until the list is printed, so that the length is known.
+  // HEAD waits until the list is serialised, so that its length is known.
   const printing = await open();
   printing.write(`${HEAD.replace('GET', 'HEAD')}\r\n`);
   await once(printing, 'data');
@@ -200,7 +200,7 @@ test('unfinished responses are cut off after the grace period', async (t) => {
   await once(stuck, 'close');
 });
 
-test('readyz says 503 while the server drains', async (t) => {
+test('/readyz responds with 503 while the server drains', async (t) => {
   const { server, open } = await listen(t);
   const socket = await open();
   socket.write('GET /readyz HTTP/1.1\r\n');
@@ -211,7 +211,7 @@ test('readyz says 503 while the server drains', async (t) => {
   await drained;
 });
 
-test('an invalid option throws and is named', () => {
+test('an invalid option throws an error that names it', () => {
   const store = createMemoryOrderStore();
   const limiter = createMemoryLimiter();
   const authenticate = () => undefined;
@@ -219,7 +219,7 @@ test('an invalid option throws and is named', () => {
   assert.throws(() => createOrderServer({ store, limiter, authenticate, trustProxy: -1 }), RangeError);
 });
 
-test('X-Forwarded-For is warned of once where no proxy is trusted, and not where one is', async (t) => {
+test('the server warns once of X-Forwarded-For if it trusts no proxy, and never if it trusts one', async (t) => {
   const warnings: string[] = [];
   const onWarning = ({ message }: Error) => void warnings.push(message);
   process.on('warning', onWarning);

@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { createLog } from '../../../src/server/log/log.js';
 import { run, spawnProgram, startServer, temporaryDirectory, until } from '../support/program.js';
 
-/** Loaded before the program: its output is taken for a terminal. */
+/** Makes the program believe that its output is a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true' };
 
-test('the log is readable text on a terminal, and JSON there with --json', async (t) => {
+test('the log is readable text on a terminal, or JSON with --json', async (t) => {
   const cwd = temporaryDirectory(t);
   const child = spawnProgram(['--port', '0', '--no-sample'], { cwd, env: ON_TERMINAL });
   t.after(() => child.kill('SIGKILL'));
@@ -37,7 +37,7 @@ test('the log is readable text on a terminal, and JSON there with --json', async
   assert.equal(json.log()[0]?.['event'], 'listening');
 });
 
-test('the lines of one turn of the event loop are written at once', async (t) => {
+test('log lines of one turn of the event loop share a write', async (t) => {
   const marked =
     'const { stdout } = process; const write = stdout.write.bind(stdout); ' +
     'stdout.write = (text, written) => ' +
@@ -53,7 +53,7 @@ test('the lines of one turn of the event loop are written at once', async (t) =>
   assert.equal(events.filter((event) => event === 'request').length, 15);
   const writes = events.filter((event) => event === 'written').length;
   assert.ok(writes <= 5, `${writes} writes`);
-  // More is not written whole where several processes write.
+  // A longer write may be mixed with those of other processes.
   for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
 });
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { issueKey, startServer, temporaryDirectory } from '../support/program.js';
 import { parseMetrics, type Series } from './support/parse-metrics.js';
 
-test('/metrics on a port of its own has what the channels tell, in the text format of Prometheus', async (t) => {
+test('/metrics on its own port has the figures of the channels, in the text format of Prometheus', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd }, '--metrics-port', '0', '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '3');
@@ -21,7 +21,7 @@ test('/metrics on a port of its own has what the channels tell, in the text form
 
   const url = String(server.log()[0]?.['metrics']);
   const { origin } = new URL(server.url);
-  assert.equal((await fetch(`${origin}/metrics`)).status, 401, 'not on the port of the service');
+  assert.equal((await fetch(`${origin}/metrics`)).status, 401, 'the port of the service has no /metrics');
   const response = await fetch(url);
   assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
   const metrics = parseMetrics(await response.text());
@@ -46,5 +46,5 @@ test('/metrics on a port of its own has what the channels tell, in the text form
   assert.equal((await fetch(url, { method: 'POST' })).status, 405);
   assert.equal((await fetch(new URL('/', url))).status, 404);
   assert.equal(await server.stop('SIGTERM'), 0);
-  await assert.rejects(fetch(url), 'it closes with the server');
+  await assert.rejects(fetch(url), 'the metrics port closes with the server');
 });

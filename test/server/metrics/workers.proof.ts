@@ -10,7 +10,9 @@ const engine = skip ? undefined : await startEngine();
 const redis = skip ? undefined : await startRedis();
 after(() => redis?.stop());
 
-test('each worker has its metrics on a port of its own, which the log names from the first on', { skip }, async (t) => {
+test('each worker has its metrics on a port of its own; the log names the first of these ports', {
+  skip,
+}, async (t) => {
   const env = { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
   const port = 20_000 + (process.pid % 10_000);
   const options = ['--workers', '2', '--metrics-port', `${port}`, '--log', 'events'];

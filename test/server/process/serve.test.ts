@@ -11,7 +11,7 @@ import { setTimeout } from 'node:timers/promises';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { issueKey, run, sleep, startServer, temporaryDirectory, until } from '../support/program.js';
 
-/** Loaded before the program: its errors go to a terminal. */
+/** Makes the program believe that its stderr is a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -19,7 +19,8 @@ const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 test('the first run prints curl lines that list and cancel, and a key per plan; the second run prints neither', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
-  // Done as curl would, which may not be here. Double quotes, because cmd.exe knows no others.
+  // The test sends these requests itself, because curl may not be installed. The quotes are double
+  // because cmd.exe knows only these.
   const CURL_LINE = /^ {2}curl (?:-i -X (\w+) )?-H "Authorization: (Bearer so_\w{38})" "(http:[^" ]+)"$/gm;
   const lines = [...server.stderr().matchAll(CURL_LINE)];
   const [listed, cancelled] = await Promise.all(
@@ -42,13 +43,13 @@ test('the first run prints curl lines that list and cancel, and a key per plan; 
   assert.equal((await run(['keys', 'list'], { cwd })).stdout.split('\n').length, 4);
 });
 
-test('its health checks are outside the base path and need no key; it is ready while its database can be read', async (t) => {
+test('health checks are outside the base path, need no key, and respond with 200 on a new database', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory(t) });
   const { origin } = new URL(server.url);
   for (const path of ['/healthz', '/readyz']) assert.equal((await fetch(origin + path)).status, 200);
 });
 
-test('--no-sample makes an empty database, :memory: none; a file that exists gets no samples', async (t) => {
+test('--no-sample creates an empty database, :memory: creates no file, and an existing file gets no sample orders', async (t) => {
   const cwd = temporaryDirectory(t);
   const empty = await startServer(t, { cwd }, '--no-sample', '--db', 'empty.db');
   const { key } = await issueKey(cwd, 'free', '--db', 'empty.db');
@@ -62,7 +63,7 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
   );
   await empty.stop('SIGTERM');
   await memory.stop('SIGTERM');
-  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'its log files are gone');
+  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'the log files of the database are removed');
 
   writeFileSync(join(cwd, 'touched.db'), '');
   const touched = await startServer(t, { cwd }, '--db', 'touched.db');
@@ -70,7 +71,7 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
   assert.equal(touched.stderr(), advice);
 });
 
-test('it listens on IPv6, and the curl line reaches it', async (t) => {
+test('the server listens on IPv6, and the printed curl line reaches it', async (t) => {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address));
   if (!addresses.includes('::1')) return t.skip('this machine has no ::1');
   const options = { cwd: temporaryDirectory(t), env: ON_TERMINAL };
@@ -81,7 +82,7 @@ test('it listens on IPv6, and the curl line reaches it', async (t) => {
   assert.equal((await fetch(url, { headers: { authorization: `Bearer ${key}` } })).status, 200);
 });
 
-test('it keeps serving when its log is no longer read', async (t) => {
+test('the server keeps serving when its log is no longer read', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory(t) });
   server.child.stdout?.destroy();
   for (let i = 0; i < 3; i++) {
@@ -91,7 +92,7 @@ test('it keeps serving when its log is no longer read', async (t) => {
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('a port in use, or an address of another machine, is reported, exits 1, and leaves no database behind', async (t) => {
+test('if the server cannot listen, it reports why, exits with 1, and leaves no database behind', async (t) => {
   const cwd = temporaryDirectory(t);
   const other = createServer().listen(0, '127.0.0.1');
   t.after(() => other.close());
@@ -111,7 +112,7 @@ test('a port in use, or an address of another machine, is reported, exits 1, and
   assert.deepEqual(readdirSync(cwd), []);
 });
 
-test('saved quotas that cannot be read stop the start, with exit code 1', async (t) => {
+test('a server with unreadable saved quotas does not start, and exits with 1', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free');
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
@@ -123,7 +124,7 @@ test('saved quotas that cannot be read stop the start, with exit code 1', async 
   assert.ok(readdirSync(cwd).includes('store-orders.db'));
 });
 
-test('each request is one log line, each line is one JSON object, and failures have their reason', async (t) => {
+test('each request is one log line, each log line is one JSON object, and failures have their reason', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');
@@ -137,13 +138,13 @@ test('each request is one log line, each line is one JSON object, and failures h
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   t.after(() => database.close());
   database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
-  // So long another process's change may take to be listed.
+  // Another process's change is listed after at most 100 ms.
   await setTimeout(100);
   const failed = await server.get(key);
   await until(() => server.log().length === 5);
   const [, list, cancel, stranger, failure] = server.log();
   assert.ok(typeof list?.['durationMs'] === 'number' && typeof list['time'] === 'string');
-  assert.equal(new Set(server.log().map(({ requestId }) => requestId)).size, 5, 'each has an id of its own');
+  assert.equal(new Set(server.log().map(({ requestId }) => requestId)).size, 5, 'each request has its own id');
   const known = ({ time, durationMs, requestId, error, ...fields }: Readonly<Record<string, unknown>> = {}) => fields;
   const common = { level: 'info', event: 'request', clientAddress: '127.0.0.1' };
   const path = '/v1/store/orders';
@@ -190,7 +191,7 @@ test('each request is one log line, each line is one JSON object, and failures h
   assert.match(String(failure?.['error']), /no such table/);
 });
 
-test('with --log events only events of the server, and failures, are logged', async (t) => {
+test('--log events logs only failures and the events of the server', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd }, '--log', 'events');
   await fetch(`${server.url}/store/orders`);
@@ -201,7 +202,7 @@ test('with --log events only events of the server, and failures, are logged', as
   );
 });
 
-test('addresses without a valid key have the configured limit, by the address in front of the trusted proxy', async (t) => {
+test('requests without a valid key have the configured limit, per address in front of the trusted proxy', async (t) => {
   const server = await startServer(
     t,
     { cwd: temporaryDirectory(t) },
@@ -234,13 +235,13 @@ async function underLock(t: Parameters<typeof startServer>[0]) {
   return { server, database, socket };
 }
 
-test('at SIGTERM the request in flight is served, the connection closed, and the server exits 0', async (t) => {
+test('on SIGTERM the server finishes the request in flight, closes the connection and exits with 0', async (t) => {
   const { server, database, socket } = await underLock(t);
   const silent = connect(Number(new URL(server.url).port), '127.0.0.1');
   await once(silent, 'connect');
   const exit = server.stop('SIGTERM');
   await once(silent, 'close');
-  assert.equal(server.child.exitCode, null, 'it waits for the cancellation');
+  assert.equal(server.child.exitCode, null, 'the server waits for the cancellation');
   database.exec('COMMIT');
   const answer = await text(socket);
   assert.match(answer, /^HTTP\/1\.1 204 No Content\r\n/);
@@ -249,9 +250,9 @@ test('at SIGTERM the request in flight is served, the connection closed, and the
   assert.equal(server.log().at(-1)?.['event'], 'stopped');
 });
 
-test('a second signal ends the server at once; an echo of the first does not', async (t) => {
+test('a second signal ends the server at once, unless it comes right after the first', async (t) => {
   const { server } = await underLock(t);
-  // Waited for much longer than the cancel is.
+  // The server would wait for this request much longer than for the cancel.
   const begun = connect(Number(new URL(server.url).port), '127.0.0.1');
   begun.on('error', () => {});
   await new Promise<void>((resolve) => begun.write('GET / HTTP/1.1\r\n', () => resolve()));
@@ -264,7 +265,7 @@ test('a second signal ends the server at once; an echo of the first does not', a
   assert.equal(await exit, 128 + 15);
 });
 
-test('a second server on the same file reports it and exits 1; a killed server releases its lock', async (t) => {
+test('a second server on the same file exits with 1 and the reason; a killed server releases its lock', async (t) => {
   const cwd = temporaryDirectory(t);
   const first = await startServer(t, { cwd });
   const { code, stderr } = await run(['serve', '--port', '0'], { cwd });
@@ -275,7 +276,7 @@ test('a second server on the same file reports it and exits 1; a killed server r
   assert.equal(await second.stop('SIGTERM'), 0);
 });
 
-test('a lock that cannot be taken prints one sentence and exits 1', async (t) => {
+test('a lock file that cannot be opened prints one sentence and exits with 1', async (t) => {
   const cwd = temporaryDirectory(t);
   mkdirSync(join(cwd, 'store-orders.db-server'));
   const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd });

@@ -13,7 +13,7 @@ function statusOf(socketPath: string, path: string): Promise<number | undefined>
   });
 }
 
-test('--port takes the path of a unix socket, also one that a killed server has left', async (t) => {
+test('--port accepts the path of a unix socket, even if a killed server has left the socket there', async (t) => {
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
   const killed = await startServer(t, { cwd }, '--port', socket);
@@ -42,7 +42,7 @@ test('--port takes the path of a unix socket, also one that a killed server has 
   assert.equal(readFileSync(socket, 'utf8'), 'not a socket');
 });
 
-test('healthcheck asks the server of the same settings, and reports one that is not ready', async (t) => {
+test('healthcheck finds the server by the same settings, and reports one that is not reachable', async (t) => {
   const cwd = temporaryDirectory(t);
   const { url, stop } = await startServer(t, { cwd }, '--no-sample', '--db', ':memory:');
   const { port } = new URL(url);

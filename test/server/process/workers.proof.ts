@@ -45,7 +45,7 @@ async function startWorkers(t: TestContext, ...args: string[]) {
   return { server, issue };
 }
 
-/** The processes that serve. */
+/** Returns the ids of the worker processes. */
 function workersOf({ child }: RunningServer): number[] {
   const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'latin1');
   return children.split(' ').filter(Boolean).map(Number);
@@ -67,7 +67,7 @@ function eventsOf(server: RunningServer): unknown[] {
     .filter((event) => event !== 'request');
 }
 
-/** So many that every worker has some. */
+/** Opens enough clients that every worker has some. */
 function connected(t: TestContext, server: RunningServer, apiKey: string, count = CLIENTS): Client[] {
   const clients = Array.from({ length: count }, () => createClient(server.url, apiKey));
   t.after(() => {
@@ -77,7 +77,7 @@ function connected(t: TestContext, server: RunningServer, apiKey: string, count 
 }
 
 describe('workers', { skip }, () => {
-  test('count one quota exactly, on one port, and each names itself in its log lines', async (t) => {
+  test('share one port, count one quota exactly, and have their number in each log line', async (t) => {
     const { server, issue } = await startWorkers(t);
     const [listening] = server.log();
     assert.equal(listening?.['workers'], WORKERS);
@@ -88,7 +88,7 @@ describe('workers', { skip }, () => {
       for (let n = 0; n < 25; n++) statuses.push((await client.cancel(NO_ORDER)).status);
     };
     await Promise.all(connected(t, server, key).map(work));
-    assert.deepEqual(eventsOf(server), ['listening'], 'Redis was there all the time');
+    assert.deepEqual(eventsOf(server), ['listening'], 'Redis never failed');
     assert.equal(statuses.filter((status) => status === 404).length, 300);
     assert.equal(statuses.filter((status) => status === 429).length, 100);
     const workers = server.log().map(({ worker }) => worker);
@@ -97,7 +97,7 @@ describe('workers', { skip }, () => {
     assert.deepEqual(eventsOf(server), ['listening', 'stopping', 'stopped']);
   });
 
-  test('lose no request at SIGTERM under load, nor when the signal reaches every process', async (t) => {
+  test('lose no request on SIGTERM under load, even if every process gets the signal', async (t) => {
     for (const toAll of [false, true]) {
       const { server, issue } = await startWorkers(t, '--log', 'events');
       const { key } = await issue('enterprise', '--per-day', '1000000');
@@ -131,7 +131,7 @@ describe('workers', { skip }, () => {
     }
   });
 
-  test('write complete lines to a pipe, also when nobody reads for a while', async (t) => {
+  test('write complete log lines to a pipe, even if nobody reads it for a while', async (t) => {
     const cwd = temporaryDirectory(t);
     execFileSync('mkfifo', ['log'], { cwd });
     const under = ['sh', '-c', 'exec "$0" "$@" > log'];
@@ -168,7 +168,7 @@ describe('workers', { skip }, () => {
     for (const number of [1, 2]) assert.ok(workers.includes(number));
   });
 
-  test('are replaced when they are killed, and the others keep serving', async (t) => {
+  test('are replaced when killed, while the others keep serving', async (t) => {
     const { server, issue } = await startWorkers(t, '--log', 'events');
     const { key } = await issue('enterprise', '--per-day', '1000000');
     const [killed = 0, other = 0] = workersOf(server);
@@ -186,7 +186,7 @@ describe('workers', { skip }, () => {
     assert.deepEqual(eventsOf(server), ['listening', 'worker ended', 'worker replaced', 'stopping', 'stopped']);
   });
 
-  test('exit when their primary is killed, after they have responded', async (t) => {
+  test('exit when their primary is killed, after requests in flight are served', async (t) => {
     const { server, issue } = await startWorkers(t);
     const { key } = await issue('enterprise', '--per-day', '1000000');
     const workers = workersOf(server);
@@ -201,7 +201,7 @@ describe('workers', { skip }, () => {
     await until(() => !workers.some(isAlive), 5_000);
   });
 
-  test('end at once with a second signal', async (t) => {
+  test('exit at once on a second signal', async (t) => {
     const { server, issue } = await startWorkers(t);
     const { key } = await issue('enterprise', '--per-day', '1000000');
     const workers = workersOf(server);
@@ -219,7 +219,7 @@ describe('workers', { skip }, () => {
     await held.release();
   });
 
-  test('report once why they cannot start, and exit 1', async (t) => {
+  test('report once why they cannot start, and exit with 1', async (t) => {
     const cwd = temporaryDirectory(t);
     const other = createServer().listen(0, '127.0.0.1');
     t.after(() => other.close());
@@ -240,7 +240,7 @@ describe('workers', { skip }, () => {
   });
 });
 
-test('more than one worker needs PostgreSQL and Redis, with the reason in the message', async (t) => {
+test('more than one worker needs PostgreSQL and Redis, as the message explains', async (t) => {
   const cwd = temporaryDirectory(t);
   const onFile = await run(['--workers', '2', '--redis-url', 'redis://127.0.0.1'], { cwd });
   assert.equal(onFile.code, 2);

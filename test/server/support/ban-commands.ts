@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from './program.js';
 import { drain, type Place } from './quota-commands.js';
 
-/** What the commands that ban keys and list quotas promise, wherever the server counts. */
+/** Tests the commands that ban keys and list quotas, wherever the server counts. */
 export function testBanCommands({ name, env, place }: Place): void {
   test(`within a second, a running server bans a key named by "ban set", until the ban is lifted: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };

@@ -5,10 +5,13 @@ import { until } from './program.js';
 
 type OpenRing = () => KeyRing | Promise<KeyRing>;
 
-/** What every key ring must do. `prepare` makes an empty place for keys; each call of what it answers opens a ring on it. */
+/**
+ * Tests a kind of key ring. `prepare` creates an empty place for keys, and returns a function that
+ * opens a ring on it.
+ */
 export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing | Promise<OpenRing>): void {
   describe(name, () => {
-    test('knows the keys that it issued, each with its plan, until they are revoked', async (t) => {
+    test('knows each issued key and its plan until the key is revoked', async (t) => {
       const open = await prepare(t);
       const ring = await open();
       assert.equal(await ring.isEmpty(), true);
@@ -48,7 +51,7 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.equal(await ring.get('key_absent'), undefined);
     });
 
-    test('replaces the text of a key and keeps everything else', async (t) => {
+    test('rotating a key replaces its secret and keeps everything else', async (t) => {
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];
       const issued = await ring.create({ name: 'enterprise', perDay: 7 }, 'Ann');
@@ -70,7 +73,7 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];
       const { key, id } = await other.create({ name: 'free' });
-      assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'a new key at once');
+      assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'a new key is valid at once');
       await other.setPlan(id, { name: 'business' });
       await until(async () => (await ring.authenticate(key))?.plan.name === 'business', 1_000);
       await other.revoke(id);

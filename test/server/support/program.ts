@@ -20,11 +20,11 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string | Uint8Array;
-  /** A command that runs the program as its own process does: `strace` with its options. */
+  /** A command to run the program under, such as `strace` with its options. */
   readonly under?: readonly string[];
 }
 
-/** A directory of its own for a test, gone afterwards. */
+/** Creates a directory for a test, and removes it afterwards. */
 export function temporaryDirectory(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ export function temporaryDirectory(t: TestContext): string {
 }
 
 export function spawnProgram(args: readonly string[], { cwd, env, under = [] }: RunOptions): ChildProcess {
-  // Would make each start a quarter longer.
+  // Coverage would make each start a quarter longer.
   const coverage = IS_QUICK ? undefined : process.env['NODE_V8_COVERAGE'];
   const [command = process.execPath, ...operands] = [...under, process.execPath, MAIN, ...args];
   return spawn(command, operands, {
@@ -41,7 +41,7 @@ export function spawnProgram(args: readonly string[], { cwd, env, under = [] }: 
   });
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it exits. */
 export async function run(args: readonly string[], options: RunOptions): Promise<Run> {
   const child = spawnProgram(args, options);
   child.stdin?.on('error', () => {});
@@ -53,7 +53,7 @@ export async function run(args: readonly string[], options: RunOptions): Promise
   return { code, stdout, stderr };
 }
 
-/** The same with `--json`, its answer read; fails unless it is done. */
+/** Runs a command with `--json` and returns its parsed output. Fails unless it exits with 0. */
 export async function answerOf(args: readonly string[], options: RunOptions): Promise<unknown> {
   const { code, stdout, stderr } = await run([...args, '--json'], options);
   if (code !== 0) throw new Error(`${args.join(' ')}: exit code ${code}: ${stderr}`);
@@ -68,7 +68,7 @@ export interface IssuedKey {
 
 export async function issueKey(cwd: string, ...plan: readonly string[]): Promise<IssuedKey> {
   const answer = await answerOf(['keys', 'create', '--plan', ...plan], { cwd });
-  if (!isIssuedKey(answer)) throw new Error('keys create: answered no key');
+  if (!isIssuedKey(answer)) throw new Error('keys create: printed no key');
   return answer;
 }
 
@@ -79,12 +79,12 @@ function isIssuedKey(answer: unknown): answer is IssuedKey {
 export interface RunningServer {
   readonly url: string;
   readonly child: ChildProcess;
-  /** Each line of its log so far. */
+  /** Returns the lines of its log so far. */
   log(): readonly Readonly<Record<string, unknown>>[];
   stdout(): string;
   stderr(): string;
   get(apiKey: string): Promise<Response>;
-  /** Ends it, and answers with its exit code, or with the signal that it did not survive. */
+  /** Sends it a signal, and returns its exit code, or the signal that killed it. */
   stop(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
 }
 
@@ -133,11 +133,11 @@ export async function startServer(t: TestContext, options: RunOptions, ...args: 
   };
 }
 
-/** Waits until a condition holds; fails after `withinMs`. */
+/** Waits until a condition holds. Fails after `withinMs`. */
 export async function until(holds: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
   const startMs = performance.now();
   while (!(await holds())) {
-    if (performance.now() - startMs > withinMs) throw new Error(`still not so after ${withinMs} ms: ${holds}`);
+    if (performance.now() - startMs > withinMs) throw new Error(`not true within ${withinMs} ms: ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -25,13 +25,13 @@ async function bodyOf(server: RunningServer, apiKey: string): Promise<string> {
 
 export interface Place {
   readonly name: string;
-  /** Asked when a test begins. */
+  /** Returns the variables for the program. Called when a test begins. */
   env(): Readonly<Record<string, string>>;
-  /** What the commands call it. */
+  /** Returns the name that the commands print. */
   place(): string;
 }
 
-/** What the commands on quotas promise, wherever the server counts. */
+/** Tests the commands on quotas, wherever the server counts. */
 export function testQuotaCommands({ name, env, place }: Place): void {
   test(`within a second, a running server applies the commands that show, reset and lift: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };

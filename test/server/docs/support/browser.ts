@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { toolsFolder, withoutTools } from '../../../http/openapi/support/tools.js';
 
-// The part of playwright-core that is used. Written by hand, because not every clone has the
-// package.
+// The types of playwright-core that are used here, because not every clone has the package.
 
 interface Locator {
   click(): Promise<void>;
@@ -59,20 +58,20 @@ interface Violation {
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 
-/** Why a test that needs a browser is skipped; `false` if one is there. */
+/** The reason to skip a test that needs a browser, or `false` if one is installed. */
 export const withoutBrowser =
-  withoutTools || (CHROMIUM === undefined ? 'there is no Chromium (Debian: apt-get install chromium)' : false);
+  withoutTools || (CHROMIUM === undefined ? 'Chromium is not installed (Debian: apt-get install chromium)' : false);
 
 const require = createRequire(`${toolsFolder}package.json`);
 
 export async function launch(): Promise<Browser> {
   const { chromium } = require('playwright-core');
-  // Chromium has no sandbox for root.
+  // Chromium's sandbox does not run as root.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   return chromium.launch({ executablePath: CHROMIUM, args });
 }
 
-/** What axe finds to say of the page as it is now. */
+/** Returns the violations that axe finds on the current page. */
 export async function findViolations(page: Page): Promise<readonly string[]> {
   const { AxeBuilder } = require('@axe-core/playwright');
   const { violations }: { violations: readonly Violation[] } = await new AxeBuilder({ page }).analyze();

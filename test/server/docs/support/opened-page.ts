@@ -33,9 +33,9 @@ export interface OpenedPage {
   readonly page: Page;
   readonly origin: string;
   readonly store: ReturnType<typeof createMemoryOrderStore>;
-  /** Enters a key, sends the list and waits for its response. */
+  /** Enters a key, requests the list and waits for its response. */
   list(apiKey: string): Promise<void>;
-  /** The text of an operation's response. */
+  /** Returns the text that the page shows for an operation's response. */
   text(operation: 'listOrders' | 'cancelOrder'): Promise<string>;
   goOffline(): Promise<void>;
 }
@@ -46,8 +46,8 @@ interface Parts {
 }
 
 /**
- * Opens the page of a new server. The test fails if the page asks another origin, or writes to the
- * console.
+ * Opens the page of a new server. The test fails if the page requests another origin, or writes to
+ * the console.
  */
 export async function openPage(
   t: TestContext,
@@ -71,12 +71,12 @@ export async function openPage(
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => {
-    // Chromium itself reports each response from 400 up, and each failed request.
+    // Chromium itself logs each failed request and each response with a status of 400 or more.
     if (!/^Failed to load resource/.test(message.text())) complaints.push(`${message.type()}: ${message.text()}`);
   });
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('request', (request) => {
-    if (!request.url().startsWith(`${origin}/`)) complaints.push(`asked ${request.url()}`);
+    if (!request.url().startsWith(`${origin}/`)) complaints.push(`requested ${request.url()}`);
   });
   t.after(async () => {
     await context.close();

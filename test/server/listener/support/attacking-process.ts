@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
-// Attacks a server on this machine for so many seconds, from many addresses of the loopback interface, then prints what
-// came of it as one JSON object, and ends.
+// Attacks a server on this machine for some seconds, from many addresses of the loopback interface.
+// Then prints its figures as one JSON object, and exits.
 
 const [attack = '', portText = '', secondsText = '', countText = ''] = process.argv.slice(2);
 const port = Number(portText);
@@ -9,7 +9,7 @@ const count = Number(countText);
 const endMs = performance.now() + Number(secondsText) * 1_000;
 
 const PATHS = ['/v1/store/orders', '/openapi.json', '/docs', '/readyz', '/healthz', '/'];
-/** What a client may send in one piece without waiting. */
+/** The most that a client can send in one piece without waiting. */
 const PIECE_BYTES = 65_536;
 
 interface Figures {
@@ -22,7 +22,7 @@ interface Figures {
 
 const figures: Record<string, Figures> = {};
 
-/** Four connections an address. */
+/** Returns a source address, each for four connections. */
 function addressOf(index: number): string {
   const host = 2 + (index >> 2);
   return `127.0.${1 + Math.floor(host / 250)}.${1 + (host % 250)}`;
@@ -32,7 +32,7 @@ function request(path: string, fields = ''): string {
   return `GET ${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n`;
 }
 
-/** Sends without end, as fast as the server takes it. */
+/** Sends requests until the end, as fast as the server reads them. */
 function flood(socket: Socket, requests: string, perPiece: number, figure: Figures): void {
   const write = (): void => {
     if (socket.destroyed || performance.now() > endMs) return;
@@ -54,7 +54,7 @@ function every(socket: Socket, ms: number, act: () => void): void {
   socket.once('close', () => clearInterval(timer));
 }
 
-/** Each does its worst with a new connection. */
+/** Kinds of attack, each on a new connection. */
 const ATTACKS: Readonly<Record<string, (socket: Socket, path: string, figure: Figures) => void>> = {
   'slow heads': (socket, path) => {
     socket.resume().write(`GET ${path} HTTP/1.1\r\nHost: x\r\nX-Slow: `);
@@ -81,7 +81,7 @@ const ATTACKS: Readonly<Record<string, (socket: Socket, path: string, figure: Fi
 
 const MIXTURE = ['slow heads', 'slow bodies', 'slow readers', 'pipeliners', 'non-readers'];
 const kinds = attack === 'mixture' ? MIXTURE : [attack];
-/** How long a closed connection stays away. */
+/** The pause before a closed connection is opened again. */
 const awayMs = attack === 'mixture' ? 1_000 : 0;
 
 function start(index: number): void {
@@ -102,7 +102,7 @@ function start(index: number): void {
     figure.opened++;
     ATTACKS[kind]?.(socket, path ?? '', figure);
   });
-  // One that reads nothing does not notice otherwise that the server has closed.
+  // An attacker that reads nothing notices only here that the server has closed the connection.
   socket.on('close', () => {
     note();
     open.delete(note);

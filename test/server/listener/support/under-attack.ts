@@ -14,14 +14,14 @@ export interface AttackFigures {
   readonly longestMs: number;
 }
 
-/** Runs an attack in a process of its own; see attacking-process.ts. */
+/** Runs an attack in a separate process; see attacking-process.ts. */
 export async function attack(
   kind: string,
   url: URL,
   seconds: number,
   connections: number,
 ): Promise<Readonly<Record<string, AttackFigures>>> {
-  // The attacker has a machine of its own: here it must not take the customers' processor.
+  // A real attacker has its own machine, so here it must not slow the customers down.
   const command = ['-n', '10', process.execPath, '--import', 'tsx', ATTACKER];
   const child = spawn('nice', [...command, kind, url.port, `${seconds}`, `${connections}`], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -29,15 +29,15 @@ export async function attack(
   return JSON.parse(await text(child.stdout));
 }
 
-/** A customer's requests, a few at once on connections that stay open, each with its latency. */
+/** Sends a customer's requests on connections that stay open, and measures their latencies. */
 export interface Customer {
-  /** In ms, in ascending order, of the requests that were answered 200 since the last call. */
+  /** Returns the latencies in ms of the requests since the last call that got a 200, ascending. */
   take(): number[];
   readonly failures: readonly string[];
   stop(): Promise<void>;
 }
 
-/** `clients` at once, each of which waits `pauseMs` after each answer. */
+/** Starts `clients` concurrent clients, each of which pauses for `pauseMs` after each response. */
 export function customer(url: URL, apiKey: string, clients: number, pauseMs: number): Customer {
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
   const failures: string[] = [];
@@ -48,7 +48,7 @@ export function customer(url: URL, apiKey: string, clients: number, pauseMs: num
     new Promise<void>((resolve) => {
       const startMs = performance.now();
       const request = get(url, { agent, headers: { authorization: `Bearer ${apiKey}` }, timeout: 10_000 });
-      request.on('timeout', () => request.destroy(new Error('no answer for 10 s')));
+      request.on('timeout', () => request.destroy(new Error('no response for 10 s')));
       request.on('error', ({ message }) => resolve(void failures.push(message)));
       request.on('response', (response) => {
         response.resume().on('end', () => {
@@ -85,7 +85,7 @@ export function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
 }
 
-/** The resident memory of a process, in MiB. */
+/** Returns the resident memory of a process, in MiB. */
 export function residentMiB(pid: number | undefined): number {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024;
@@ -95,14 +95,17 @@ export function openDescriptors(pid: number | undefined): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** An entry of `/proc/net/tcp`: the local port, the other side, the state, and whether a process has it (inode). */
+/**
+ * An entry of `/proc/net/tcp`: the local port, the remote address, the state, and the inode, which
+ * is 0 if no process has the connection.
+ */
 const ENTRY = /^ *\d+: \w+:(\w{4}) (\w+:\w{4}) (\w\w) (?:\S+ +){5}(\d+)/gm;
 
-/** 127.0.0.1, from which the attacker does not come. */
+/** 127.0.0.1, which the attacker does not use. */
 const HONEST = '0100007F';
 const LISTENS = '0A';
 
-/** The other sides of the connections of an attacker that the server has not closed. */
+/** Returns the remote addresses of the attacker's connections that the server has not closed. */
 export function openTo({ port }: URL): ReadonlySet<string> {
   const there = new Set<string>();
   for (const [, local = '', remote = '', state, inode] of readFileSync('/proc/net/tcp', 'latin1').matchAll(ENTRY)) {
@@ -112,7 +115,7 @@ export function openTo({ port }: URL): ReadonlySet<string> {
   return there;
 }
 
-/** Looks once a second how long the server has had each connection of an attacker. */
+/** Measures once a second how long each connection of the attacker has been open. */
 export function watchAges(url: URL) {
   const sinceMs = new Map<string, number>();
   let longestMs = 0;

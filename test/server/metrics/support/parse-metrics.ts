@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 
-/** A name, with its labels as they are written. */
+/** Values by the name of their metric, with its labels as written. */
 export type Series = string;
 
-/** Reads the text format of Prometheus 0.0.4. Fails where the text is not in it. */
+/** Parses the text format of Prometheus, version 0.0.4. Fails if the text is not valid. */
 export function parseMetrics(text: string): ReadonlyMap<Series, number> {
   assert.ok(text.endsWith('\n'));
   const samples = new Map<Series, number>();
@@ -26,7 +26,7 @@ export function parseMetrics(text: string): ReadonlyMap<Series, number> {
     }
     const label = '[a-z]+="(?:[^"\\\\\\n]|\\\\[\\\\"n])*"';
     const sample = new RegExp(`^(${name}(_bucket|_sum|_count)?(?:\\{${label}(?:,${label})*\\})?) (\\S+)$`).exec(line);
-    const [, series = assert.fail(`not in the format: ${line}`), suffix, value] = sample ?? [];
+    const [, series = assert.fail(`invalid line: ${line}`), suffix, value] = sample ?? [];
     assert.equal(suffix !== undefined, type === 'histogram', line);
     assert.ok(!samples.has(series), `${series} comes once`);
     assert.ok(Number.isFinite(Number(value)), line);
@@ -36,7 +36,7 @@ export function parseMetrics(text: string): ReadonlyMap<Series, number> {
   return samples;
 }
 
-/** Each bucket has those below it too, and the last one all. */
+/** Checks that each bucket includes those below it, and that the last one has all. */
 function checkBuckets(samples: ReadonlyMap<Series, number>): void {
   let last = 0;
   for (const [series, value] of samples) {
