@@ -117,7 +117,7 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
     ]) {
       const failing = (when: number, more = '') => `${calls}:error=${errors[when % errors.length]}:when=${when}${more}`;
 
-      test(`when ${title} fails rejects at most the cancel that needs it, and keeps working`, async (t) => {
+      test(`when ${title} fails, rejects at most the cancel that needs it, and keeps working`, async (t) => {
         const runs = await twoAtATime(someOf(t, 60), (n) => run(t, failing(n)));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, answers, again, wentOn, failed, unpromised } of runs) {
@@ -136,7 +136,7 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
         assert.ok(runs.filter(({ wentOn }) => wentOn).length >= runs.length - 1);
       });
 
-      test(`when ${title} and all after it fail rejects every cancel from then on`, async (t) => {
+      test(`when ${title} and all after it fail, rejects every cancel from then on`, async (t) => {
         const runs = await twoAtATime([2, 5, 9, 20], (n) => run(t, failing(n, '+')));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, answers, again, wentOn, failed, unpromised } of runs) {

@@ -74,7 +74,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startMs;
 }
 
-test('a frozen file system stalls no probe and no cached list, and is written again when it thaws', async (t) => {
+test('on a frozen file system probes and cached lists are served, and writes succeed again after the thaw', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
   const orders = await createOrderFile(image.directory, ORDERS);

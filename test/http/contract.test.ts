@@ -4,7 +4,7 @@ import { CONTRACT } from './support/contract.js';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 import { WAYS } from './support/ways.js';
 
-test('every clause has an id of its own', () => {
+test('every clause has a unique id', () => {
   assert.equal(new Set(CONTRACT.map(({ id }) => id)).size, CONTRACT.length);
 });
 

@@ -133,7 +133,7 @@ for (const way of WAYS) {
 }
 
 for (const part of PARTS) {
-  test(`${part} that returns rubbish, now or later: an Error object with X-RateLimit-*, and the next request is fine`, async () => {
+  test(`${part} that returns invalid values, synchronously or not: an Error object with X-RateLimit-*, and the next request is fine`, async () => {
     for (const rubbish of [undefined, ...RUBBISH]) {
       for (const answerWith of [
         () => rubbish,

@@ -58,14 +58,14 @@ suite('a request inside a request is not executed', () => {
   }
 });
 
-test('requests sent in a row without waiting are answered in that order', async () => {
+test('pipelined requests get their responses in order', async () => {
   const again = DELETE.replace('/1 ', '/2 ');
   const { statuses, order } = await send(GET + DELETE + DELETE + again + LAST);
   assert.deepEqual(statuses, [200, 204, 409, 409, 404]);
   assert.equal(order, 'cancelled');
 });
 
-test('behind content that is not read nothing is executed, be the first answer slow', async () => {
+test('nothing after unread content is executed, even if the first response is slow', async () => {
   const { service, store } = createShop({ authenticate: async (apiKey) => authenticate(apiKey) });
   const { port, close } = await listen(nodeHandler(service));
   const { answers } = await exchange(port, `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`);
@@ -73,7 +73,7 @@ test('behind content that is not read nothing is executed, be the first answer s
   await close();
 });
 
-test('requests sent in a row are executed one after the other, be the parts slow', async () => {
+test('pipelined requests are executed one after the other, even with slow parts', async () => {
   let running = 0;
   const cancel = async () => {
     running++;
@@ -90,7 +90,7 @@ test('requests sent in a row are executed one after the other, be the parts slow
   await close();
 });
 
-test('fields that only `headers` has are read as they are, and only where nothing else was received', async () => {
+test('`headers` is read only if `rawHeaders` is empty, and duplicates in it are refused', async () => {
   const { service } = createShop();
   const status = async (head: Omit<Parameters<typeof service.respond>[0], 'rawHeaders'>, rawHeaders: string[] = []) =>
     (await service.respond({ method: 'GET', url: ORDERS, httpVersion: '1.1', rawHeaders, ...head })).status;
@@ -110,7 +110,7 @@ test('a request in many pieces is one request', async () => {
   assert.deepEqual(await send(...DELETE, LAST), { statuses: [204, 404], order: 'cancelled' });
 });
 
-test('a folded field line is not put together to a credential', async () => {
+test('a folded field line does not become a credential', async () => {
   for (const fold of ['\r\n ', '\r\n\t', '\n ']) {
     const { statuses, order } = await send(
       LINES(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', `Authorization: Bearer${fold}business-key`, 'Connection: close'),
@@ -120,7 +120,7 @@ test('a folded field line is not put together to a credential', async () => {
   }
 });
 
-test('a key of many thousand characters is one more invalid key', async () => {
+test('a key of many thousand characters is invalid like any other', async () => {
   const long = LINES(
     `GET ${ORDERS} HTTP/1.1`,
     'Host: a',
@@ -130,7 +130,7 @@ test('a key of many thousand characters is one more invalid key', async () => {
   assert.deepEqual((await send(long)).statuses, [401]);
 });
 
-test('content that comes after its head is not waited for', async () => {
+test('the response does not wait for content that comes after the head', async () => {
   const { statuses } = await send(withContent('GET', 'Content-Length: 5', 'Connection: close'), 'hello');
   assert.deepEqual(statuses, [200]);
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Reply, RequestHead } from 'store-orders';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
-test('with parts that answer at once every kind of request is answered without a promise', async () => {
+test('with synchronous parts, every kind of request gets its reply without a promise', async () => {
   const { service, limiter } = createShop();
   const rows: [number, RequestHead][] = [
     [200, { method: 'GET', url: ORDERS, rawHeaders: KEY }],
@@ -35,7 +35,7 @@ test('with parts that answer at once every kind of request is answered without a
   assert.equal(statusOf({ method: 'GET', url: ORDERS, rawHeaders: KEY }), 503);
 });
 
-test('a part that throws at once is answered at once too', () => {
+test('a part that throws synchronously gets a synchronous reply too', () => {
   const { service } = createShop({
     authenticate: () => {
       throw new Error('the key table is locked');
@@ -46,7 +46,7 @@ test('a part that throws at once is answered at once too', () => {
   assert.equal(reply.status, 503);
 });
 
-test('a frozen list is printed once, and an array that a host goes on changing each time', async () => {
+test('a frozen list is serialised once, and an array that its host may change for each request', async () => {
   const frozen = createShop();
   const bodyOf = async ({ service }: Pick<ReturnType<typeof createShop>, 'service'>) =>
     (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).body;

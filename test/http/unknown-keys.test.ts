@@ -91,7 +91,7 @@ test('a key that was valid here passes behind a flooded address', async () => {
   assert.deepEqual([admitted.admitted, refused.admitted], [true, false]);
 });
 
-test('isKnownKey that is not a function is refused at once', () => {
+test('an isKnownKey that is not a function throws at construction', () => {
   assert.throws(() => createShop({ isKnownKey: Object(true) }), {
     name: 'TypeError',
     message: 'isKnownKey: expected a function',

@@ -242,7 +242,7 @@ test('a key can be banned and unbanned by hand, whatever its plan says about ban
   assert.equal(limiter.take('key', plan).verdict, 'over_quota', 'unbanning refills no bucket');
 });
 
-test('a ban by hand does not raise the level, and earlier bans still count', () => {
+test('a ban by hand does not lengthen later bans, but earlier bans still do', () => {
   const plan = strict();
   limiter.take('key', plan);
   limiter.ban('key', 5 * MINUTE);

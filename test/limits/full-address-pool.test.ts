@@ -27,7 +27,7 @@ for (const refill of ['interval', 'continuous'] as const) {
   });
 }
 
-test('an address has a full bucket of its own once the shared one is over', () => {
+test('an address gets its own full bucket once the window of the shared bucket has ended', () => {
   const clock = createManualClock();
   const limiter = createMemoryLimiter({ clock, maxAddresses: 1 });
   const plan = createPlan({ name: 'strangers', policies: [perMinute(5)], partition: 'address' });

@@ -163,7 +163,7 @@ test('the limiter decides for several keys as the model does, so sweeping loses 
   assert.ok(commandsDone > sampledRuns(60_000), `only ${commandsDone} commands`);
 });
 
-test('one or two interval windows are decided as the model does: refunds, other plans, bans, restarts, any clock', () => {
+test('the limiter decides one or two interval windows as the model does, with refunds, plan changes, bans, restarts and any clock', () => {
   let commandsDone = 0;
   const script = fc.oneof(commands(1, anyMs, MOSTLY_ONE_PLAN), commands(KEYS.length, forwardMs, MOSTLY_ONE_PLAN));
   fc.assert(

@@ -38,7 +38,7 @@ test('by default, 20 strikes within a minute ban a key: for 1 minute, then 4 tim
   });
 });
 
-test('each part of the ban policy has a default of its own', () => {
+test('each part of the ban policy has its own default', () => {
   const { ban } = createPlan({ name: 'mild', policies: [perDay(5)], ban: { after: 50 } });
   assert.ok(ban);
   assert.deepEqual(ban, { ...PLANS.free.ban, after: 50 });
@@ -97,12 +97,12 @@ test('an invalid or incomplete plan throws a TypeError and takes nothing', () =>
   assert.equal(limiter.inspect('key'), undefined);
 });
 
-test('a plan may have fields of its host', () => {
+test('a host may add fields of its own to a plan', () => {
   const plan = { ...PLANS.free, price: 0, policies: PLANS.free.policies.map((policy) => ({ ...policy, shown: true })) };
   assert.equal(createMemoryLimiter().take('key', plan).inForce.remaining, 59);
 });
 
-test('each unit of time has its policy', () => {
+test('perSecond, perMinute, perHour and perDay create a policy of that window', () => {
   assert.deepEqual(
     [perSecond(1), perMinute(2), perHour(3), perDay(4)].map(({ name, quota, windowMs }) => [name, quota, windowMs]),
     [

@@ -87,7 +87,7 @@ test('"Remaining: R" means that exactly R more requests pass', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('refuses at every instant before the retry after has passed, and allows at exactly that instant', () => {
+test('a refused request fails until its retry after has passed, and is allowed at exactly that instant', () => {
   const check = fc.property(keyPlan, requests(anyMs), fc.nat(), (plan, history, some) => {
     live(plan, history, ({ clock, limiter, cost, decision }) => {
       const { verdict, retryAfterMs } = decision;
@@ -214,7 +214,7 @@ test('a client that obeys Retry-After is never banned, even with as many request
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a default client that retries a day-limit 429 six times in 150 s is not banned', () => {
+test('a client that retries a 429 of the day limit six times in 150 s is not banned by default', () => {
   const clock = createManualClock();
   const limiter = createMemoryLimiter({ clock });
   for (let n = 0; n < 1_000; n++) {

@@ -69,7 +69,7 @@ function read(text: string): unknown {
   }
 }
 
-test('a number is an integer if its digits and exponent make exactly one: the model agrees on any number', () => {
+test('agrees with a model on whether the digits and exponent of any number are exactly an integer', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0019'), minLength: 1, maxLength: 20 });
   const number = fc.tuple(
     fc.constantFrom('', '-'),

@@ -141,7 +141,7 @@ test('each room of src imports only from the rooms that it may', () => {
   assert.deepEqual(climbing, []);
 });
 
-test('a room imports from rooms above it, or of its own house', () => {
+test('a room imports only from rooms listed above it or in its own house', () => {
   const order = Object.keys(ALLOWED);
   for (const [room, allowed] of Object.entries(ALLOWED)) {
     const [house = ''] = room.split('/');
@@ -164,7 +164,7 @@ test('nothing imports the index.ts of a room that it is in', () => {
   }
 });
 
-test('no file imports itself through others, types included', () => {
+test('there are no circular imports, not even of types', () => {
   assert.deepEqual(circles(imports), []);
   const loop = new Map([
     ['a', ['b']],

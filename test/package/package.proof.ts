@@ -93,7 +93,7 @@ test('without the PostgreSQL driver, the program prints one sentence with what t
   assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: says });
 });
 
-test('the packed service passes the audits, in a server of its own', () => {
+test('the packed service, mounted on node:http, passes the audits', () => {
   const script = `
     import { createServer } from 'node:http';
     import { nodeHandler } from 'store-orders/handler';

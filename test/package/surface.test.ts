@@ -79,7 +79,7 @@ function prefixed(paths: Readonly<Record<string, readonly string[]>>): Readonly<
   return Object.fromEntries(Object.entries(paths).map(([path, files]) => [`./${path}`, `./${files}`]));
 }
 
-test('the limiter and the library stay small, and the limiter runs where there is no Node.js', () => {
+test('the limiter and the library stay small, and the limiter imports nothing of Node.js', () => {
   const limiter = bundle('store-orders/limiter');
   assert.deepEqual(limiter.imports, []);
   assert.ok(limiter.bytes < 5_900, `store-orders/limiter: ${limiter.bytes} bytes`);

@@ -74,7 +74,7 @@ test('better-sqlite3 is not even loaded where it would crash the process: versio
   assert.equal(openedBy(file), `${file} by better-sqlite3`);
 });
 
-test('without a driver, the error says what to install', (t) => {
+test('without a driver, the error names what to install', (t) => {
   installOnly(t, {});
   assert.throws(() => openSqliteDatabase(temporaryFile()), {
     message: 'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',

@@ -45,7 +45,7 @@ test('an error names the invalid option', () => {
   assert.throws(() => announcementFields({ documentation: 'docs' }), /^TypeError: documentation: /);
 });
 
-test('a documentation address cannot end its field or its target', () => {
+test('a documentation address cannot break out of its field or its target', () => {
   const link = linkOf({ documentation: 'https://store.example/a>b?\r\nX: y' });
   assert.match(link, /^<[^<>\r\n]*>; [^\r\n]*$/);
 });

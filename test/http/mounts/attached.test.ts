@@ -60,7 +60,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
     after(() => mounted.close());
 
     for (const [what, code, request] of REFUSED) {
-      test(`${what} is answered ${code} with the limit fields, and the connection is closed`, async () => {
+      test(`${what} gets ${code} with the limit fields, and the connection is closed`, async () => {
         const { answers } = await exchange(port, request);
         assert.equal(answers.length, 1);
         assertError(answers[0] ?? assert.fail(), code);
@@ -68,7 +68,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
       });
     }
 
-    test('CONNECT after a finished request is left to the closing connection', async () => {
+    test('CONNECT after a finished request gets no response, because the connection is closed', async () => {
       const { answers } = await exchange(
         port,
         lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION) + REFUSED[0]?.[2],
@@ -85,7 +85,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
       assert.equal(trioOf(answers[0]).limit, 1_000);
     });
 
-    test('an invalid Host is 400 at every path', async () => {
+    test('an invalid Host gets a 400 on every path', async () => {
       for (const path of [ORDERS, '/', '/healthz', '/readyz', '/docs', '/openapi.json', `${ORDERS}/1`]) {
         for (const host of ['a b/c?d', '127.0.0.1/path', 'user@host', 'a, b', '', 'a\r\nHost: a']) {
           const { answers } = await exchange(port, lines(`GET ${path} HTTP/1.1`, `Host: ${host}`));

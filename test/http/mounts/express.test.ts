@@ -50,7 +50,7 @@ test('keeps a header that middleware adds at the last moment', async (t) => {
   assert.equal(response.headers.get('Content-Length'), `${(await response.text()).length}`);
 });
 
-test('in a router, and behind a parameter, the whole path counts', async (t) => {
+test('in a router, and after a parameter, the whole path counts', async (t) => {
   const { service, store } = createShop({ basePath: '/shops/7/v1' });
   const router = express.Router({ mergeParams: true });
   router.use(nodeHandler(service));

@@ -96,7 +96,7 @@ test("the host's own document lists the host's routes, and none of the service",
   assert.deepEqual(Object.keys(app.swagger().paths ?? {}), ['/host']);
 });
 
-test('content is not waited for', { timeout: 10_000 }, async (t) => {
+test('the response does not wait for content', { timeout: 10_000 }, async (t) => {
   const { service, store } = createShop();
   const app = fastify({ forceCloseConnections: true });
   app.register(fastifyPlugin(service));

@@ -50,7 +50,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
     assert.equal(cancelled, 60);
   });
 
-  test(`half a request is still a 400 of ${name}, and nothing is left open`, async (t) => {
+  test(`an unfinished request still gets a 400 from ${name}, and nothing is left open`, async (t) => {
     const port = await serve(t, create, () => assert.fail('nothing was asked for'));
     const socket = open(port, request(1).slice(0, -2));
     socket.end();

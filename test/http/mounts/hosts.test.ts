@@ -8,7 +8,7 @@ process.on('warning', (warning) => warnings.push(warning.message));
 
 for (const mount of MOUNTS) hostSuite(mount);
 
-test('no field was sent that HTTP/2 forbids, about which Node.js would warn', () => {
+test('Node.js has not warned of a field that HTTP/2 forbids', () => {
   assert.deepEqual(
     warnings.filter((warning) => warning.includes('header')),
     [],

@@ -77,7 +77,7 @@ async function statuses(options: object, count = 2): Promise<readonly number[]> 
   return found;
 }
 
-test('what is published to a subscriber is not warned of', async () => {
+test('a failure that a subscriber gets causes no warning', async () => {
   const listener = () => {};
   subscribe('store-orders:reply', listener);
   assert.deepEqual(await statuses({ authenticate: fail }), [503, 503]);
@@ -96,7 +96,7 @@ const FAILURES: readonly (readonly [object: object, status: number, says: RegExp
 ];
 
 for (const [options, status, says] of FAILURES) {
-  test(`a failure that nobody subscribes to is warned of once: ${says.source}`, async () => {
+  test(`without a subscriber a failure causes one warning: ${says.source}`, async () => {
     assert.deepEqual(await statuses(options), [status, status]);
     if (says.source === '.') return assert.deepEqual(warnings, []);
     assert.deepEqual(
@@ -110,7 +110,7 @@ for (const [options, status, says] of FAILURES) {
   });
 }
 
-test('where a runtime has no process, a failure is answered all the same', async (t) => {
+test('in a runtime without process, a failure still gets its response', async (t) => {
   const { process } = globalThis;
   t.after(() => Object.assign(globalThis, { process }));
   Object.defineProperty(globalThis, 'process', { value: undefined, configurable: true, writable: true });

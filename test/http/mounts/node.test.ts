@@ -37,7 +37,7 @@ test('with next, a foreign path is passed on, whatever the method and without a 
   await close();
 });
 
-test('headers that the host has set stay, and those of the service are exact beside them', async () => {
+test('headers that the host has set are kept, and those of the service are exact', async () => {
   const handle = nodeHandler(createShop().service);
   const { port, close } = await listen((request, response) => {
     response.setHeader('X-Request-Id', 'r-1');
@@ -76,7 +76,7 @@ test('under a mount path that the host removes, the original URL counts', async 
   await close();
 });
 
-test('the client address is the peer of the connection, or what the host says it is', async () => {
+test('the client address is the peer of the connection, or the address that the host returns', async () => {
   const { service } = createShop();
   const direct = await listen(nodeHandler(service));
   const proxied = await listen(nodeHandler(service, { clientAddress: forwardedAddress(1) }));
@@ -92,7 +92,7 @@ test('the client address is the peer of the connection, or what the host says it
   await proxied.close();
 });
 
-test('HTTP/1.1 without a Host field is a 400 with everything that an answer has; HTTP/1.0 needs none', async () => {
+test('HTTP/1.1 without Host gets a 400 with all header fields; HTTP/1.0 needs no Host', async () => {
   const { port, close } = await listen(nodeHandler(createShop().service));
   const head = (version: string) => `GET ${ORDERS} HTTP/${version}\r\n${KEY.join(': ')}\r\nConnection: close\r\n\r\n`;
   const without = await exchange(port, head('1.1'));
@@ -146,7 +146,7 @@ test('a response is not written if the host has sent one or the client has hung 
   }
 });
 
-test('a middleware has three parameters and no result, by which hosts tell it from other functions', async () => {
+test('a middleware has three parameters and returns nothing, as hosts expect', async () => {
   const { service } = createShop({ store: { list: async () => [], cancel: () => 'not_found' } });
   const handle = nodeHandler(service);
   assert.equal(handle.length, 3);

@@ -88,7 +88,7 @@ for (const [name, list] of Object.entries(streams)) {
     await close();
   });
 
-  test(`a reader that reads 20 kB/s of ${name} is not`, async (t) => {
+  test(`a reader that reads 20 kB/s of ${name} is not dropped`, async (t) => {
     const ms = 200;
     checkEach(t, ms);
     const { port, close, sockets } = await listenWith(list);

@@ -38,7 +38,7 @@ async function replay(operation: Operation, response: OpenApiResponse, pointer: 
 }
 
 for (const operation of ['listOrders', 'cancelOrder'] as const) {
-  suite(`${operation}: the service answers as documented, header fields and body, example by example`, () => {
+  suite(`${operation}: the service sends each documented example, with its header fields and body`, () => {
     for (const status of Object.keys(operations[operation].responses).map(Number)) {
       if (status < 400) continue;
       test(`${status}`, async () => {
@@ -168,7 +168,7 @@ test('the limits of int64 are exact to the last digit, and both are valid ids', 
   assert.equal(/\d{16,}000\b/.test(text), false);
 });
 
-test('it matches the specification: paths, names, bearer scheme, no parameter but orderId, plans, version', () => {
+test('the document matches the specification: paths, names, bearer scheme, no parameter but orderId, plans, version', () => {
   assert.deepEqual(Object.keys(document.paths), ['/store/orders', '/store/orders/{orderId}']);
   assert.deepEqual(
     Object.values(operations).map(({ operationId, tags }) => [operationId, tags]),
@@ -206,7 +206,7 @@ test('it matches the specification: paths, names, bearer scheme, no parameter bu
   }
 });
 
-test('the base path is the address of the server, and an invalid one throws', () => {
+test('the base path becomes the server’s URL in the document, and an invalid one throws', () => {
   assert.equal(createOpenApiDocument().servers[0]?.url, '/v1');
   assert.equal(createOpenApiDocument({ basePath: '/shop/v1' }).servers[0]?.url, '/shop/v1');
   assert.equal(createOpenApiDocument({ basePath: '' }).servers[0]?.url, '/');

@@ -29,7 +29,7 @@ function loosePlan(quota: number) {
   return { plan: { ...plan, policies: [policy] } satisfies Plan, policy };
 }
 
-test('a quota that changes in place counts from the next request on', { skip }, async () => {
+test('a quota that is changed in place applies from the next request', { skip }, async () => {
   const limiter = createRedisLimiter({ send, deadlineMs: 10_000, onBackendError: 'closed', prefix: 'smaller:' });
   const { plan, policy } = loosePlan(1_000);
   await limiter.take('customer', plan);

@@ -102,7 +102,7 @@ test('a second process learns of the strikes within a second, and bans for them'
   assert.equal((await one.take('abuser', plan)).verdict, 'banned');
 });
 
-test('state that a refusal clears is cleared in the server too, before the difference could show', {
+test('a refusal forgets ended windows in Redis as in memory, even if the clock then steps back', {
   skip,
 }, async () => {
   const short = { name: 'short', quota: 5, windowMs: 2_000 };
@@ -158,7 +158,7 @@ test('a record is kept until the last instant that matters, and its name contain
   assert.deepEqual(await client.keys('*'), [], 'a full bucket is the same as no record');
 });
 
-test('the clock is the server’s, however wrong this process’s is', { skip }, async () => {
+test('decisions use the clock of the server, however wrong the clock of this process is', { skip }, async () => {
   const real = performance.now.bind(performance);
   for (const wrongMs of [-3_600_000, 3_600_000]) {
     const mocked = mock.method(performance, 'now', () => real() + wrongMs);
@@ -215,7 +215,7 @@ test('a cost that could never pass, or an invalid option, throws an error that n
   }
 });
 
-test('a server that returns something else counts as failing', async () => {
+test('a server that returns an invalid reply counts as failing', async () => {
   for (const answer of ['OK', null, [], [1, 2], ['x', 0, 0, 0]]) {
     const limiter = createRedisLimiter({ send: () => Promise.resolve(answer), onBackendError: 'closed' });
     await assert.rejects(async () => limiter.take('key', daily), /cannot be counted/);

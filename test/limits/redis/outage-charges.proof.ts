@@ -60,7 +60,7 @@ test('allowed requests are charged under the plan that allowed them', { skip }, 
   assert.deepEqual(await taken(), { day: 20, hour: 1 });
 });
 
-test('a window of two plans is charged for what both have allowed', { skip }, async () => {
+test('a window that belongs to two plans is charged for the requests of both', { skip }, async () => {
   const both = createPlan({ name: 'both', policies: [perHour(50), perDay(50)] });
   await cutOff();
   for (const plan of [daily, both, daily, hourly, both]) await limiter.take('customer', plan);
@@ -83,7 +83,7 @@ for (const [what, plan] of [
   ['an interval', daily],
   ['a trickle', trickling],
 ] as const) {
-  test(`a decision of an outage is refunded in it, before it is charged, and after, with ${what}`, {
+  test(`a decision made in an outage can be refunded before and after it is charged in Redis, with ${what}`, {
     skip,
   }, async () => {
     const [{ name = '' } = {}] = plan.policies;
@@ -106,7 +106,9 @@ for (const [what, plan] of [
   });
 }
 
-test('a refund during an outage of what Redis had charged puts nothing back in this process', { skip }, async () => {
+test('tokens charged in Redis cannot be refunded during an outage, and nothing changes in this process', {
+  skip,
+}, async () => {
   const decision = await limiter.take('customer', trickling);
   await cutOff();
   await limiter.take('customer', trickling);

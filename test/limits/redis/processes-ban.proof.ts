@@ -17,7 +17,7 @@ after(() => server?.stop());
 
 for (const processes of [1, 4, 10]) {
   for (const atOnce of [1, 25]) {
-    test(`${processes} limiters, ${atOnce} requests at once to each: banned after ${AFTER} strikes and a tenth of that for each`, {
+    test(`${processes} limiters, ${atOnce} concurrent requests to each: a ban after ${AFTER} strikes, plus a tenth of that per limiter`, {
       skip,
     }, async (t) => {
       assert.ok(server);

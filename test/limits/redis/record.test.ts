@@ -16,18 +16,18 @@ describe('a damaged record', { skip }, () => {
   after(() => server?.stop());
 
   const DAMAGE: Readonly<Record<string, (client: Redis, name: string, record: Buffer) => Promise<unknown>>> = {
-    'is another type': async (client, name) => {
+    'has another type': async (client, name) => {
       await client.del(name);
       await client.hset(name, 'field', 'value');
     },
     'is empty': (client, name) => client.set(name, ''),
-    'is a text': (client, name) => client.set(name, 'hello'),
+    'is a string': (client, name) => client.set(name, 'hello'),
     'lacks its last byte': (client, name, record) => client.set(name, record.subarray(0, -1)),
     'lacks its first byte': (client, name, record) => client.set(name, record.subarray(1)),
     'lacks a window': (client, name, record) => client.set(name, record.subarray(33)),
     'has bytes before it': (client, name, record) => client.set(name, Buffer.concat([Buffer.alloc(33), record])),
     'has a ban without its numbers': (client, name) => client.append(name, '!1 2!'),
-    'has a ban of words': (client, name) => client.append(name, '!1 2 3 4 five 6!'),
+    'has a word among the numbers of its ban': (client, name) => client.append(name, '!1 2 3 4 five 6!'),
     'has a fraction for an instant': (client, name, record) => {
       record.writeDoubleLE(0.5, 8);
       return client.set(name, record);
@@ -49,7 +49,7 @@ describe('a damaged record', { skip }, () => {
       ['another plan', PLAN, SMALL],
       ['a key that was refused', SMALL, SMALL],
     ] as const) {
-      test(`and ${what} is discarded, of ${whose}`, async () => {
+      test(`that ${what} is discarded: ${whose}`, async () => {
         assert.ok(server);
         const { client } = server;
         const limiter = createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000 });
@@ -72,7 +72,7 @@ describe('a damaged record', { skip }, () => {
     return (policies[0]?.quota ?? 0) - 1;
   }
 
-  test('is never mistaken for one that failed for another reason', async () => {
+  test('is not assumed if the script fails for another reason', async () => {
     const sent: string[] = [];
     const limiter = createRedisLimiter({
       deadlineMs: 10_000,

@@ -9,12 +9,12 @@ const PLAN = createPlan({ name: 'plan', policies: [perMinute(60), perDay(1_000)]
 describe('an unreadable value under the name of a key', { skip }, () => {
   for (const [what, ...spoil] of [
     ['a list', 'LPUSH', 'x'],
-    ['a text', 'SET', 'hello'],
+    ['a string', 'SET', 'hello'],
     ['an empty string', 'SET', ''],
     ['numbers without a plan', 'SET', '0'.repeat(32)],
     ['conduct without its numbers', 'APPEND', '!1 2!'],
   ] as const) {
-    test(`${what}, is discarded without affecting other keys`, async (t) => {
+    test(`${what} is discarded without affecting other keys`, async (t) => {
       const server = await startServer();
       t.after(() => server.stop());
       const { client } = server;

@@ -67,7 +67,7 @@ describe(`${SLOW} slow readers of ${ORDERS} orders with one key`, { skip: missin
     },
   };
   for (const [name, read] of Object.entries(PACES)) {
-    test(`that ${name} do not keep an honest one from being served`, async (t) => {
+    test(`that ${name} do not keep an honest reader from being served`, async (t) => {
       const alone = await readHonestly();
       const requests: ReturnType<typeof request>[] = [];
       for (let i = 0; i < SLOW; i++) {

@@ -40,7 +40,7 @@ for (const { name, open } of sqliteDrivers) {
       ['PRAGMA synchronous = FULL', 'journal_mode=wal, synchronous=0'],
       ['PRAGMA journal_mode = WAL', 'journal_mode=delete, synchronous=2'],
     ] as const) {
-      test(`is refused if SQLite does not take ${setting}, without which an answer is not durable`, () => {
+      test(`is refused if SQLite does not accept ${setting}, without which writes are not durable`, () => {
         const database = open(temporaryFile());
         database.exec('PRAGMA synchronous = OFF');
         const deaf = wrapDatabase(database, { exec: (sql) => database.exec(sql.replace(setting, '')) });
@@ -89,7 +89,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.ok(readFileSync(file).equals(before), 'not a byte has changed');
     }
 
-    test('is not reported as foreign if something else is wrong', () => {
+    test('is not reported as foreign if reading it fails for another reason', () => {
       const broken = wrapDatabase(open(temporaryFile()), {
         prepare() {
           throw new Error('disk I/O error');
@@ -187,7 +187,7 @@ for (const { name, open } of sqliteDrivers) {
       there.close();
     });
 
-    test('is not migrated back to an older version by a program that found it empty and came late', () => {
+    test('is not downgraded by an older program that found it empty before a newer one set it up', () => {
       const [file, newer] = [temporaryFile(), "UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'"];
       const [here, there] = [open(file), open(file)];
       const arriving = wrapDatabase(

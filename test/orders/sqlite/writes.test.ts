@@ -89,7 +89,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([store.get(4n), store.get(5n)], [undefined, { id: 5n, status: 'pending' }]);
     });
 
-    test('that failed with another write wait for a lock taken in between', async (t) => {
+    test('that are repeated after a failed commit wait for a lock taken in between', async (t) => {
       let left = 1;
       const { store, other } = await opened(t, (other) => ({
         ...once('ROLLBACK', 'after', () => other.exec('BEGIN IMMEDIATE')),
@@ -147,7 +147,7 @@ for (const { name, open } of sqliteDrivers) {
       await assert.rejects(write);
     });
 
-    test('have all settled when close resolves, which does not touch the file otherwise', async (t) => {
+    test('have all settled when close resolves; without writes, close does not touch the file', async (t) => {
       let calls = 0;
       const { store } = await opened(t, () => ({
         exec(_sql, proceed) {
@@ -187,7 +187,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.ok(Math.max(...turns) <= 8, `${turns}`);
     });
 
-    test('make opening fail if the file stays locked', (t) => {
+    test('of the tables, when a store is created, fail if the file stays locked for 2 s', (t) => {
       const file = temporaryFile();
       const [holder, database] = [open(file), open(file)];
       holder.exec('BEGIN EXCLUSIVE');

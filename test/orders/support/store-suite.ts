@@ -134,7 +134,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
     ] as const;
 
     for (const [status, transition, outcome, next] of TRANSITIONS) {
-      test(`a ${transition} of ${status ?? 'no'} order is answered ${outcome}`, async (t) => {
+      test(`a ${transition} of ${status ?? 'no'} order returns ${outcome}`, async (t) => {
         const store = await stored(t, ...(status ? [{ id: 1n, status }] : []), { id: 2n });
         assert.equal(await store[transition](1n), outcome);
         assert.equal((await store.get(1n))?.status, next);

@@ -49,7 +49,7 @@ test('the program, each group and each command explain themselves with --help an
   assert.deepEqual(readdirSync(cwd), []);
 });
 
-test('--version answers with the version of the package', async (t) => {
+test('--version prints the version of the package', async (t) => {
   const { code, stdout } = await run(['--version'], { cwd: temporaryDirectory(t) });
   assert.equal(code, 0);
   assert.match(stdout, /^\d+\.\d+\.\d+\S*\n$/);

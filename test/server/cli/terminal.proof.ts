@@ -81,7 +81,7 @@ test('a watched list fits the terminal, and reports how many keys it omits', { s
   assert.equal(ids.filter((id) => picture.includes(id)).length, 8);
 });
 
-test('--watch is for a terminal', async (t) => {
+test('--watch requires a terminal', async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stderr } = await run(['quota', 'list', '--watch'], { cwd });
   const says = 'store-orders: --watch needs a terminal; without it the list is printed once\n';

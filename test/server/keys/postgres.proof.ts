@@ -60,7 +60,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
   });
 
   for (const pauseMs of [750, 86_400_000]) {
-    test(`after ${pauseMs} ms without a look nobody is answered before one, which all share`, async (t) => {
+    test(`after ${pauseMs} ms without a check, all requests wait for one shared check`, async (t) => {
       const { ring, other, client, clock } = await open(t);
       const { key, id } = await ring.create({ name: 'pro' });
       const kept = await ring.create({ name: 'free' });
@@ -73,7 +73,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
         Array.from({ length: 100 }, (_, index) => ring.authenticate(index % 2 === 0 ? key : kept.key)),
       );
       assert.ok(answers.every((answer, index) => answer?.id === (index % 2 === 0 ? undefined : kept.id)));
-      assert.equal(client.asked, 3, 'one look, and because something has changed, each key');
+      assert.equal(client.asked, 3, 'one check, and because something has changed, one look-up for each key');
     });
   }
 

@@ -17,7 +17,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
   }
 
   suite(`a host of ${name}`, () => {
-    test('answers its own paths itself, uncharged', async (t) => {
+    test('serves its own paths, without a charge', async (t) => {
       const shop = createTestService();
       const ask = await opened(t, shop.service);
       const response = await ask('/host');
@@ -28,7 +28,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       assert.equal((await ask(ORDERS)).headers.get('x-ratelimit-remaining'), '599');
     });
 
-    test('has its bodies parsed, and content on a request of the service does not matter', async (t) => {
+    test('parses its own bodies, and the service ignores content', async (t) => {
       const { service, store } = createShop();
       const ask = await opened(t, service);
       const json = { 'Content-Type': 'application/json' };
@@ -58,7 +58,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       assert.equal((await ask(ORDERS, { headers: HEADERS })).status, 200);
     });
 
-    test('mounts it under a prefix', async (t) => {
+    test('mounts the service under a prefix', async (t) => {
       const { service, store } = createShop({ basePath: '/shop/v1' });
       const ask = await opened(t, service, '/shop');
       assert.equal((await ask(`/shop${ORDERS}`, { headers: HEADERS })).status, 200);
@@ -80,7 +80,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       assert.equal(await remaining('198.51.100.2'), trustsProxy ? 599 : 597);
     });
 
-    test('goes on varying its answers by what it knows, and by what the service knows', async (t) => {
+    test('keeps its own Vary, with the fields that the service adds', async (t) => {
       const store = createMemoryOrderStore(await batch(500));
       const ask = await opened(t, createShop({ store }).service);
       let tag = '"none"';
@@ -93,7 +93,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       }
     });
 
-    test('answers with everything when the store fails at once', async (t) => {
+    test('sends a 503 with all header fields when the store fails at once', async (t) => {
       const list = () => Promise.reject(new Error('no connection'));
       const ask = await opened(t, createShop({ store: { list, cancel: list } }).service);
       for (const init of [{ headers: HEADERS }, { method: 'HEAD', headers: HEADERS }]) {
@@ -104,13 +104,13 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
 
     async function* failing() {
       yield await batch(1_000);
-      // Some hosts wait a little for more before they send the head, and can still answer 500.
+      // Some hosts wait a little for more before they send the head, and can still send a 500.
       await setTimeout(100);
       throw new Error('the disk is gone');
     }
 
     if (isEmulated) {
-      test('passes no truncated list for a whole one when the store fails midway', async (t) => {
+      test('does not send a truncated list with 200 when the store fails midway', async (t) => {
         const ask = await opened(t, streaming(failing));
         const answered = ask(ORDERS, { headers: HEADERS }).then(async (response) => [
           response.status,
@@ -123,14 +123,14 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       return;
     }
 
-    test('tears the connection when the store fails midway in a list', async (t) => {
+    test('aborts the connection when the store fails midway in a list', async (t) => {
       const ask = await opened(t, streaming(failing));
       const response = await ask(ORDERS, { headers: HEADERS });
       assert.equal(response.status, 200);
       await assert.rejects(response.text());
     });
 
-    test("ends the store's work when the client hangs up", { timeout: 10_000 }, async (t) => {
+    test('stops reading the store when the client hangs up', { timeout: 10_000 }, async (t) => {
       let end = () => {};
       const ended = new Promise<void>((resolve) => {
         end = resolve;
