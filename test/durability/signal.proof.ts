@@ -48,7 +48,7 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
         const request = isLister && turn % 4 === 3 ? client.list() : client.cancel(id ?? NO_ORDER);
         try {
           const { status } = await request;
-          assert.ok(status < 500, `answered ${status}`);
+          assert.ok(status < 500, `responded with ${status}`);
           total.answered++;
           if (status === 204 && id !== undefined) total.cancelled.push(id);
         } catch (error) {

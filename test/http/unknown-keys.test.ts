@@ -8,10 +8,7 @@ const QUOTA = 5;
 const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(QUOTA)] });
 const FLOODED = '192.0.2.1';
 
-/**
- * A service, and a guard over the same parts, whose keys are looked up in a table that is asked
- * over a wire.
- */
+/** Creates a service and a guard over the same parts. They look keys up in a remote table. */
 function createParts(withKnownKeys = true) {
   const asked: string[] = [];
   const known = new Set<string>();

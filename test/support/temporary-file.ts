@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'store-orders-'));
-// Only at exit is every handle closed.
+// Handles on the files may be open until the process exits.
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 let count = 0;

@@ -35,7 +35,7 @@ if (withoutTools) {
       });
       app.pre((request, response, next) => {
         if (!service.owns(request.url ?? '')) return next();
-        // Else restify counts the request as one in flight for ever.
+        // Otherwise restify counts the request as in flight forever.
         response.once('close', () => next(false));
         handle(request, response);
       });

@@ -18,9 +18,9 @@ const WINDOW_BYTES = 524_288;
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
 
-/** More than the system accepts from a server for a reader that does not read. */
+/** A list longer than the kernel buffers for a reader that does not read. */
 const LONG = createMemoryOrderStore(ordersUpTo(300_000));
-/** Still more than has been sent when a reader hangs up at its first bytes. */
+/** A list longer than the part that is sent before a reader hangs up at the first bytes. */
 const FEWER = createMemoryOrderStore(ordersUpTo(60_000));
 
 function ordersUpTo(count: number): readonly OrderInput[] {
@@ -55,7 +55,7 @@ async function listenWith(list: () => unknown) {
   return { server, port, close, sockets };
 }
 
-/** Resolves, to no bytes, when there is more to read. */
+/** Resolves when there is more to read, to the 0 bytes read so far. */
 async function readable(reader: Socket): Promise<0> {
   await once(reader, 'readable');
   return 0;
@@ -75,7 +75,7 @@ for (const [name, list] of Object.entries(streams)) {
   test(`a reader that stalls on ${name} is dropped, even if it keeps sending`, async (t) => {
     checkEach(t, 50);
     const { server, port, close, sockets } = await listenWith(list);
-    // With a listener, the host takes over from Node.js the closing of idle connections.
+    // With this listener the host, instead of Node.js, has to close idle connections.
     server.on('timeout', () => {});
     const reader = open(port, HEAD).pause();
     reader.on('error', () => {});
@@ -94,8 +94,8 @@ for (const [name, list] of Object.entries(streams)) {
     const { port, close, sockets } = await listenWith(list);
     const reader = open(port, HEAD).pause();
     t.after(() => reader.destroy());
-    // 200 kB between two checks. The system itself accepts more from the server in steps of more
-    // than a megabyte.
+    // 200 kB between two checks. The kernel accepts data from the server in steps of more than a
+    // megabyte.
     for (let checks = 0; checks < 15; checks++) {
       for (let bytes = 0; bytes < 200_000; ) bytes += reader.read()?.length ?? (await readable(reader));
       await sleep(ms);

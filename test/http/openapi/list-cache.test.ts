@@ -40,7 +40,7 @@ test('a list that is long enough is compressed as documented', async () => {
   for (const coding of ['gzip', 'br']) {
     const rawHeaders = [...bearer('free-key'), 'Accept-Encoding', coding];
     const { status, headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders });
-    // Its body is the list in a coding. The plain one stands for it.
+    // The body is compressed, so the check uses the plain list instead.
     const answer = createAnswer(status, headers, plain.text);
     assert.equal(answer.fields.get('content-encoding'), coding);
     assert.equal(answer.fields.get('vary'), examples.get('vary'));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ErrorCode } from 'store-orders';
 
-/** A response as its reader sees it, in whatever way it was requested. */
+/** A response as its reader sees it, however it was requested. */
 export interface Answer {
   readonly status: number;
   /** By lower-case name. Repeated fields are joined by a comma. */
@@ -69,7 +69,7 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
 
 export const ERROR_CODES: readonly string[] = Object.keys(STATUS_OF);
 
-/** Checks the rules that hold for every response, of any status, from anywhere. */
+/** Checks the rules that hold for every response of any status. */
 export function checkAnswer(answer: Answer, method: string): void {
   const { status, fields, text } = answer;
   const { limit, remaining } = trioOf(answer);

@@ -7,7 +7,7 @@ import { bearer, KEY, ORDERS, order } from './shop.js';
 export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-missing',
-    says: 'without an API key every operation answers 401 missing_api_key, with a challenge and no error attribute',
+    says: 'without an API key every operation responds with 401 missing_api_key, and a challenge without error',
     check: async (ask) => {
       for (const fields of [
         [],
@@ -30,7 +30,7 @@ export const authenticationClauses: readonly Clause[] = [
   },
   {
     id: '5-invalid',
-    says: 'with a key that is not valid every operation answers 401 invalid_api_key, and says that a token was sent',
+    says: 'with an invalid key every operation responds with 401 invalid_api_key, and the challenge error invalid_token',
     check: async (ask, { store }) => {
       const long = 'k'.repeat(7_000);
       for (const key of [
@@ -62,7 +62,7 @@ export const authenticationClauses: readonly Clause[] = [
   },
   {
     id: '5-two-schemes',
-    says: 'a second Authorization field of another scheme, or an empty one, makes no difference to that',
+    says: 'two Authorization fields get 401 invalid_api_key, even if one is empty or of another scheme',
     verbatim: true,
     check: async (ask) => {
       for (const other of ['Basic dTpw', '']) {

@@ -20,7 +20,7 @@ async function exhaustAddress(ask: Ask): Promise<void> {
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-countdown',
-    says: 'Remaining is exact down to the 429, first of the minute, then of the day, and always of one window',
+    says: 'X-RateLimit-* are those of one window, exact down to the 429 of the minute and then of the day',
     check: async (ask, { clock }) => {
       const startS = clock.nowMs() / 1_000;
       const expectNext = async (status: number, limit: number, remaining: number, reset: number) => {
@@ -61,7 +61,7 @@ export const limitClauses: readonly Clause[] = [
   },
   {
     id: '8-address-vice-versa',
-    says: 'the requests of a valid key, refused ones too, are not charged to its address',
+    says: 'requests with a valid key, even refused ones, are not charged to the address',
     check: async (ask) => {
       for (let i = 0; i < 4; i++) await ask('GET', ORDERS, [TINY_KEY]);
       assert.equal(trioOf(await ask('GET', ORDERS)).remaining, 599);

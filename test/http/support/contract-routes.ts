@@ -7,7 +7,7 @@ import { INT64_MAX, INT64_MIN, KEY, ORDERS, order } from './shop.js';
 export const routeClauses: readonly Clause[] = [
   {
     id: '4.1-list',
-    says: 'GET /store/orders answers 200 with the full set of orders, ascending by id, int64 to the last digit',
+    says: 'GET /store/orders returns 200 and all orders, ascending by id, int64 to the last digit',
     check: async (ask) => {
       const { status, fields, text } = await ask('GET', ORDERS, [KEY]);
       assert.equal(status, 200);
@@ -23,7 +23,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-route',
-    says: 'any other path answers 404 route_not_found, and nothing is normalised into a path of the service',
+    says: 'any other path gets 404 route_not_found, and no path is normalised into one of the service',
     check: async (ask, { store }) => {
       const paths = [
         ...['/', '/v1', '/v2/store/orders', '/store/orders', '/v1/store', '/v1/store/order', '/V1/store/orders'],
@@ -48,7 +48,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-targets',
-    says: 'a target in absolute form is read as its path; `//`, `*` and dot segments name nothing of the service',
+    says: 'a target in absolute form counts as its path; `//`, `*` and dot segments match no operation',
     verbatim: true,
     check: async (ask) => {
       for (const base of ['http://orders.test', 'HTTPS://[::1]:8443']) {
@@ -75,7 +75,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-uri-too-long',
-    says: 'a target of more than 8,192 characters on a path of the service answers 414',
+    says: 'a target of more than 8,192 characters on a path of the service gets 414',
     check: async (ask) => {
       const room = 8_192 - ORDERS.length - 1;
       // A URL also contains its origin, so the fetch mount is slightly stricter.
@@ -88,7 +88,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-content',
-    says: 'content of a GET or DELETE is not read: the request is answered and the connection closed',
+    says: 'content of a GET or DELETE is not read: the request is served and the connection closed',
     verbatim: true,
     check: async (ask) => {
       const list = await ask('GET', ORDERS, [KEY], 'DELETE /v1/store/orders/1 HTTP/1.1\r\n\r\n');

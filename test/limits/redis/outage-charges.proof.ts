@@ -102,7 +102,7 @@ for (const [what, plan] of [
     assert.deepEqual(await taken(), { [name]: 4 });
     await cutOff();
     assert.equal((await limiter.peek('customer', plan, 0)).inForce.remaining, 97);
-    await assert.rejects(limiter.refund(three), 'the server would have to put it back');
+    await assert.rejects(limiter.refund(three), 'only the server could put the token back');
   });
 }
 

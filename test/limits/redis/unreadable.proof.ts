@@ -12,7 +12,7 @@ describe('an unreadable value under the name of a key', { skip }, () => {
     ['a string', 'SET', 'hello'],
     ['an empty string', 'SET', ''],
     ['numbers without a plan', 'SET', '0'.repeat(32)],
-    ['conduct without its numbers', 'APPEND', '!1 2!'],
+    ['strikes without their numbers', 'APPEND', '!1 2!'],
   ] as const) {
     test(`${what} is discarded without affecting other keys`, async (t) => {
       const server = await startServer();

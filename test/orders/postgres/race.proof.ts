@@ -60,7 +60,9 @@ test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes wh
   const open = histories.flat().filter(({ end }) => end === Infinity).length;
   const met = histories.filter(overlap).length;
   const cancelled = histories.flat().filter(({ answer }) => answer === 'cancelled').length;
-  t.diagnostic(`${met} orders met by two at once; ${cancelled} cancels acknowledged; ${open} tries without an answer`);
+  t.diagnostic(
+    `${met} orders that two processes changed at once; ${cancelled} cancels acknowledged; ${open} attempts without a reply`,
+  );
   t.diagnostic(`first reply to each process after the engine was up again: ${spread(backMs)}`);
   assert.ok(met >= histories.length / 20, 'the processes raced');
   assert.ok(open > 0 && backMs.length === (PROCESSES * PARTS) / 10, 'every crash was in the middle');

@@ -86,7 +86,7 @@ test('every example in a help text is a command with options that it has', async
   assert.ok(examples >= 8, `${examples}`);
 });
 
-/** Loaded before the program: names each of its modules that is loaded, on stderr. */
+/** Loaded before the program. Prints the name of each module that the program loads to stderr. */
 const NAMES_MODULES = `--import=${moduleOf(`
   import { register } from 'node:module';
   register(${JSON.stringify(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
 
-/** Loaded before the program, which then takes its output for a terminal. */
+/** Makes the program believe that its output is a terminal. */
 const ON_TERMINAL = {
   TERM: 'xterm-256color',
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(

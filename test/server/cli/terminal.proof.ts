@@ -16,7 +16,7 @@ const missing =
     ? false
     : 'script of util-linux is missing';
 
-/** Runs the program on a terminal of its own, of 80 columns and 12 rows. */
+/** Runs the program on a new terminal of 80 columns and 12 rows. */
 function onTerminal(t: TestContext, command: string, cwd: string, env: Readonly<Record<string, string>> = {}) {
   const line = `stty rows 12 cols 80; exec '${process.execPath}' '${MAIN}' ${command}`;
   const child = spawn('script', ['--quiet', '--flush', '--return', '--command', line, '/dev/null'], {
@@ -33,7 +33,7 @@ function onTerminal(t: TestContext, command: string, cwd: string, env: Readonly<
   return {
     shown: () => shown.replaceAll('\r\n', '\n'),
     type: (keys: string) => void child.stdin.write(keys),
-    /** Waits for the end, and answers with all that was shown. */
+    /** Waits for the end, and returns all that was shown. */
     async end(expectedCode = 0): Promise<string> {
       const [code] = await ended;
       assert.equal(code, expectedCode, shown);

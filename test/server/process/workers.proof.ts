@@ -108,7 +108,7 @@ describe('workers', { skip }, () => {
         for (;;) {
           try {
             const { status } = await (index % 4 === 0 ? client.list() : client.cancel(NO_ORDER));
-            assert.ok(status < 500, `answered ${status}`);
+            assert.ok(status < 500, `responded with ${status}`);
             answered++;
           } catch (error) {
             if (!isTold || !isRefused(error)) lost.push(String(error));

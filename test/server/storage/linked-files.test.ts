@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
 
-// Nobody has this address (RFC 5737): a server that took the file would end too, with other words.
+// No machine has this address (RFC 5737), so a server that accepted the file would exit too, but
+// with another message.
 const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
 
 test("a second server on the first one's file is refused, by any link", async (t) => {

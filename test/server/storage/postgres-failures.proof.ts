@@ -19,7 +19,7 @@ describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEng
     await close();
   });
 
-  /** `fails` is what could not be done, and why. */
+  /** `fails` is the expected reason: what failed, and why. */
   async function tells(work: () => unknown, fails: RegExp): Promise<void> {
     await assert.rejects(
       async () => work(),

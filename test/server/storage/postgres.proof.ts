@@ -19,7 +19,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     return { url, cwd, program };
   }
 
-  /** The server over the database, as `serve` puts it together. */
+  /** The server over the database, as `serve` creates it. */
   async function serve(t: TestContext, url: string) {
     const open = await openPostgresStorage(url, { create: true, impatient: true });
     assert.ok(open.ok);

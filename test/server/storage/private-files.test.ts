@@ -14,7 +14,7 @@ function modes(directory: string): Readonly<Record<string, string>> {
   );
 }
 
-/** As a shell has them, and as permissive as can be. */
+/** The usual umask of a shell, and the most permissive one. */
 for (const umask of ['022', '000']) {
   const under = ['sh', '-c', `umask ${umask}; exec "$@"`, 'sh'];
 

@@ -7,7 +7,7 @@ import { sampled } from '../../support/sampled.js';
 import { answerOf, issueKey, run, temporaryDirectory } from '../support/program.js';
 
 const COMMANDS = [
-  // Nobody has this address (RFC 5737), so a server that accepted the file would fail here.
+  // No machine has this address (RFC 5737), so a server that accepted the file would fail here.
   'serve --host 192.0.2.1',
   'orders import -',
   'orders import - --replace',

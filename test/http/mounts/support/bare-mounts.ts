@@ -4,7 +4,7 @@ import type { Mount } from './mount.js';
 const origin = 'http://orders.test';
 const close = async () => {};
 
-/** Without a host and without a socket. */
+/** Ways to reach the service without a host or a socket. */
 export const bareMounts: readonly Mount[] = [
   {
     name: 'the core',

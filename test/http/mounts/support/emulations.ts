@@ -10,7 +10,7 @@ import type { LambdaEvent } from '../../../../examples/aws-lambda.js';
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 type Answer = (request: Request) => Promise<Response>;
 
-/** Where AWS sees the client. */
+/** The client's address, as AWS reports it. */
 const SOURCE_IP = '203.0.113.9';
 
 /** Calls a function of AWS Lambda as API Gateway does for an HTTP API. */
@@ -31,7 +31,7 @@ export function gateway(handle: (event: LambdaEvent, context: object) => Promise
   };
 }
 
-/** Callers of a listener with objects that stand for those of node:http. */
+/** Emulations of node:http. Each calls a listener with objects like those of node:http. */
 export const EMULATIONS = {
   'serverless-http': (listener: Listener) => gateway(serverless(listener)),
 
@@ -49,7 +49,7 @@ export const EMULATIONS = {
     const ended = once(response, 'end');
     listener(mock, response);
     await ended;
-    // Bytes that were written are kept apart from texts.
+    // The mock keeps written bytes and written strings apart.
     const body = Buffer.concat([response._getBuffer(), Buffer.from(response._getData())]);
     return responseOf(response.statusCode, response._getHeaders(), body);
   },

@@ -44,7 +44,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
         // responds.
         if (body === '{"id":' && /after|NestJS on Express/.test(name)) continue;
         if (body.length > 100_000 && /Express 5, after/.test(name)) continue;
-        // Over TLS the answer is lost to a client that is still writing when the connection closes.
+        // Over TLS a client that is still writing when the connection closes loses the response.
         if (body.length > 100_000 && /https|HTTP\/1.1/.test(name)) continue;
         const headers = { ...HEADERS, 'Content-Type': type };
         assert.equal(
@@ -116,7 +116,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
           response.status,
           await response.text(),
         ]);
-        // Some hosts wait for the rest of the answer until they are ended.
+        // Some hosts wait for the rest of the response until they are closed.
         const [status] = await Promise.race([answered.catch(() => [500]), setTimeout(300, [504])]);
         assert.notEqual(status, 200);
       });
@@ -151,7 +151,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
   });
 }
 
-/** Some orders, later: what arrives in one turn hides what happens between two. */
+/** Returns some orders in a later turn, because races between turns need several turns. */
 async function batch(count: number): Promise<Order[]> {
   await nextTurn();
   return Array.from({ length: count }, (_, index) => ({ id: BigInt(index) }));

@@ -8,7 +8,7 @@ import { certificate } from './certificate.js';
 import { listening, type Mount } from './mount.js';
 import { overHttp2, overHttps } from './tls-fetch.js';
 
-/** A host without a framework: a header of its own, a route of its own. */
+/** A host without a framework, with a header and a route of its own. */
 export function host(service: OrderService): (...parameters: Parameters<NodeHandler>) => ReturnType<NodeHandler> {
   const handle = nodeHandler(service);
   return (request, response) => {

@@ -26,10 +26,7 @@ const REQUESTS: Readonly<Record<Operation, readonly [method: string, target: str
 
 const TINY = bearer('tiny-key');
 
-/**
- * A principal that cannot even be read. No part of the host has failed, and still the service
- * cannot go on.
- */
+/** A principal that throws when it is read, so the service fails although no part has failed. */
 const BROKEN: Principal = {
   get id(): string {
     throw new Error('broken');
