@@ -12,7 +12,7 @@ export function parseMetrics(text: string): ReadonlyMap<Series, number> {
   for (const line of text.slice(0, -1).split('\n')) {
     const [, keyword, about = '', rest = ''] = /^# (HELP|TYPE) ([a-z_0-9]+) (.+)$/.exec(line) ?? [];
     if (keyword === 'HELP') {
-      assert.ok(!names.has(about), `${about} comes once`);
+      assert.ok(!names.has(about), `${about} must occur once`);
       names.add(about);
       name = about;
       continue;
@@ -28,7 +28,7 @@ export function parseMetrics(text: string): ReadonlyMap<Series, number> {
     const sample = new RegExp(`^(${name}(_bucket|_sum|_count)?(?:\\{${label}(?:,${label})*\\})?) (\\S+)$`).exec(line);
     const [, series = assert.fail(`invalid line: ${line}`), suffix, value] = sample ?? [];
     assert.equal(suffix !== undefined, type === 'histogram', line);
-    assert.ok(!samples.has(series), `${series} comes once`);
+    assert.ok(!samples.has(series), `${series} must occur once`);
     assert.ok(Number.isFinite(Number(value)), line);
     samples.set(series, Number(value));
   }
