@@ -2,7 +2,7 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 import type { OrderId } from '../order.js';
 
 /** A put of more orders than this is not noted one by one: the next list then reads everything again. */
-const MOST_NOTED = 1_000n;
+export const MOST_NOTED = 1_000n;
 
 /** Revisions whose changes are kept. A caller that lists more rarely reads everything again. */
 const KEPT = 1_000n;

@@ -8,9 +8,13 @@ import type { OpenOutcome } from './storage.js';
 export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
 /** Opens the data of a command. `create`: creates it where there is none yet. */
-export async function openStorage({ db, databaseUrl }: StorageSettings, create: boolean): Promise<OpenOutcome> {
+export async function openStorage(
+  { db, databaseUrl }: StorageSettings,
+  create: boolean,
+  threaded: boolean,
+): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgresStorage(databaseUrl, { create });
-  return openNamedSqliteStorage(db, { create });
+  return openNamedSqliteStorage(db, { create, threaded });
 }
 
 /** Opens the data of a server: alone, where two would overwrite each other's quotas. */

@@ -2,6 +2,7 @@ import type { Client, ClientConfig, Pool } from 'pg';
 import { causeOf, failureOf } from '../../databases/postgres/failure.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { withNamedStatements } from '../../databases/postgres/named-statements.js';
+import { importRecords } from '../../orders/postgres/import.js';
 import { createPostgresOrderStore, type PostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
@@ -135,6 +136,7 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
     keys: explainedKeys(ring),
     // Others have it too: nobody's to fill or to remove.
     isNew: false,
+    importRecords: (batches, replace) => explained('store orders', importRecords(connect, batches, replace)),
     records: () => explainedStream('read the orders', readRecords(connect)),
 
     async state() {

@@ -1,5 +1,5 @@
 import type { OrderRecord } from '../../orders/record.js';
-import type { OwnedOrderStore } from '../../orders/store.js';
+import type { OwnedOrderStore, PutOutcome } from '../../orders/store.js';
 import type { KeyRing } from '../keys/key-ring.js';
 import type { BackendState } from '../listener/health.js';
 import type { QuotaTable } from '../quotas/table.js';
@@ -16,6 +16,8 @@ export interface Storage {
   readonly isNew: boolean;
   /** Every order, ascending by id, all of one moment. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
+  /** Stores records whose ids differ, all of them or none, in memory for some batches only. */
+  importRecords(batches: AsyncIterable<readonly OrderRecord[]>, replace: boolean): Promise<PutOutcome>;
   /** Whether it can be read. A throw or a rejection means that it cannot. */
   state(): BackendState | Promise<BackendState>;
   /** From now on no call blocks the process until another one's lock is gone: what meets one is tried again. */
