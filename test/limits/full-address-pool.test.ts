@@ -37,7 +37,7 @@ test('an address has a full bucket of its own once the shared one is over', () =
   assert.equal(limiter.take('late 1', plan).inForce.remaining, 4);
 });
 
-test('no address passes before its Retry-After, or more often than its quota, whoever comes and goes', () => {
+test('no address passes before its Retry-After, or more often than its quota, however many addresses come', () => {
   const plan = createPlan({
     name: 'strangers',
     policies: [{ name: 'w', quota: 3, windowMs: 50 }],

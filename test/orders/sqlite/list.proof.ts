@@ -173,7 +173,7 @@ async function count(listed: ListedOrders): Promise<number> {
   return [...(await printed(listed)).matchAll(/"id":/g)].length;
 }
 
-/** What says of each batch whether it was read anew. */
+/** What says of each batch whether it was read again. */
 async function versionsOf(listed: ListedOrders): Promise<Set<object>> {
   const versions = new Set<object>();
   for await (const batch of batchesOf(listed)) {
@@ -194,7 +194,7 @@ test('whoever stops reading midway holds up nobody', async (t) => {
   }
 });
 
-test('after more changes than are worth looking up everything is read anew', async (t) => {
+test('after more changes than are worth looking up everything is read again', async (t) => {
   const { store } = await openedWithMany(t);
   const change = () => store.put(many.slice(0, 1_000), { replace: true });
   const before = await versionsOf(await store.list());
@@ -202,6 +202,6 @@ test('after more changes than are worth looking up everything is read anew', asy
   const few = await versionsOf(await store.list());
   assert.equal([...few].filter((version) => before.has(version)).length, PAGES - 2);
   for (let i = 0; i < 6; i++) await change();
-  const anew = await versionsOf(await store.list());
-  assert.equal([...anew].filter((version) => few.has(version)).length, 0);
+  const reread = await versionsOf(await store.list());
+  assert.equal([...reread].filter((version) => few.has(version)).length, 0);
 });
