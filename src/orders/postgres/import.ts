@@ -12,8 +12,9 @@ import { COLUMNS, GIVEN_ROWS, printRecords, REPLACE } from './put.js';
 /** Gone with the transaction, and seen by its connection alone. */
 const SET_ASIDE = 'CREATE TEMPORARY TABLE store_orders_aside (LIKE store_orders) ON COMMIT DROP';
 const ADD = `INSERT INTO pg_temp.store_orders_aside (${COLUMNS}) SELECT * FROM ${GIVEN_ROWS}`;
+/** The first that came: rows that are only added lie in the sequence in which they came. */
 const TAKEN = `SELECT id::text FROM pg_temp.store_orders_aside AS a
-  WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = a.id) ORDER BY a.id LIMIT 1`;
+  WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = a.id) ORDER BY a.ctid LIMIT 1`;
 /** In the order of their ids, so that two of these at once cannot wait for each other. */
 const STORE = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_aside ORDER BY id`;
 
