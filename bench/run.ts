@@ -1,8 +1,10 @@
+import { accessLog } from './http/access-log.js';
 import { connections } from './http/connections.js';
 import { afterAChange, besideLists, longestLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
 import { respond } from './http/respond.js';
 import { shared } from './http/shared.js';
+import { start } from './http/start.js';
 import { limiters } from './limits/limiters.js';
 import { redis } from './limits/redis.js';
 import { redisKeys } from './limits/redis-keys.js';
@@ -20,10 +22,10 @@ import { publish } from './report/readme.js';
 import { printTable, type Table } from './report/table.js';
 
 interface Part {
-  /** Of its section in README.md; `npm run bench -- NAME…` measures it alone. */
+  /** The name of its section in README.md. `npm run bench -- NAME…` measures it alone. */
   readonly name: string;
   readonly packages?: readonly string[];
-  /** Why it cannot be measured here, if so. */
+  /** Returns why it cannot be measured here, or `undefined`. */
   readonly isMissing?: () => string | undefined;
   measure(): Promise<readonly Table[]>;
 }
@@ -34,15 +36,17 @@ const PARTS: readonly Part[] = [
   { name: 'limiter', packages: [...LIMITERS, 'limiter'], measure: limiters },
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
+  { name: 'access-log', measure: accessLog },
   { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
   { name: 'import', isMissing: sqlite3IsMissing, measure: async () => [await imports()] },
+  { name: 'start', measure: async () => [await start()] },
   { name: 'backup', measure: async () => [await cancelsDuringBackups()] },
   {
     name: 'lists',
     measure: async () => [
       await longLists(),
-      // The same with more of them.
+      // The same with more orders.
       ...(isQuick ? [] : [await longestLists()]),
       await besideLists(),
       await afterAChange(),

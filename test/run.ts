@@ -81,9 +81,9 @@ function remainder(tests: readonly Skipped[]): string {
   if (left > 0) {
     sentences.push(
       `Not run: ${left} files of proofs, which take minutes and need redis-server, ` +
-        'PostgreSQL, strace, Chromium and the tools of test/openapi-tools. Run those for which you have what they ' +
-        'need with: npm run test:proofs. Of tables and random runs every fifth was taken, and coverage was not ' +
-        'measured. All of it: npm run test:all',
+        'PostgreSQL, strace, Chromium and the tools of test/openapi-tools and test/runner-tools. Run those for which ' +
+        'you have what they need with: npm run test:proofs. Of tables and random runs every fifth was taken, and ' +
+        'coverage was not measured. All of it: npm run test:all',
     );
   }
   for (const reason of new Set(tests.map((test) => test.reason))) {

@@ -12,7 +12,7 @@ const SUBJECTS = [
 const COUNTS = [1, 8, 64, 256];
 const ROUNDS = 3;
 
-/** Requests per second as the connections grow. */
+/** Measures requests per second as the number of connections grows. */
 export async function connections(): Promise<Table> {
   const children = await Promise.all(SUBJECTS.map(({ server }) => startServer(server)));
   try {

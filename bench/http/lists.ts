@@ -28,7 +28,7 @@ const WAYS = [
   { name: '`node:http`, JSON.stringify each time', server: 'stringify', coding: 'identity' },
 ] as const;
 
-/** Lists a second over loopback, each way between two rounds of the others. */
+/** Measures lists per second over loopback, each variant between two rounds of the others. */
 export function longLists(): Promise<Table> {
   return listsASecond(LONG, 500);
 }
@@ -45,10 +45,10 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
     for (const { server } of WAYS) {
       if (!servers.has(server)) servers.set(server, await startServer('lists', server, String(orders)));
     }
-    // The first round prints, compresses and warms up.
+    // The first round serialises, compresses and warms up.
     for (let round = 0; round <= rounds(ROUNDS); round++) {
       for (const [index, { server, coding }] of WAYS.entries()) {
-        // Seconds each: enough to see that it is far away from the others.
+        // Each takes seconds, so fewer rounds show that it is far from the others.
         if (server === 'stringify' && orders > LONG && round > 1) continue;
         const readers = await Promise.all(
           Array.from({ length: READERS }, () => openReader(servers.get(server)?.url ?? '', coding)),
@@ -78,8 +78,8 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
 }
 
 /**
- * A small request, while a million orders are downloaded again and again and others who want them, but do not read, begin
- * together.
+ * Measures small requests while one client downloads a million orders again and again, and others
+ * request them together but do not read.
  */
 export async function besideLists(): Promise<Table> {
   const server = await startServer('lists', 'service', `${LONGEST}`);
@@ -142,7 +142,10 @@ export async function besideLists(): Promise<Table> {
   };
 }
 
-/** What a list takes until its last byte is there, first and after one order has changed; in-process. */
+/**
+ * Measures the time until the last byte of a list, first and after one order has changed,
+ * in-process.
+ */
 export async function afterAChange(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const rows: string[][] = [];
@@ -199,13 +202,16 @@ interface Reader {
   readonly socket: Socket;
   /** Sends one request. */
   ask(): void;
-  /** Sends one request, and resolves when its answer is there. */
+  /** Sends one request, and resolves when its response has arrived. */
   read(): Promise<void>;
-  /** The content of the newest answer, in bytes. */
+  /** Returns the length of the newest response's content, in bytes. */
   length(): number;
 }
 
-/** Reads no more of an answer than its length: a client that reads HTTP as it should would be what is measured. */
+/**
+ * Reads no more of a response than its length. A complete HTTP client would dominate the
+ * measurement.
+ */
 async function openReader(url: string, coding: string, target = 'GET /v1/store/orders'): Promise<Reader> {
   const { hostname, port } = new URL(url);
   const buffer = Buffer.allocUnsafe(256 * 1_024);
@@ -216,7 +222,8 @@ async function openReader(url: string, coding: string, target = 'GET /v1/store/o
     if (left === 0) {
       const head = buffer.toString('latin1', 0, Math.min(bytes, 2_048));
       const end = head.indexOf('\r\n\r\n') + 4;
-      // Only the first answer, to who reads while it is compressed or printed, has no length.
+      // Only the first response has no length: its reader arrived while the list was compressed or
+      // serialised.
       length = Number(/Content-Length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
       left = end + length;
     }
@@ -251,7 +258,10 @@ async function readFor({ read }: Reader, ms: number): Promise<number> {
   return count;
 }
 
-/** How long cancels of an order that does not exist took, one every other millisecond, ascending. */
+/**
+ * Returns how long cancels of a missing order took, one every other millisecond, in ascending
+ * order.
+ */
 async function askSmall(url: string, ms: number): Promise<number[]> {
   const reader = await openReader(url, 'identity', 'DELETE /v1/store/orders/1');
   const endMs = performance.now() + ms;
@@ -267,8 +277,9 @@ async function askSmall(url: string, ms: number): Promise<number[]> {
 }
 
 /**
- * The server's memory, and since the last time it was asked: how long its event loop stood still at most, and the most of a
- * core that a turn of it took, which other work on the machine hardly touches.
+ * Returns the server's memory and, since the last call, the longest stall of its event loop and the
+ * most processor time that one of its turns took. Other work on the machine hardly affects the
+ * latter.
  */
 async function figuresOf(server: Child): Promise<Figures> {
   const figures: Figures = Object(await server.ask());

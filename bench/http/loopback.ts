@@ -27,22 +27,31 @@ const SUBJECTS: readonly Subject[] = [
 ];
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
-/** Where a slice's first second cancels, which does not count; the other begins with the first pending order. */
+/**
+ * Where the first second of a slice, which does not count, begins to cancel. The rest begins with
+ * the first pending order.
+ */
 const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
-/** How many servers take their turn between two of the bare one. */
+/** How many servers are measured between two turns of the bare one. */
 const GROUP = 5;
 
 interface Measured extends Subject {
   readonly child: Child;
   readonly rates: number[];
-  /** Of a core, for each answer. */
+  /** Processor time per response, in microseconds. */
   readonly cpuUs: number[];
-  /** To the bare server just before and just after: of what it answers a second, and of what it uses for an answer. */
+  /**
+   * Relative to the bare server just before and just after: responses per second, and processor
+   * time per response.
+   */
   readonly ratios: number[];
   readonly cpuRatios: number[];
 }
 
-/** Requests per second over loopback, the whole job of each server beside a bare one that answers the same bytes. */
+/**
+ * Measures requests per second over loopback: the whole job of each server, beside a bare server
+ * that sends the same bytes.
+ */
 export async function loopback(): Promise<readonly Table[]> {
   const children = await Promise.all([BARE, ...SUBJECTS].map(({ server }) => startServer(...server)));
   try {
@@ -83,7 +92,8 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
   const ask = (server: Child, seconds: number, firstId = FIRST_PENDING_ID) =>
     load({ server, request, connections: CONNECTIONS, seconds, firstId });
   async function slice({ child, rates, cpuUs }: Measured) {
-    // Garbage that is collected while nobody is connected, after a refill or for idleness, takes node's compiled code with it.
+    // If garbage is collected while no client is connected, after a refill or while idle, Node.js
+    // drops compiled code with it.
     if (!isQuick) await ask(child, 1, WARM_UP_ID);
     const fromUs = child.cpuUs();
     const { answers, perSecond } = await ask(child, 1);
@@ -115,7 +125,10 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
   return [bare, ...others];
 }
 
-/** The floors send what the service sends, but for the digits of the time, the quota and the tag. */
+/**
+ * Checks that the floors send what the service sends, except for the digits of the time, the quota
+ * and the tag.
+ */
 async function checkBytes(children: readonly Child[]): Promise<void> {
   const same = children.slice(0, [BARE, ...SUBJECTS].findIndex(({ role }) => role === 'ours') + 1);
   for (const request of [LIST, MISS]) {
@@ -125,7 +138,7 @@ async function checkBytes(children: readonly Child[]): Promise<void> {
   }
 }
 
-/** Makes the orders that are there to be cancelled pending again. */
+/** Makes all orders that can be cancelled pending again. */
 async function refill(children: readonly Child[], request: LoadRequest): Promise<void> {
   if (request === CANCEL) await Promise.all(children.map((child) => child.ask()));
 }

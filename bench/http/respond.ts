@@ -7,7 +7,7 @@ import { PLENTY } from '../servers/plenty.js';
 
 const BATCH = 100;
 
-/** What one request costs in the service itself, without a socket. */
+/** Measures what one request costs in the service itself, without a socket. */
 export async function respond(): Promise<Table> {
   const spent = createPlan({
     name: 'spent',

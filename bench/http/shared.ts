@@ -10,10 +10,15 @@ import { FIRST_PENDING_ID, TEN } from '../servers/orders.js';
 
 const CONNECTIONS = 64;
 const ROUNDS = 5;
-/** More than are cancelled in a round. They are listed only to who lists while they are there. */
+/**
+ * More orders than are cancelled in a round. A list includes them only while they are in the table.
+ */
 const PENDING = isQuick ? 10 : 40_000;
 
-/** What a request costs each of the three, with orders in PostgreSQL and quotas in Redis. */
+/**
+ * Measures the cost of a request for each of the three processes, with orders in PostgreSQL and
+ * quotas in Redis.
+ */
 export async function shared(): Promise<Table> {
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
   try {

@@ -3,11 +3,11 @@ import { isQuick } from '../processes/pace.js';
 import { shuffled } from './limiter.js';
 import { type AsyncTake, SUBJECTS } from './limiter-rivals.js';
 
-// One limiter in a process of its own, so that none pays for the garbage or the types of another. It says when it is ready.
-// At the first message it takes every key once, and says what that cost; at each other it says how many million takes it
-// did in a second.
+// Runs one limiter in a process of its own, so that none pays for the garbage or the types of
+// another. Reports when it is ready. At the first message it takes from every key once, and reports
+// the cost. At each further message it reports how many million takes it did in a second.
 
-/** Takes per timed call: one take is shorter than what the timer can tell. */
+/** Takes per timed call, because one take is shorter than the timer's resolution. */
 const BATCH = 1_000;
 
 const [name, count] = process.argv.slice(2);
@@ -16,7 +16,7 @@ if (subject === undefined) throw new TypeError(`${name}: no such limiter`);
 const keys = shuffled(Array.from({ length: Number(count) }, (_, index) => `key_${index}`));
 const take = subject.create(keys.length);
 
-// Code and its feedback are no key's: they are there by then.
+// Compiles the code beforehand, so that the keys are not charged for it.
 const rehearsal = subject.create(BATCH);
 for (let i = 0; i < (isQuick ? 1 : 100) * BATCH; i++) await rehearsal(`rehearsal_${i % BATCH}`);
 const isAsync = typeof rehearsal('rehearsal_0') !== 'boolean';
@@ -35,7 +35,10 @@ process.once('message', async () => {
 process.once('disconnect', () => process.exit());
 process.send?.('ready');
 
-/** What all keys cost when each comes for the first time: bytes for each, and the longest take. */
+/**
+ * Measures the cost of all keys when each appears for the first time: bytes per key, and the
+ * longest take.
+ */
 async function grow(): Promise<{ readonly bytesPerKey: number; readonly longestMs: number }> {
   const bytesBefore = usedBytes();
   let longestMs = 0;
@@ -68,7 +71,7 @@ function awaitedBatches(takeLater: typeof take | AsyncTake): () => Promise<void>
   };
 }
 
-/** On the heap and beside it. */
+/** Returns the bytes in use on the heap and outside it. */
 function usedBytes(): number {
   for (let i = 0; i < 3; i++) globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();

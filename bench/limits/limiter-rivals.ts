@@ -11,12 +11,15 @@ export type AsyncTake = (key: string) => Promise<boolean>;
 export interface Subject {
   readonly name: string;
   readonly role?: 'ours' | 'floor';
-  /** Whether a request that one window refuses leaves the other as it is. */
+  /** Whether a request that one window refuses leaves the other unchanged. */
   readonly isAtomic: boolean;
   create(keyCount: number): Take | AsyncTake;
 }
 
-/** Each with its own store in memory, without the middleware around it. Two calls where it knows one window only. */
+/**
+ * Each limiter with its own in-memory store, without its middleware. Two calls if it supports only
+ * one window.
+ */
 export const SUBJECTS: readonly Subject[] = [
   { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: bound },
   { name: 'store-orders', role: 'ours', isAtomic: true, create: () => ours({ isKept: true }) },
@@ -32,7 +35,7 @@ export const SUBJECTS: readonly Subject[] = [
 function createHono(): Take {
   const stores = [MINUTE_MS, DAY_MS].map((windowMs) => {
     const store = new HonoStore();
-    // Which starts the store.
+    // This starts the store.
     rateLimiter({ windowMs, limit: PER_MINUTE, keyGenerator: () => '', store });
     return store;
   });
@@ -60,7 +63,10 @@ interface FastifyStore {
   ): void;
 }
 
-/** With room for all keys: by default it forgets whoever came before the last 5,000, and gives them a fresh quota. */
+/**
+ * Has room for all keys. By default it forgets all but the last 5,000 keys, and gives the forgotten
+ * ones a fresh quota.
+ */
 function createFastify(keyCount: number): Take {
   const LocalStore: new (continueExceeding: boolean, exponentialBackoff: boolean, cache: number) => FastifyStore =
     createRequire(import.meta.url)('@fastify/rate-limit/store/LocalStore.js');
@@ -74,7 +80,7 @@ function createFastify(keyCount: number): Take {
   };
 }
 
-/** It limits one thing in all: a Map keeps two of them for each key. */
+/** It limits one thing only, so a Map keeps two of them for each key. */
 function createLimiter(): Take {
   const limiters = new Map<string, readonly [RateLimiter, RateLimiter]>();
   return (key) => {

@@ -1,10 +1,10 @@
 import { createMemoryLimiter, type Decision } from 'store-orders/limiter';
 import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from '../servers/plenty.js';
 
-/** Takes one of the minute and one of the day; false if it is refused. */
+/** Takes one token of the minute and one of the day. Returns false if refused. */
 export type Take = (key: string) => boolean;
 
-/** A decision that is kept cannot be optimized away. */
+/** Keeping the decision prevents it from being optimised away. */
 const kept: { decision?: Decision } = {};
 
 export function ours({ isKept = false } = {}): Take {
@@ -17,8 +17,9 @@ export function ours({ isKept = false } = {}): Take {
 }
 
 /**
- * The floor, written by hand for exactly this plan: one Map look-up, two windows in 24 bytes, one clock read. No cost, no
- * ban, no other plan, no sweep, no decision, nothing for headers.
+ * Creates the floor, written by hand for exactly this plan: one Map look-up, two windows in 24
+ * bytes, one clock read. It has no cost, ban, other plan, sweep or decision, and nothing for
+ * headers.
  */
 export function bound(): Take {
   const { performance } = globalThis;
@@ -54,7 +55,7 @@ export function bound(): Take {
   };
 }
 
-/** The same order at every run. */
+/** Shuffles the keys into the same order in every run. */
 export function shuffled(keys: string[]): string[] {
   let seed = 42;
   for (let i = keys.length - 1; i > 0; i--) {

@@ -5,11 +5,17 @@ import type { Table } from '../report/table.js';
 import { SUBJECTS } from './limiter-rivals.js';
 
 const KEY_COUNTS = isQuick ? [10] : [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
-/** Fewer keys say more of where a limiter begins than of what a key costs. */
+/**
+ * With fewer keys, the memory mostly shows the fixed size of a limiter rather than the cost of a
+ * key.
+ */
 const LEAST_WEIGHED = isQuick ? 1 : 1_000;
 const ROUNDS = 4;
 
-/** Takes a second of two windows, beside the least that any such limiter does and beside what others do; and what a key costs. */
+/**
+ * Measures takes per second with two windows, beside the least that any such limiter has to do and
+ * beside rivals, and the memory per key.
+ */
 export async function limiters(): Promise<readonly Table[]> {
   const measured = SUBJECTS.map((subject) => ({
     ...subject,

@@ -9,7 +9,10 @@ import { PLENTY } from '../servers/plenty.js';
 const KEYS = isQuick ? 100 : 100_000;
 const AT_ONCE = 64;
 
-/** What a key takes of a server's memory, and a decision of its core and of ours. */
+/**
+ * Measures the server's memory per key, and the processor time of a decision in the server and in
+ * this process.
+ */
 export async function redisKeys(): Promise<Table> {
   const once = createPlan({ name: 'once', policies: [perMinute(1), perDay(1_000)] });
   return {

@@ -12,7 +12,10 @@ const ROUND_MS = isQuick ? 20 : 150;
 const AT_ONCE = [64, 256] as const;
 const KEYS = 1_000;
 
-/** Decisions a second over one connection each to the same server, two windows together, and what is left read. */
+/**
+ * Measures decisions per second over one connection each to the same server, with two windows
+ * together, and reads the remainder.
+ */
 export async function redis(): Promise<Table[]> {
   const server = await startRedis();
   const [ours, theirs] = [server.connect(), server.connect()];
@@ -59,7 +62,7 @@ export async function redis(): Promise<Table[]> {
   }
 }
 
-/** What is left in the window that refuses first. */
+/** Returns what is left in the window that refuses first. */
 function leastOf(results: Readonly<Record<string, RateLimiterRes>>): number {
   return Math.min(...Object.values(results).map(({ remainingPoints }) => remainingPoints));
 }

@@ -17,7 +17,7 @@ process.once('message', async (task: Task) => {
   process.disconnect();
 });
 
-/** How many answers came, or what went wrong. */
+/** Returns the number of responses, or an error. */
 async function run({
   url,
   apiKey,

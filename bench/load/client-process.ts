@@ -16,8 +16,8 @@ process.on('message', async (task: CancelTask | ListTask | 'enough') => {
 process.once('disconnect', () => process.exit());
 
 /**
- * Cancels order after order over keep-alive connections. It reads no more of an answer than it must: a client that reads
- * HTTP as it should takes more of the machine than the server that is measured.
+ * Cancels order after order over keep-alive connections. Reads no more of a response than it must,
+ * because a complete HTTP client would use more of the machine than the measured server.
  */
 async function cancelFor(task: CancelTask): Promise<readonly number[]> {
   const { url, ms, connections, offset, stride, range, fromIndex, perSecond } = task;
@@ -37,7 +37,7 @@ async function cancelFor(task: CancelTask): Promise<readonly number[]> {
         resolve();
       }
       function send(): void {
-        // Every order is cancelled: a quick machine may come so far before the time is over.
+        // Every order is cancelled. A fast machine may get this far before the time is over.
         if (index >= range) {
           end();
           return;
@@ -68,7 +68,7 @@ async function cancelFor(task: CancelTask): Promise<readonly number[]> {
   return durationsMs;
 }
 
-/** Lists once a millisecond. */
+/** Lists once per millisecond. */
 async function listFor({ url, ms }: ListTask): Promise<readonly number[]> {
   const agent = new Agent({ keepAlive: true });
   const endMs = performance.now() + ms;

@@ -3,15 +3,18 @@ import { nextMessage, startProcess } from '../processes/child.js';
 export interface CancelTask {
   readonly what: 'cancel';
   readonly url: string;
-  /** `Infinity`: until told. */
+  /** `Infinity` runs until stopped. */
   readonly ms: number;
   readonly connections: number;
-  /** One after the other: `offset` + `index` × `stride` modulo `range`. */
+  /** Cancels in the sequence `offset` + `index` × `stride` modulo `range`. */
   readonly offset: number;
   readonly stride: number;
   readonly range: number;
   readonly fromIndex: number;
-  /** Of all connections together, evenly; 0: each as soon as it has its answer. */
+  /**
+   * Rate of all connections together, evenly spaced. With 0, each connection sends as soon as it
+   * has its response.
+   */
   readonly perSecond: number;
 }
 
@@ -21,11 +24,12 @@ export interface ListTask {
   readonly ms: number;
 }
 
-/** A client in a process of its own: what one does must not delay what another measures. */
+/** A client in a process of its own, so that it cannot delay what another one measures. */
 export interface Client {
   /**
-   * Resolves with how long each answer took, in milliseconds, ascending: of cancels also the last one of each connection, which
-   * came when the time was over. A cancel task without end ends with `until`.
+   * Resolves with how long each response took, in milliseconds, in ascending order. For cancels
+   * this includes the last one of each connection, which arrived after the time was over. A cancel
+   * task without an end stops with `until`.
    */
   run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;
   stop(): void;

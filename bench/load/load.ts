@@ -9,7 +9,7 @@ import { FIRST_PENDING_ID } from '../servers/orders.js';
 
 export const LIST = { name: 'GET, 10 orders', method: 'GET', path: '/v1/store/orders', status: 200 } as const;
 export const MISS = { name: 'DELETE, 404', method: 'DELETE', path: '/v1/store/orders/1', status: 404 } as const;
-/** One order after the other. */
+/** Cancels one order after the other. */
 export const CANCEL = { name: 'DELETE, 204', method: 'DELETE', path: '/v1/store/orders/', status: 204 } as const;
 export type LoadRequest = typeof LIST | typeof MISS | typeof CANCEL;
 
@@ -18,12 +18,15 @@ export interface LoadOptions {
   readonly request: LoadRequest;
   readonly connections: number;
   readonly seconds: number;
-  /** Where {@link CANCEL} begins. Default: with the first pending order. */
+  /** Where {@link CANCEL} begins. Default: the first pending order. */
   readonly firstId?: number;
 }
 
 const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
-/** autocannon asks more of a core than a bare server does: ratios come out nearer to 1 than they are. */
+/**
+ * autocannon needs more processor time than a bare server, so ratios come out closer to 1 than they
+ * are.
+ */
 export const LOAD_GENERATOR = hasWrk ? 'wrk' : 'autocannon, which is slower than the fastest servers here';
 
 export interface Loaded {
@@ -31,7 +34,9 @@ export interface Loaded {
   readonly perSecond: number;
 }
 
-/** Rejects if one answer has another status than `request.status`, or none comes. */
+/**
+ * Loads a server. Rejects if a response has a status other than `request.status`, or none arrives.
+ */
 export function load(options: LoadOptions): Promise<Loaded> {
   if (isQuick) return askOnce(options);
   return hasWrk ? loadByWrk(options) : loadByAutocannon(options);
@@ -84,7 +89,7 @@ async function loadByAutocannon({
   return { answers, perSecond: answers / seconds };
 }
 
-/** With `--quick`: one request, and whether its answer is the right one. */
+/** With `--quick`, sends one request and checks its response. */
 async function askOnce({ server, request }: LoadOptions): Promise<Loaded> {
   const answer = await ask(server, request);
   if (!answer.startsWith(`HTTP/1.1 ${request.status} `))
@@ -92,7 +97,7 @@ async function askOnce({ server, request }: LoadOptions): Promise<Loaded> {
   return { answers: 1, perSecond: 1 };
 }
 
-/** The answer as it came over the wire, head and all. */
+/** Returns the response as it came over the wire, including its head. */
 export function ask({ url, apiKey }: Child, { method, path, status }: LoadRequest): Promise<string> {
   const { hostname, port } = new URL(url);
   const target = status === 204 ? `${path}${FIRST_PENDING_ID}` : path;
@@ -102,7 +107,7 @@ export function ask({ url, apiKey }: Child, { method, path, status }: LoadReques
     socket.write(`${method} ${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n\r\n`);
     socket.on('data', (text) => {
       answer += text;
-      // Whatever belongs to the answer is there by then; the servers here keep the connection.
+      // By then the whole response has arrived. The servers here keep the connection open.
       setTimeout(() => socket.destroy(), 50);
     });
     socket.once('close', () => resolve(answer));

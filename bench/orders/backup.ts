@@ -21,7 +21,10 @@ interface Figures {
   readonly slowestMs: number[];
 }
 
-/** Durable cancels while `db backup` copies the file, each backup before a time without one that is as long. */
+/**
+ * Measures durable cancels while `db backup` copies the file, each backup before an equally long
+ * time without one.
+ */
 export async function cancelsDuringBackups(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const file = join(directory, 'many.db');
@@ -53,7 +56,7 @@ export async function cancelsDuringBackups(): Promise<Table> {
     fromIndex += durationsMs.length;
     const backupMs = await until;
     if (backupMs !== undefined) backupsMs.push(backupMs);
-    // The last ones of all connections came when the time was over.
+    // The last cancel of each connection finished after the time was over.
     figures?.rates.push((durationsMs.length - CONNECTIONS) / ((backupMs ?? ms) / 1_000));
     figures?.slowestMs.push(durationsMs.at(-1) ?? Number.NaN);
   }
@@ -74,7 +77,7 @@ export async function cancelsDuringBackups(): Promise<Table> {
   };
 }
 
-/** Resolves with how long it took, in milliseconds. */
+/** Resolves with how long the backup took, in milliseconds. */
 async function backUp(file: string, copy: string): Promise<number> {
   const startMs = performance.now();
   const [command, parameters] = onCore('any', process.execPath, [MAIN, 'db', 'backup', copy, '--db', file]);

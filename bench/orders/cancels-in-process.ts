@@ -12,7 +12,10 @@ import { fillFile } from './orders-file.js';
 const CALLERS = 64;
 const ROUNDS = 4;
 
-/** Durable cancels without HTTP, each way between two rounds of the others, beside what the disk alone does. */
+/**
+ * Measures durable cancels without HTTP, each variant between two rounds of the others, beside what
+ * the disk alone can do.
+ */
 export async function cancelsInProcess(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const file = join(directory, 'many.db');

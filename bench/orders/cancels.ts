@@ -9,14 +9,17 @@ import type { Table } from '../report/table.js';
 import { fillFile, ORDERS } from './orders-file.js';
 
 const HALF = ORDERS / 2;
-/** Coprime to `HALF`: one id after the other is somewhere else in the table, and none comes twice. */
+/** Coprime to `HALF`, so that successive ids are far apart in the table and none occurs twice. */
 const STRIDE = 271_829;
 const CONNECTIONS = 64;
 const ROUNDS = 4;
 const ROUND_MS = isQuick ? 20 : 1_000;
 const PACE = 1_000;
 
-/** Which orders are cancelled: neighbours, as recent ones are, in one half of the table; from anywhere in the other. */
+/**
+ * Which orders are cancelled: neighbours in one half of the table, as recent orders are, or orders
+ * from anywhere in the other half.
+ */
 const WORKLOADS = {
   recent: { offset: 2, stride: 1, range: HALF - 2 },
   anywhere: { offset: HALF, stride: STRIDE, range: HALF },
@@ -29,7 +32,10 @@ interface Way {
   readonly perSecond: number;
 }
 
-/** Of each load the first is what it is compared with: a bare server that answers 204 and stores nothing. */
+/**
+ * The first server of each load is the one to compare with: a bare server that responds with 204
+ * and stores nothing.
+ */
 const LOADS: readonly (readonly Way[])[] = [
   [
     { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: 0 },
@@ -45,7 +51,10 @@ const LOADS: readonly (readonly Way[])[] = [
   ],
 ];
 
-/** Durable cancels over HTTP, and what a list waits meanwhile; each server between two rounds of the others. */
+/**
+ * Measures durable cancels over HTTP and how long a list takes meanwhile, each server between two
+ * rounds of the others.
+ */
 export async function cancelsOverHttp(): Promise<readonly Table[]> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const [canceller, lister] = [startClient(), startClient()];
@@ -89,7 +98,7 @@ export async function cancelsOverHttp(): Promise<readonly Table[]> {
       lister.run({ what: 'list', url, ms: ROUND_MS }),
     ]);
     server.cancelled += cancels.length;
-    // The last ones of all connections came when the time was over.
+    // The last cancel of each connection finished after the time was over.
     return { rate: (cancels.length - CONNECTIONS) / (ROUND_MS / 1_000), idleMs: p99(idle), busyMs: p99(busy) };
   }
 }

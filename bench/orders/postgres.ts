@@ -17,7 +17,10 @@ const ORDERS = isQuick ? 2_000 : 100_000;
 
 type Way = readonly [name: string, callers: number, work: () => Promise<unknown>];
 
-/** Statements without HTTP, over one pool as large as the bundled server's, beside the disk and SQLite. */
+/**
+ * Measures statements without HTTP, over a pool as large as the bundled server's, beside the disk
+ * and SQLite.
+ */
 export async function postgres(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const server = await startPostgres();

@@ -5,13 +5,16 @@ import { API_KEY } from '../servers/orders.js';
 import { type Core, onCore } from './cores.js';
 import { isQuick } from './pace.js';
 
-/** A server of `servers/`, in a process of its own. */
+/** A server of `servers/` in a process of its own. */
 export interface Child {
   readonly url: string;
   readonly apiKey: string;
-  /** What all its threads have used of a core so far, in microseconds; `NaN` where the system does not say. */
+  /**
+   * Returns the processor time that all its threads have used so far, in microseconds. `NaN` if the
+   * system does not report it.
+   */
   cpuUs(): number;
-  /** Sends it a message, and resolves to its answer. */
+  /** Sends it a message and resolves to its reply. */
   ask(): Promise<unknown>;
   stop(): void;
 }
@@ -62,7 +65,10 @@ function textOf(message: unknown, field: string): string | undefined {
   return value === undefined ? undefined : `${value}`;
 }
 
-/** What all threads of a process have used of a core so far, in microseconds; `NaN` where the system does not say. */
+/**
+ * Returns the processor time that all threads of a process have used so far, in microseconds. `NaN`
+ * if the system does not report it.
+ */
 export function cpuUsOf(pid: string): number {
   const tasks = `/proc/${pid}/task`;
   if (!existsSync(tasks)) return Number.NaN;

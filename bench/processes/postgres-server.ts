@@ -7,7 +7,7 @@ import pg from 'pg';
 import { postgresPrograms } from '../../test/databases/postgres/support/programs.js';
 import { cpuUsOf } from './child.js';
 
-/** Why it cannot be measured here, if so. */
+/** Returns why it cannot be measured here, or `undefined`. */
 export function postgresIsMissing(): string | undefined {
   return postgresPrograms === undefined ? 'the PostgreSQL server is not installed' : undefined;
 }
@@ -15,18 +15,21 @@ export function postgresIsMissing(): string | undefined {
 export interface PostgresServer {
   /** The directory of its socket. */
   readonly host: string;
-  /** Its connections see this schema, which is made with it. */
+  /** Creates a schema, and a pool whose connections use it. */
   pool(schema: string, connections: number): Promise<pg.Pool>;
-  /** What all its processes have used of a core so far, in microseconds. */
+  /** Returns the processor time that all its processes have used so far, in microseconds. */
   cpuUs(): number;
   stop(): Promise<void>;
 }
 
-/** A private server as it is installed, reached by a socket in its directory. */
+/**
+ * Starts a private server with the installed configuration. It listens on a socket in its
+ * directory.
+ */
 export async function startPostgres(): Promise<PostgresServer> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const data = join(directory, 'data');
-  // It refuses to run as root.
+  // PostgreSQL refuses to run as root.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
   const run = (program: string, ...operands: readonly string[]) =>
@@ -43,7 +46,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     host: directory,
 
     async pool(schema, max) {
-      // A connection that is closed while idle takes what it has used of a core with it.
+      // When an idle connection closes, its processor time is lost to the measurement.
       const idleTimeoutMillis = 0;
       const options = `-c search_path=${schema}`;
       const pool = new pg.Pool({ host: directory, user: 'postgres', max, idleTimeoutMillis, options });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { cpuUsOf } from './child.js';
 
-/** Why it cannot be measured here, if so. */
+/** Returns why it cannot be measured here, or `undefined`. */
 export function redisIsMissing(): string | undefined {
   return spawnSync('redis-server', ['--version']).error && 'redis-server is not installed';
 }
@@ -15,12 +15,12 @@ export function redisIsMissing(): string | undefined {
 export interface RedisServer {
   readonly port: number;
   connect(): Redis;
-  /** As of a `Child`. */
+  /** As in `Child`. */
   cpuUs(): number;
   stop(): Promise<void>;
 }
 
-/** A private server with nothing on disk. */
+/** Starts a private server that stores nothing on disk. */
 export async function startRedis(): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const port = await freePort();

@@ -2,19 +2,19 @@ import * as Plot from '@observablehq/plot';
 import { parseHTML } from 'linkedom';
 import { median } from './statistics.js';
 
-/** What is drawn: bars in a panel for each `x`, or lines over a logarithmic `x`. */
+/** A chart: bars in a panel for each `x`, or lines over a logarithmic `x`. */
 export interface Chart {
-  /** Of its file in `charts/`, without ending. */
+  /** The name of its file in `charts/`, without extension. */
   readonly name: string;
-  /** What it shows, for those who do not see it. */
+  /** The alternative text of the image. */
   readonly title: string;
   readonly kind: 'bars' | 'lines';
   /** The label of the axis under lines. */
   readonly x?: string;
   readonly y: string;
-  /** Of `y` under lines. Default: linear, from 0. */
+  /** The scale of `y` under lines. Default: linear, from 0. */
   readonly scale?: 'log' | 'linear';
-  /** Where bars are compared with. */
+  /** The value that bars are compared with. */
   readonly rule?: number;
   readonly points: readonly Point[];
 }
@@ -23,9 +23,9 @@ export interface Point {
   readonly series: string;
   /** Default: a rival. */
   readonly role?: 'ours' | 'floor' | undefined;
-  /** Under bars the name of the panel. */
+  /** For bars, the name of the panel. */
   readonly x: number | string;
-  /** One of each round. Drawn are their median, and the span from the least to the most. */
+  /** One value per round. The chart shows their median and their range. */
   readonly values: readonly number[];
 }
 
@@ -42,13 +42,16 @@ const WIDTH = 800;
 const OURS = '#1f7fd6';
 const FLOOR = '#8b949e';
 const RIVAL = '#c98b5a';
-/** Of rivals that have to be told apart: legible on white and on black, and by those who are colour-blind. */
+/**
+ * Colours for rivals that must be told apart: readable on white and on black, also for colour-blind
+ * readers.
+ */
 const RIVALS = ['#d55e00', '#0f9d76', '#b8639a', '#a88400', '#7a5fd0', '#5c8fa8'];
 const LINE_HEIGHT = 14;
-/** An image follows the colours of the system. */
+/** The image follows the system's colour scheme. */
 const STYLE = '<style>svg{color:#3d444d}@media(prefers-color-scheme:dark){svg{color:#c3ccd6}}</style>';
 
-/** An SVG document. */
+/** Draws the chart as an SVG document. */
 export function draw(chart: Chart): string {
   const rivals = [...new Set(chart.points.filter(({ role }) => role === undefined).map(({ series }) => series))];
   const points = chart.points.map(({ series, role, x, values }): Drawn => {
@@ -107,7 +110,7 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
       ticks: 6,
     },
     marks: [
-      // A scale's own axis leaves out ticks that are no powers of ten.
+      // A scale's own axis leaves out ticks that are not powers of ten.
       Plot.axisX(ticks, { text: shortened, label: x ?? null, labelAnchor: 'center' }),
       Plot.ruleX(points, { x: 'x', y1: 'least', y2: 'most', stroke: 'colour', strokeOpacity: 0.5, strokeWidth: 4 }),
       Plot.line(points, { x: 'x', y: 'y', z: 'series', stroke: 'colour', strokeWidth: 2.5 }),
@@ -115,7 +118,7 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
     ],
   };
   const toPixels = plot(options).scale('y')?.apply;
-  // The names stand at the ends of their lines, moved apart where they would cover each other.
+  // The names stand at the ends of their lines, and are moved apart if they would overlap.
   let belowPx = Number.NEGATIVE_INFINITY;
   const labels = lasts
     .map((last) => ({ ...last, px: Number(toPixels?.(last.y)) }))

@@ -3,7 +3,10 @@ import { cpus, totalmem } from 'node:os';
 import { LOAD_GENERATOR } from '../load/load.js';
 import { canPin } from '../processes/cores.js';
 
-/** What the figures were measured on and with: the machine, Node.js and these packages of `package-lock.json`. */
+/**
+ * Describes what the figures were measured on and with: the machine, Node.js and these packages of
+ * `package-lock.json`.
+ */
 export function machine(packages: readonly string[]): string {
   const date = new Date().toISOString().slice(0, 10);
   const cores = `${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB`;

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { draw } from './chart.js';
 import { printTable, type Table } from './table.js';
 
-/** Whose figures README.md has. Those of every other line of Node.js have a page, and charts, of their own. */
+/** README.md has the figures of this Node.js line. Every other line has its own page and charts. */
 const README_LINE = '20';
 const README = new URL('../README.md', import.meta.url);
 
@@ -11,7 +11,7 @@ const isOther = line !== README_LINE;
 const page = isOther ? new URL(`../node-${line}.md`, import.meta.url) : README;
 const charts = isOther ? `charts/node-${line}` : 'charts';
 
-/** Replaces what the page says between the two marks of this part, and its charts. */
+/** Replaces the text between the two marks of this part of the page, and its charts. */
 export function publish(part: string, machine: string, tables: readonly Table[]): void {
   const readme = readFileSync(README, 'utf8');
   const [begin, end] = [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];

@@ -4,7 +4,7 @@ export interface Table {
   readonly title: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /** Drawn below it. */
+  /** Shown below it. */
   readonly chart?: Chart | undefined;
 }
 

@@ -1,6 +1,9 @@
 import type { Server } from 'node:net';
 
-/** Tells the parent where the server listens, and gives it an answer to each of its messages. Ends with its parent. */
+/**
+ * Reports to the parent where the server listens, and replies to each of its messages. Exits with
+ * its parent.
+ */
 export function announce(server: Server, answer: () => unknown = refilling()): void {
   const tell = () => process.send?.(server.address());
   if (server.listening) tell();
@@ -9,7 +12,10 @@ export function announce(server: Server, answer: () => unknown = refilling()): v
   process.once('disconnect', () => process.exit());
 }
 
-/** Makes the orders pending again. Its garbage is nothing that a request leaves. */
+/**
+ * Makes the orders pending again, and collects the garbage that this leaves, so that no request
+ * pays for it.
+ */
 export function refilling(refill = () => {}): () => string {
   return () => {
     refill();

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { announce } from './announce.js';
 import { CANCELLED, LISTED, MISSING } from './replies.js';
 
-// The floor: the very bytes that the service answers, with nothing done for them.
+// The floor: sends exactly the bytes that the service sends, without doing any work for them.
 const server = createServer((request, response) => {
   const { status, headers, body } = replyTo(request);
   response.writeHead(status, headers);

@@ -6,7 +6,8 @@ import { announce } from './announce.js';
 import { API_KEY, tenOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// Durable cancels, in one of two ways. What is listed are ten orders in memory, so that a list shows what cancels cost it.
+// Durable cancels in one of two ways. The list has ten orders in memory, so that it shows how
+// cancels delay it.
 const [way, file = ''] = process.argv.slice(2);
 const { list } = tenOrders();
 const cancel = way === 'together' ? openSqliteOrderStore(file).cancel : cancelOneByOne(openSqliteDatabase(file));

@@ -7,7 +7,8 @@ import { announce } from './announce.js';
 import { API_KEY, manyOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// A long list, in one of the ways that there are. It tells its parent, when asked, its memory and how long it stood still.
+// A long list, served in one of several ways. On request, it reports its memory and its longest
+// stall to its parent.
 const [way = '', count = '0'] = process.argv.slice(2);
 const store = manyOrders(Number(count));
 
@@ -73,7 +74,7 @@ function watchTurns(): void {
   }, 1);
 }
 
-/** What the main thread has used of a core; `NaN` where the system does not say. */
+/** Returns the processor time of the main thread. `NaN` if the system does not report it. */
 function usedMs(): number {
   const file = `/proc/self/task/${process.pid}/schedstat`;
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) / 1e6 : Number.NaN;

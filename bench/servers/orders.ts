@@ -11,7 +11,7 @@ export const TEN: readonly OrderInput[] = Array.from({ length: 10 }, (_, index) 
   status: index % 2 === 0 ? 'shipped' : 'pending',
 }));
 
-/** The orders that are there to be cancelled: more than any server cancels in a round. They are not listed. */
+/** The orders to be cancelled: more than any server cancels in a round. They are not listed. */
 export const FIRST_PENDING_ID = 2_000_000;
 export const PENDING_IDS: readonly number[] = Array.from(
   { length: isQuick ? 10 : 250_000 },
@@ -24,7 +24,7 @@ export function tenOrders() {
   return createMemoryOrderStore(TEN);
 }
 
-/** Orders whose fields vary as real ones do. */
+/** Returns orders whose fields vary as real ones do. */
 export function manyOrders(count: number) {
   return createMemoryOrderStore(
     Array.from({ length: count }, (_, index) => {
@@ -41,7 +41,10 @@ export function manyOrders(count: number) {
   );
 }
 
-/** Lists the ten and cancels the pending, once `refill` has put them there. */
+/**
+ * Returns a store that lists the ten orders and cancels the pending ones, once `refill` has put
+ * them there.
+ */
 export function tenListedAndPending() {
   const { list } = tenOrders();
   const pending = createMemoryOrderStore();

@@ -2,7 +2,8 @@ import { createServer } from 'node:net';
 import { announce } from './announce.js';
 import { CANCELLED, LISTED, MISSING } from './replies.js';
 
-// The floor under the floor: the bytes of node:http's answers, and nothing read of a request but where it ends.
+// The floor below the floor: sends the bytes of node:http's responses, and reads of a request only
+// where it ends.
 const END = '\r\n\r\n';
 const SECOND_MS = 1_000;
 let answers = print();
@@ -35,7 +36,7 @@ const server = createServer((socket) => {
     .setEncoding('latin1')
     .on('error', () => {});
   socket.on('data', (text) => {
-    // The load waits for each answer: requests do not come in pieces, and seldom two at once.
+    // The load waits for each response, so requests do not come in pieces, and rarely two at once.
     for (const request of `${text}`.split(END).slice(0, -1)) socket.write(answerTo(request), 'latin1');
   });
 });

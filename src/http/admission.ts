@@ -3,22 +3,22 @@ import { createPlan, perMinute } from '../limits/index.js';
 import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
-import type { Exchange } from './exchange.js';
-import { hostCall } from './host-call.js';
+import { addressOf, type Exchange } from './exchange.js';
+import { afterHost, failHost, hostCall, isPromise } from './host-call.js';
 import { checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
 import { type Reply, refusal } from './reply.js';
 
-/** Who an API key belongs to: the key of its buckets, and the plan it has bought. */
+/** The owner of an API key: the key of its buckets, and the plan it has bought. */
 export interface Principal {
-  /** Never the API key itself: it is written into limiters and logs. */
+  /** Identifies the key in limiters and logs, so it must never be the API key itself. */
   readonly id: string;
   readonly plan: Plan;
 }
 
 /**
- * Answers whose key it is, `undefined` for an unknown or revoked one. A throw or a rejection is
- * answered with 503.
+ * Returns the principal of an API key, or `undefined` if the key is unknown or revoked. If it
+ * throws or rejects, the client receives a 503.
  */
 export type Authenticate = (apiKey: string) => MaybePromise<Principal | undefined>;
 
@@ -26,15 +26,15 @@ export interface AdmissionOptions {
   readonly limiter: RateLimiter;
   readonly authenticate: Authenticate;
   /**
-   * Whether the key was valid lately, as far as this process remembers. Give it where
-   * `authenticate` asks a backend that strangers could keep busy with keys they make up. An address
-   * that is over its limit is then refused with 429 before a key is looked up for which this
-   * returns `false`. Such a key may be valid: it is not charged, and is looked up again when its
-   * address is within its limit. Without it every key is looked up, whatever its address has sent.
+   * Returns whether the key was valid recently, as far as this process remembers. Provide it if
+   * `authenticate` calls a backend that strangers could keep busy with made-up keys. An address
+   * over its limit is then refused with 429 without looking up keys for which this returns `false`.
+   * Such a key may be valid: it is not charged, and is looked up again once its address is within
+   * its limit. Without this function every key is looked up, whatever its address has sent.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /**
-   * The limit of an address that sends no valid key; of the partition `address`. Default: 600 a
+   * The limit of an address that sends no valid key, with `partition: 'address'`. Default: 600 per
    * minute.
    */
   readonly addressPlan?: Plan | undefined;
@@ -45,8 +45,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * Returns the plan of an address with `quota` requests a minute. No policy of a key is named as its
- * own.
+ * Returns the plan of an address with `quota` requests per minute. Its policy has a name that no
+ * key's policy uses.
  */
 export function addressPerMinute(quota: number): Plan {
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];
@@ -55,16 +55,13 @@ export function addressPerMinute(quota: number): Plan {
 
 export const ADDRESS_PLAN = addressPerMinute(600);
 
-/**
- * The way of a request to what `serve` answers: identify, admit, serve, each called once by the one
- * before.
- */
+/** Handles a request up to `serve`: identify, admit, serve, each called once by the one before. */
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**
-   * Charges a request without a valid key to its address alone, and refuses it with `code` or
-   * replies with `reply`. Over the limit the connection closes: a client that does not stop pays
-   * for a new one each time.
+   * Charges a request without a valid key to its address only, and refuses it with `code`, or sends
+   * `reply`. Over the limit the connection is closed, so that a client that does not stop pays for
+   * a new one each time.
    */
   chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }
@@ -85,38 +82,46 @@ export function createAdmission<Served>(
   }
 
   function lookUp(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
-    return hostCall(
-      () => authenticate(apiKey),
-      (principal) => admit(exchange, principal),
-    );
+    const principal = hostCall('authenticate', () => authenticate(apiKey));
+    return isPromise(principal)
+      ? afterHost('authenticate', principal, (settled) => admit(exchange, settled))
+      : admit(exchange, principal);
   }
 
   /**
-   * Refuses an address that is over its limit; the address is charged only when the key turns out
-   * not to be valid.
+   * Refuses an address that is over its limit. Charges the address only if the key turns out to be
+   * invalid.
    */
   function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
-    return hostCall(
-      () => limiter.take(addressKey(addressOf(exchange)), addressPlan, 0),
-      ({ inForce }) =>
-        inForce.remaining > 0 ? lookUp(exchange, apiKey) : takeFromAddress(exchange, () => lookUp(exchange, apiKey)),
-    );
+    const look = ({ inForce }: Decision) =>
+      inForce.remaining > 0 ? lookUp(exchange, apiKey) : takeFromAddress(exchange, () => lookUp(exchange, apiKey));
+    const decision = hostCall('limiter.take', () => limiter.take(addressKey(addressOf(exchange)), addressPlan, 0));
+    return isPromise(decision) ? afterHost('limiter.take', decision, look) : look(decision);
   }
 
   function admit(exchange: Exchange, principal: Principal | undefined): Served | Reply | Promise<Served | Reply> {
-    // `null` is not in the type, but a host's look-up may answer it: no such key all the same.
+    // A host's look-up may return `null` despite the type. It means an unknown key as well.
     if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
     const { id, plan } = principal;
+    // Keys without an id would share one quota.
+    if (typeof id !== 'string' || id === '') return failPrincipal('id');
+    if (!Array.isArray(plan?.policies)) return failPrincipal('plan');
     exchange.keyId = id;
     exchange.plan = plan;
-    return hostCall(
-      () => limiter.take(id, plan),
-      (decision) => {
-        // Before anything is done, so that a limiter that answers no decision fails here.
-        exchange.limitFields = limitFields(decision, draftFields);
-        return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
-      },
-    );
+    const decision = hostCall('limiter.take', () => limiter.take(id, plan));
+    return isPromise(decision)
+      ? afterHost('limiter.take', decision, (settled) => follow(exchange, principal, settled))
+      : follow(exchange, principal, decision);
+  }
+
+  function follow(
+    exchange: Exchange,
+    principal: Principal,
+    decision: Decision,
+  ): Served | Reply | Promise<Served | Reply> {
+    // Before anything else, so that a limiter that returns no decision fails here.
+    exchange.limitFields = limitFields(decision, draftFields);
+    return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }
 
   function chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply> {
@@ -125,14 +130,13 @@ export function createAdmission<Served>(
   }
 
   function takeFromAddress<R>(exchange: Exchange, next: () => R | Promise<R>): R | Reply | Promise<R | Reply> {
-    return hostCall<Decision, R | Reply>(
-      () => limiter.take(addressKey(addressOf(exchange)), addressPlan),
-      (decision) => {
-        exchange.limitFields = limitFields(decision, draftFields);
-        exchange.isLast = !decision.allowed;
-        return decision.allowed ? next() : overLimit(exchange, decision);
-      },
-    );
+    const charge = (decision: Decision): R | Reply | Promise<R | Reply> => {
+      exchange.limitFields = limitFields(decision, draftFields);
+      exchange.isLast = !decision.allowed;
+      return decision.allowed ? next() : overLimit(exchange, decision);
+    };
+    const decision = hostCall('limiter.take', () => limiter.take(addressKey(addressOf(exchange)), addressPlan));
+    return isPromise(decision) ? afterHost('limiter.take', decision, charge) : charge(decision);
   }
 
   return { identify, chargeAddress };
@@ -143,8 +147,8 @@ function overLimit(exchange: Exchange, { verdict, retryAfterMs }: Decision): Rep
   return refusal(exchange, code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
-function addressOf({ clientAddress }: Exchange): string | undefined {
-  return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
+function failPrincipal(lacking: keyof Principal): never {
+  failHost(`authenticate returned a principal without ${lacking}`, new TypeError(`principal.${lacking}: missing`));
 }
 
 const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
@@ -155,7 +159,7 @@ const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
   draftFields: true,
 };
 
-/** Throws a TypeError that names the option; those in `others` are known too. */
+/** Throws a TypeError that names the option. The options in `others` are known too. */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
   checkOptions(options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
   const { limiter, authenticate, isKnownKey, addressPlan } = options;

@@ -1,23 +1,27 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** What is needed of a request to find its client. */
+/** The parts of a request that identify its client. */
 export interface AddressedRequest {
-  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** The key of a request without an address: all clients of a unix socket are one. */
+/** The key of requests without an address. All clients of a unix socket share it. */
 const NO_ADDRESS = 'local';
 
-/** The peer of the connection: right when no proxy stands before this server. */
+/**
+ * Returns the peer of the connection, which is the client if no proxy stands in front of this
+ * server.
+ */
 export function socketAddress(request: AddressedRequest): string | undefined {
-  return request.socket.remoteAddress;
+  return request.socket?.remoteAddress;
 }
 
 /**
- * The client's address when `proxies` trusted proxies stand before this server, each of which appends its peer to
- * `X-Forwarded-For`: the entry of that number, counted from the right. Stops at the first entry that is no address, and
- * falls back to the last good one, at first the peer's. Throws a RangeError if `proxies` is no whole number from 0 up.
+ * Creates a function that returns the client's address behind `proxies` trusted proxies, each of
+ * which appends its peer to `X-Forwarded-For`. That is the entry with this number from the right.
+ * Stops at the first invalid entry, and falls back to the last valid one, initially the peer's
+ * address. Throws a RangeError if `proxies` is not a whole number from 0 up.
  */
 export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
   if (!Number.isInteger(proxies) || proxies < 0) throw new RangeError('proxies: expected a whole number from 0 up');
@@ -35,8 +39,9 @@ export function forwardedAddress(proxies: number): (request: AddressedRequest) =
 }
 
 /**
- * The key under which an address is limited: IPv4 as it is, also when mapped into IPv6; IPv6 cut to its /64, because
- * that is what one subscriber has; a text that is no address, and none at all, under one fixed key.
+ * Returns the key under which an address is limited. IPv4 stays as it is, also if mapped into IPv6.
+ * IPv6 is cut to its /64, because one subscriber has all of it. Invalid and missing addresses share
+ * one fixed key.
  */
 export function addressKey(address: string | undefined): string {
   const text = address === undefined ? undefined : bare(address);
@@ -52,14 +57,14 @@ export function addressKey(address: string | undefined): string {
     .join(':')}::/64`;
 }
 
-/** The address without port, brackets and zone; `undefined` if that is none. */
+/** Returns the address without port, brackets and zone, or `undefined` if it is invalid. */
 function bare(text: string): string | undefined {
   const unbracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([^:]+):\d+$/.exec(text)?.[1] ?? text;
   const [address = ''] = unbracketed.split('%');
   return isIPv4(address) || isIPv6(address) ? address : undefined;
 }
 
-/** The eight groups of a valid IPv6 address. */
+/** Returns the eight groups of a valid IPv6 address. */
 function expand(address: string): number[] {
   const hex = address.replace(/\d+\.\d+\.\d+\.\d+$/, (quad) => {
     const [a = 0, b = 0, c = 0, d = 0] = quad.split('.').map(Number);

@@ -2,19 +2,25 @@ import { channel } from 'node:diagnostics_channel';
 import type { Plan } from '../limits/index.js';
 import type { OrderId } from '../orders/index.js';
 import type { ErrorCode } from './errors.js';
+import { failHost, hostFailure } from './host-call.js';
 import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
-/** The client's address, or how to find it, asked only of a request without a valid key. */
+/**
+ * The client's address, or a function that returns it. The function is called only for a request
+ * without a valid key.
+ */
 export type ClientAddress = string | undefined | (() => string | undefined);
 
 /**
- * The mutable state of one request and its reply. Each step adds what it learns, so that a failure
- * anywhere still gets a true reply.
+ * The mutable state of one request and its reply. Each step adds its results, so that a failure
+ * anywhere still gets an accurate reply.
  */
 export interface Exchange {
   readonly route: Route;
   readonly method: string | undefined;
+  /** The request target. */
+  readonly target: string | undefined;
   readonly rawHeaders: readonly string[];
   readonly head: ReadHead;
   readonly clientAddress: ClientAddress;
@@ -22,7 +28,7 @@ export interface Exchange {
   operation: 'listOrders' | 'cancelOrder' | undefined;
   orderId: OrderId | undefined;
   keyId: string | undefined;
-  /** Whose limits the reply announces: at first those of an address. */
+  /** The plan whose limits the reply announces, initially that of an address. */
   plan: Plan;
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
@@ -30,27 +36,32 @@ export interface Exchange {
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
+  /** The client's, else made when somebody listens. */
+  requestId: string | undefined;
 }
 
 /**
- * With all of its fields from the beginning: one that grows on the way costs every step that reads
+ * Sets every field from the start. An object that grows later would slow down every step that reads
  * it.
  */
 export function createExchange(
   route: Route,
   method: string | undefined,
+  target: string | undefined,
   rawHeaders: readonly string[],
   head: ReadHead,
   clientAddress: ClientAddress,
   plan: Plan,
 ): Exchange {
+  const isObserved = replies.hasSubscribers;
   return {
     route,
     method,
+    target,
     rawHeaders,
     head,
     clientAddress,
-    startedMs: replies.hasSubscribers ? performance.now() : 0,
+    startedMs: isObserved ? performance.now() : 0,
     operation: undefined,
     orderId: undefined,
     keyId: undefined,
@@ -59,45 +70,131 @@ export function createExchange(
     code: undefined,
     isLast: false,
     error: undefined,
+    requestId: head.requestId ?? (isObserved ? createRequestId() : undefined),
   };
+}
+
+export function addressOf({ clientAddress }: Exchange): string | undefined {
+  try {
+    return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
+  } catch (error) {
+    return failHost('clientAddress failed', error);
+  }
+}
+
+/** Tells the ids of this process from those of others. */
+const PROCESS_ID = Math.random().toString(36).slice(2, 10);
+let requests = 0;
+
+function createRequestId(): string {
+  requests++;
+  return `${PROCESS_ID}-${requests.toString(36)}`;
 }
 
 /**
- * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply, and
- * once more, with its `error`, for a list that failed after its reply had begun. Holds no secret.
+ * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply. If a
+ * list fails after its reply has begun, it is published a second time with its `error`. Contains no
+ * secrets.
  */
 export interface ReplyMessage {
+  /** The client's `X-Request-Id`, else one made by this process. The reply has it too. */
+  readonly requestId: string | undefined;
+  /** Of the request (W3C Trace Context), if valid: the parent of a span for this reply. */
+  readonly traceparent?: string | undefined;
+  readonly method?: string | undefined;
+  /** Of the request target, without a query, and cut off after 1,024 characters. */
+  readonly path?: string | undefined;
+  readonly clientAddress?: string | undefined;
   readonly status: number;
-  /** That of the Error object. */
-  readonly code?: ErrorCode;
+  /** Length of the body, in bytes. Absent for a list that is streamed. */
+  readonly bytes?: number | undefined;
+  /** The code of the Error object. */
+  readonly code?: ErrorCode | undefined;
   /** The specification's operation name. */
-  readonly operation?: 'listOrders' | 'cancelOrder';
-  readonly orderId?: OrderId;
+  readonly operation?: 'listOrders' | 'cancelOrder' | undefined;
+  readonly orderId?: OrderId | undefined;
   /** The principal's id. */
-  readonly keyId?: string;
+  readonly keyId?: string | undefined;
+  /** Name of the plan whose limits the reply announces. */
+  readonly plan: string;
   /**
-   * What a part of the host threw or rejected with, behind a 503 or a torn list, or the service
-   * itself, behind a 500.
+   * The error of a part of the host (behind a 503 or a truncated list) or of the service itself
+   * (behind a 500).
    */
   readonly error?: unknown;
-  /** From the request's head to the reply, not yet written. */
+  /** From reading the request's head until the reply is ready, but not written. */
   readonly durationMs: number;
 }
 
-const replies = channel('store-orders:reply');
+const CHANNEL = 'store-orders:reply';
+const replies = channel(CHANNEL);
 
-/** Nothing is measured or published when nobody listens. */
-export function publish(exchange: Exchange, status: number): void {
-  if (!replies.hasSubscribers) return;
-  const { code, operation, orderId, keyId, error } = exchange;
+/** Nothing is measured or published when nobody listens; a failure is then warned of once. */
+export function publish(exchange: Exchange, status: number, bytes: number | undefined): void {
+  if (!replies.hasSubscribers) {
+    if (exchange.error !== undefined) warn(exchange);
+    return;
+  }
+  const { requestId, head, method, target, code, operation, orderId, keyId, plan, error, startedMs } = exchange;
   const message: ReplyMessage = {
+    requestId,
+    traceparent: head.traceparent,
+    method,
+    path: target === undefined ? undefined : pathOf(target),
+    clientAddress: knownAddress(exchange),
     status,
-    ...(code !== undefined && { code }),
-    ...(operation !== undefined && { operation }),
-    ...(orderId !== undefined && { orderId }),
-    ...(keyId !== undefined && { keyId }),
-    ...(error !== undefined && { error }),
-    durationMs: performance.now() - exchange.startedMs,
+    bytes,
+    code,
+    operation,
+    orderId,
+    keyId,
+    plan: plan?.name,
+    error,
+    durationMs: performance.now() - startedMs,
   };
   replies.publish(message);
+}
+
+const MAX_PATH_LENGTH = 1_024;
+
+/** Of an absolute target too, as Request has it. */
+function pathOf(target: string): string {
+  const start = target.startsWith('/') ? 0 : Math.max(0, target.indexOf('/', target.indexOf('://') + 3));
+  const query = target.indexOf('?', start);
+  const end = query === -1 ? target.length : query;
+  return target.slice(start, Math.min(end, start + MAX_PATH_LENGTH));
+}
+
+/** A request that needs no address is answered even where the host cannot tell it. */
+function knownAddress(exchange: Exchange): string | undefined {
+  try {
+    return addressOf(exchange);
+  } catch {
+    return undefined;
+  }
+}
+
+const warnedOf = new Set<string>();
+
+function warn({ error, operation }: Exchange): void {
+  const failed = hostFailure(error) ?? `${operation ?? 'the service'} failed`;
+  if (warnedOf.has(failed)) return;
+  warnedOf.add(failed);
+  // Not every runtime of a fetch handler has a process.
+  globalThis.process?.emitWarning?.(
+    `${failed}: ${kindOf(error)}. This is the first time; the diagnostics channel "${CHANNEL}" publishes ` +
+      'each failure, with its error.',
+    'StoreOrdersWarning',
+  );
+}
+
+/** The class of an error, its code and where it was thrown. Its message may hold a secret. */
+function kindOf(error: unknown): string {
+  try {
+    const { name, code, message, stack } = Object(error);
+    const [place = ''] = /^ +at .+$/m.exec(String(stack).slice(`${name}: ${message}`.length)) ?? [];
+    return [name, typeof code === 'string' && /^\w{1,40}$/.test(code) && code, place.trim()].filter(Boolean).join(' ');
+  } catch {
+    return 'an object that cannot be read';
+  }
 }

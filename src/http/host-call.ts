@@ -1,52 +1,56 @@
-/** What parts of the host threw or rejected with. */
-const hostErrors = new WeakSet<object>();
+/** What parts of the host threw or rejected with, and what has failed. */
+const hostErrors = new WeakMap<object, string>();
 
-/** Whether a part of the host has failed, and not the service. */
-export function isHostError(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && hostErrors.has(error);
+/** What has failed in the host, in words; `undefined` if it was the service. */
+export function hostFailure(error: unknown): string | undefined {
+  return typeof error === 'object' && error !== null ? hostErrors.get(error) : undefined;
 }
 
-function failHost(error: unknown): never {
+/** Throws the error as the host's. */
+export function failHost(what: string, error: unknown): never {
   const thrown = typeof error === 'object' && error !== null ? error : new Error(String(error), { cause: error });
-  hostErrors.add(thrown);
+  if (!hostErrors.has(thrown)) hostErrors.set(thrown, what);
   throw thrown;
 }
 
-/**
- * Calls a part of the host, and goes on with its result: at once if it is there. What the call
- * throws or rejects with is known as the host's from then on; what fails in `next` is not.
- */
-export function hostCall<T, R>(call: () => T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
-  let result: T | Promise<T>;
+/** Calls a part of the host. An error of the call is marked as the host's. */
+export function hostCall<T>(part: string, call: () => T): T {
   try {
-    result = call();
+    return call();
   } catch (error) {
-    return failHost(error);
+    return failHost(`${part} failed`, error);
   }
-  return isPromise(result) ? Promise.resolve(result).then(next, failHost) : next(result);
 }
 
-/** What a part of the host streams, its failures known as the host's. */
+/**
+ * Passes the result of a part of the host to `next`. A rejection of the promise is marked as the
+ * host's. Errors of `next` are not.
+ */
+export function afterHost<T, R>(part: string, promise: Promise<T>, next: (value: T) => R | Promise<R>): Promise<R> {
+  return Promise.resolve(promise).then(next, (error: unknown) => failHost(`${part} failed`, error));
+}
+
+/** What the store streams, its failures known as the host's. */
 export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
     yield* stream;
   } catch (error) {
-    failHost(error);
+    failHost('store.list failed', error);
   }
 }
 
-/** What a part of the host iterates over, its failures known as the host's. */
+/** What the store iterates over, its failures known as the host's. */
 export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
   try {
     yield* items;
   } catch (error) {
-    failHost(error);
+    failHost('store.list failed', error);
   }
 }
 
 /**
- * Whether it is still to come. Query builders are often thenables that promise less than a promise
- * does: a caller that waits for one makes it a promise.
+ * Reports whether the value is still to come. Query builders are often thenables that offer less
+ * than a promise does, so callers that await one convert it to a promise.
  */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   if (typeof value !== 'object' || value === null) return false;

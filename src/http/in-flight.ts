@@ -1,9 +1,9 @@
-/** Counts what is still being done, so that closing can wait for it. */
+/** Counts work in flight, so that closing can wait for it. */
 export interface InFlight {
   readonly isClosed: boolean;
-  /** Closing waits for this work, and then for those that wait for it, so that the reply is written. */
+  /** Makes closing wait for this work, and then for its waiters, so that the reply is written. */
   hold(work: Promise<unknown>): void;
-  /** Resolves when nothing is held. */
+  /** Resolves when no work is held. */
   close(): Promise<void>;
 }
 

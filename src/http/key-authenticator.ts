@@ -3,15 +3,22 @@ import type { Principal } from './admission.js';
 import { bearerToken } from './request-head.js';
 
 /**
- * Creates an `authenticate` over API keys that are known when the service starts, by key. The keys
- * themselves are not kept: a key that is sent is looked up by its SHA-256 digest, so that the time
- * this takes says nothing about how much of a guessed key was right.
+ * Creates an `authenticate` function over keys that are known at the start. The keys themselves are
+ * not stored. A key is looked up by its SHA-256 digest, so the time of the look-up reveals nothing
+ * about a guessed key.
  *
  * Throws a TypeError for a key that no client can send as a bearer token (RFC 6750 §2.1), and for a
- * principal without an id or a plan. The message says which one by its place, never by its text.
+ * principal without an id or a plan. The message identifies the entry by its position, never by its
+ * text.
  *
  * @example
- * const authenticate = createKeyAuthenticator({ 'open-sesame': { id: 'customer-1', plan: PLANS.free } });
+ * ```ts
+ * import { createKeyAuthenticator, PLANS } from 'store-orders';
+ *
+ * const authenticate = createKeyAuthenticator({
+ *   'open-sesame': { id: 'customer-1', plan: PLANS.free },
+ * });
+ * ```
  */
 export function createKeyAuthenticator(
   keys: Readonly<Record<string, Principal>>,

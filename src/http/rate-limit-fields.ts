@@ -1,25 +1,41 @@
 import type { Decision, Plan } from '../limits/index.js';
 import { isFrozen } from '../limits/plan.js';
 
-/** Whole seconds that are enough: rounded up. The one place where milliseconds become seconds. */
+/**
+ * Converts milliseconds to whole seconds, rounded up so that the wait is long enough. The only such
+ * conversion.
+ */
 function seconds(ms: number): number {
   return Math.ceil(ms / 1_000);
 }
 
 /**
- * The header fields of a decision, as a flat list of names and values: the trio `X-RateLimit-*` of the window in force
- * (specification, part 8), and with `draft` the fields of the IETF RateLimit draft for every window.
+ * Returns the header fields of a decision as a flat list of names and values: `X-RateLimit-*` of
+ * the window in force (specification, part 8), and with `draft` the fields of the IETF RateLimit
+ * draft for every window.
  */
 export function limitFields(decision: Decision, draft: boolean): string[] {
   const { policy, remaining, resetAtMs } = decision.inForce;
-  const fields = trio(policy.quota, remaining, resetAtMs + decision.utcOffsetMs);
-  if (!draft) return fields;
-  return [...fields, 'RateLimit-Policy', policyField(decision.plan), 'RateLimit', rateLimitField(decision)];
+  const unixMs = resetAtMs + decision.utcOffsetMs;
+  if (!draft) return trio(policy.quota, remaining, unixMs);
+  // One literal: an array that grows, or is copied, costs five times as much.
+  return [
+    'X-RateLimit-Limit',
+    `${policy.quota}`,
+    'X-RateLimit-Remaining',
+    `${remaining}`,
+    'X-RateLimit-Reset',
+    `${seconds(unixMs)}`,
+    'RateLimit-Policy',
+    policyField(decision.plan),
+    'RateLimit',
+    rateLimitField(decision),
+  ];
 }
 
 /**
- * The trio for when the limiter itself failed: nothing passes before `resetAtMs`, in Unix time. It may have failed
- * because what it was given is no plan, so this must not.
+ * Returns the fields for a failed limiter: nothing passes before `resetAtMs`, in Unix time. The
+ * limiter may have failed because of an invalid plan, so this function must accept one.
  */
 export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
   return trio(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
@@ -36,14 +52,19 @@ function trio(limit: number, remaining: number, resetAtMs: number): string[] {
   ];
 }
 
-/** `Retry-After` in seconds (RFC 9110 §10.2.3); never 0, which clients take as "at once". */
+/**
+ * Returns `Retry-After` in seconds (RFC 9110 §10.2.3). Never 0, which clients take as "at once".
+ */
 export function retryAfter(ms: number): string {
   return `${Math.max(1, seconds(ms))}`;
 }
 
 const policyFields = new WeakMap<Plan, string>();
 
-/** draft-ietf-httpapi-ratelimit-headers-11, an RFC 9651 list: `"minute";q=60;w=60, "day";q=1000;w=86400`. */
+/**
+ * Follows draft-ietf-httpapi-ratelimit-headers-11, an RFC 9651 list: `"minute";q=60;w=60,
+ * "day";q=1000;w=86400`.
+ */
 function policyField(plan: Plan): string {
   let text = policyFields.get(plan);
   if (text === undefined) {
@@ -54,13 +75,16 @@ function policyField(plan: Plan): string {
 }
 
 /**
- * The same draft, §4.1: `"minute";r=59;t=60, "day";r=999;t=86400`. For `t` seconds no more than `r` can be used. A
- * `Retry-After` is no earlier than the `t` of a window that refuses (§6), since both end when quota comes back.
+ * Follows §4.1 of the same draft: `"minute";r=59;t=60, "day";r=999;t=86400`. For `t` seconds no
+ * more than `r` can be used. `Retry-After` is no earlier than the `t` of a refusing window (§6),
+ * because both end when quota comes back.
  */
 function rateLimitField({ windows, nowMs }: Decision): string {
   let text = '';
+  let start = '"';
   for (const { policy, remaining, refillAtMs } of windows) {
-    text += `${text === '' ? '' : ', '}"${policy.name}";r=${remaining};t=${seconds(refillAtMs - nowMs)}`;
+    text += `${start}${policy.name}";r=${remaining};t=${seconds(refillAtMs - nowMs)}`;
+    start = ', "';
   }
   return text;
 }

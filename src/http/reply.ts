@@ -1,14 +1,14 @@
 import { type ErrorCode, errorObject } from './errors.js';
 import { type Exchange, publish } from './exchange.js';
-import { isHostError, isPromise } from './host-call.js';
+import { hostFailure, isPromise } from './host-call.js';
 import { retryAfter, unavailableFields } from './rate-limit-fields.js';
 
-/** A response that is not written yet: exactly what `writeHead` and `end` take. */
+/** A response before it is written: exactly what `writeHead` and `end` accept. */
 export interface Reply {
   readonly status: number;
   /** Names and values in turn. */
   readonly headers: string[];
-  /** ASCII text, bytes, or bytes in pieces; `undefined` for none. */
+  /** ASCII text, bytes, or bytes in pieces. `undefined` if there is no body. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
 }
 
@@ -22,16 +22,16 @@ interface PreparedError {
   readonly body: string;
 }
 
-/** RFC 6750 §3: the error attribute only if a token was sent. */
+/** RFC 6750 §3: the error attribute is added only if a token was sent. */
 export const CHALLENGE = 'Bearer realm="store-orders"';
 export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
-/** How long a client is asked to wait after a 503. */
+/** How long a client should wait after a 503. */
 const UNAVAILABLE_MS = 1_000;
 
 const prepared = new Map<ErrorCode, PreparedError>();
 
-/** What is the same in every reply with this code, made once. */
+/** Prepares the parts that all replies with this code share. */
 function prepare(code: ErrorCode): PreparedError {
   const object = errorObject(code);
   const body = JSON.stringify(object);
@@ -43,7 +43,7 @@ function prepare(code: ErrorCode): PreparedError {
   return error;
 }
 
-/** A reply with the Error object and this further header field. */
+/** Returns a reply with the Error object and one more header field. */
 export function refusal(exchange: Exchange, code: ErrorCode, name?: string, value = ''): Reply {
   exchange.code = code;
   const { status, fields, body } = prepared.get(code) ?? prepare(code);
@@ -56,12 +56,14 @@ export function unavailable(exchange: Exchange): Reply {
   return refusal(exchange, 'service_unavailable', 'Retry-After', retryAfter(UNAVAILABLE_MS));
 }
 
-/** The decision's fields, and as long as there is none, that nothing passes. */
+/** Returns the decision's fields, or before there is a decision, fields that let nothing pass. */
 export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[] {
   return limitFields ?? unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
 }
 
-/** Takes a step. What fails in it becomes a reply: 503 if it was a part of the host, else 500. */
+/**
+ * Runs a step and turns a failure into a reply: 503 if a part of the host failed, otherwise 500.
+ */
 export function attempt<T>(
   exchange: Exchange,
   step: (exchange: Exchange) => T | Promise<T>,
@@ -76,7 +78,12 @@ export function attempt<T>(
 
 function failed(exchange: Exchange, error: unknown): Reply {
   exchange.error = error;
-  return isHostError(error) ? unavailable(exchange) : refusal(exchange, 'internal_error');
+  return hostFailure(error) === undefined ? refusal(exchange, 'internal_error') : unavailable(exchange);
+}
+
+function lengthOf(body: Reply['body']): number | undefined {
+  if (body === undefined) return 0;
+  return typeof body === 'string' || body instanceof Uint8Array ? body.length : undefined;
 }
 
 /**
@@ -84,13 +91,15 @@ function failed(exchange: Exchange, error: unknown): Reply {
  * it.
  */
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
-  publish(exchange, reply.status);
+  const { requestId } = exchange;
   const { hasContent, fault, isMultiplexed } = exchange.head;
   const isLast = hasContent || fault !== undefined || exchange.isLast || isClosing;
   if (isLast && !isMultiplexed) reply.headers.push('Connection', 'close');
+  if (requestId !== undefined) reply.headers.push('X-Request-Id', requestId);
+  publish(exchange, reply.status, exchange.method === 'HEAD' ? 0 : lengthOf(reply.body));
   if (exchange.method !== 'HEAD') return reply;
   if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
-    // Nobody will read it: the store is told so.
+    // Tells the store that nobody will read the list.
     reply.body[Symbol.asyncIterator]()
       .return?.()
       .catch(() => {});

@@ -1,65 +1,102 @@
-/** What the service reads of a request. Node's names, so that an `IncomingMessage` is one. */
+/**
+ * The parts of a request that the service reads, under Node's names, so that an `IncomingMessage`
+ * fits.
+ */
 export interface RequestHead {
   readonly method?: string | undefined;
   /** The request target: a path with or without query, or an absolute URL (RFC 9112 §3.2). */
   readonly url?: string | undefined;
-  /** Names and values in turn, as received: a field that came twice is there twice. */
+  /** Names and values in turn, as received. A repeated field is listed repeatedly. */
   readonly rawHeaders: readonly string[];
+  /**
+   * The fields by name, read only where `rawHeaders` is empty: hosts that emulate node:http may fill
+   * nothing else.
+   */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
   /**
    * Only HTTP/1.1 demands a Host field; absent where there is no HTTP, or where a runtime has
    * checked that.
    */
   readonly httpVersion?: string | undefined;
   /**
-   * The stream of an HTTP/2 request; absent in HTTP/1, whatever version the request line claims.
+   * The stream of an HTTP/2 request. Absent in HTTP/1, whatever version the request line claims.
    */
   readonly stream?: unknown;
 }
 
 /** The request with another target, for hosts that rewrite it. */
-export function withTarget({ method, rawHeaders, httpVersion, stream }: RequestHead, url: string): RequestHead {
+export function withTarget(request: RequestHead, url: string): RequestHead {
+  const { method, rawHeaders, httpVersion, stream } = withRawHeaders(request);
   return { method, url, rawHeaders, httpVersion, stream };
+}
+
+/**
+ * The request with its fields in `rawHeaders`. Fields that only `headers` has were not received by
+ * HTTP here, so that no Host is demanded of them. A duplicate among them is seen only if its value is
+ * an array.
+ */
+export function withRawHeaders(request: RequestHead): RequestHead {
+  // Node.js creates `headers` when it is read, which costs a tenth of a small request.
+  if (request.rawHeaders?.length > 0) return request;
+  const { method, url, headers = {}, httpVersion, stream } = request;
+  const rawHeaders = Object.entries(headers).flatMap(([name, value = []]) =>
+    [value].flat().flatMap((item) => [name, String(item)]),
+  );
+  return { method, url, rawHeaders, httpVersion: rawHeaders.length > 0 ? undefined : httpVersion, stream };
 }
 
 export interface ReadHead {
   /** The bearer token. */
   readonly apiKey: string | undefined;
-  /** Why there is none. */
+  /** Why there is no key. */
   readonly keyFault: KeyFault;
   /**
-   * A GET or DELETE with content (RFC 9110 §9.3.1): it is not read, so the connection cannot be
-   * used again.
+   * A GET or DELETE with content (RFC 9110 §9.3.1). It is not read, so the connection cannot be
+   * reused.
    */
   readonly hasContent: boolean;
-  /** Why the request is refused before its key is looked at. */
+  /** Why the request is refused before its key is checked. */
   readonly fault: HeadFault | undefined;
   /**
-   * Whether the request has a stream of its own, where `Connection` must not be sent (RFC 9113
+   * Whether the request has a stream of its own, on which `Connection` must not be sent (RFC 9113
    * §8.2.2).
    */
   readonly isMultiplexed: boolean;
+  /** `X-Request-Id`, if it was sent once and is short and plain enough to be repeated. */
+  readonly requestId: string | undefined;
+  /** W3C Trace Context, if it was sent once and is valid. */
+  readonly traceparent: string | undefined;
+  // The fields that select a representation; one that came more than once as one list (RFC 9110
+  // §5.3).
+  readonly ifMatch: string | undefined;
+  readonly ifNoneMatch: string | undefined;
+  readonly acceptEncoding: string | undefined;
 }
 
 type KeyFault = 'missing_api_key' | 'invalid_api_key';
 type HeadFault = 'bad_request' | 'headers_too_large';
 
-/** The head of what could not be read as a request. */
+/** The head of a request that could not be parsed. */
 export const UNREADABLE: ReadHead = {
   apiKey: undefined,
   keyFault: 'missing_api_key',
   hasContent: true,
   fault: 'bad_request',
   isMultiplexed: false,
+  requestId: undefined,
+  traceparent: undefined,
+  ifMatch: undefined,
+  ifNoneMatch: undefined,
+  acceptEncoding: undefined,
 };
 
 /**
- * Names and values, together. Node.js 20 drops what exceeds this number without a word, perhaps a
- * second credential, unless `maxHeadersCount` says otherwise. So a request that reaches it is
- * refused.
+ * Names and values together. Unless `maxHeadersCount` is set, Node.js 20 silently drops fields
+ * beyond this number, perhaps a second credential. So a request that reaches it is refused.
  */
 const MAX_HEADER_ITEMS = 2_000;
 
-/** One pass over the header fields. The few that matter are told apart by their length first. */
+/** Reads the header fields in one pass. Compares lengths first, because few fields matter. */
 export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): ReadHead {
   const isMultiplexed = stream !== undefined;
   let apiKey: string | undefined;
@@ -67,6 +104,11 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   let authorizations = 0;
   let hosts = 0;
   let hasContent = false;
+  let requestId: string | undefined;
+  let traceparent: string | undefined;
+  let ifMatch: string | undefined;
+  let ifNoneMatch: string | undefined;
+  let acceptEncoding: string | undefined;
   let isBad = httpVersion === '2.0' && !isMultiplexed;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
@@ -77,7 +119,17 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
         hosts++;
         isBad ||= !isHost(value);
         break;
+      case 8:
+        if (name.toLowerCase() === 'if-match') ifMatch = join(ifMatch, value);
+        break;
+      case 11:
+        if (name.toLowerCase() === 'traceparent') traceparent = traceparent === undefined ? value : '';
+        break;
+      case 12:
+        if (name.toLowerCase() === 'x-request-id') requestId = requestId === undefined ? value : '';
+        break;
       case 13:
+        if (name.toLowerCase() === 'if-none-match') ifNoneMatch = join(ifNoneMatch, value);
         if (name.toLowerCase() !== 'authorization') break;
         authorizations++;
         apiKey = bearerToken(value);
@@ -86,29 +138,58 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
       case 14:
         if (name.toLowerCase() === 'content-length' && value !== '0') hasContent = true;
         break;
+      case 15:
+        if (name.toLowerCase() === 'accept-encoding') acceptEncoding = join(acceptEncoding, value);
+        break;
       case 17:
         if (name.toLowerCase() === 'transfer-encoding') hasContent = true;
         break;
     }
   }
   if (authorizations > 1) {
-    // Two credentials are ambiguous: a proxy that reads the first and a server that reads the last
-    // would disagree.
+    // Two credentials are ambiguous: a proxy may use the first and a server the last.
     apiKey = undefined;
     keyFault = 'invalid_api_key';
   }
   isBad ||= hosts > 1 || (hosts === 0 && httpVersion === '1.1');
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
   const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;
-  return { apiKey, keyFault, hasContent, fault, isMultiplexed };
+  if (requestId !== undefined && !REQUEST_ID.test(requestId)) requestId = undefined;
+  if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) traceparent = undefined;
+  return {
+    apiKey,
+    keyFault,
+    hasContent,
+    fault,
+    isMultiplexed,
+    ifMatch,
+    ifNoneMatch,
+    acceptEncoding,
+    requestId,
+    traceparent,
+  };
 }
 
+function join(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before}, ${value}`;
+}
+
+/** Nothing that needs escaping in a header field, a log or a shell. */
+const REQUEST_ID = /^[\w.:+/=@-]{1,128}$/;
+
 /**
- * `uri-host [ ":" port ]`, where the host is not empty (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2).
+ * W3C Trace Context §3.2.2: `version-traceid-parentid-flags`, where version ff and ids of zeros are
+ * invalid. A version above 00 may have more at its end.
+ */
+const TRACEPARENT =
+  /^(?!ff|00.{53}-|.{3}0{32}-|.{36}0{16}-)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,200})?$/;
+
+/**
+ * Matches `uri-host [ ":" port ]` with a non-empty host (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2).
  */
 const HOST = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i;
 
-/** The one that most requests have: comparing is cheaper than matching. */
+/** The most recent valid value. Most requests repeat it, and comparing is cheaper than matching. */
 let validHost = 'localhost';
 
 export function isHost(value: string): boolean {
@@ -119,7 +200,7 @@ export function isHost(value: string): boolean {
 }
 
 /**
- * RFC 6750 §2.1: `Bearer`, in any case (RFC 9110 §11.1), spaces, and a token of these characters.
+ * RFC 6750 §2.1: `Bearer` in any case (RFC 9110 §11.1), spaces, and a token of these characters.
  */
 const BEARER = /^bearer +[A-Za-z0-9._~+/-]+=* *$/i;
 const BEARER_SCHEME = /^bearer(?: |$)/i;
@@ -129,8 +210,8 @@ export function bearerToken(value: string): string | undefined {
 }
 
 /**
- * Another scheme, or the bare word, is no key; anything else after the scheme is one that is
- * malformed.
+ * Another scheme, or the bare word, means that no key was sent. Anything else after the scheme is a
+ * malformed key.
  */
 function isMalformedBearer(value: string): boolean {
   return BEARER_SCHEME.test(value) && value.trim().length > 'bearer'.length;

@@ -1,8 +1,8 @@
 import { isHost } from './request-head.js';
 
 /**
- * What a request target names: the list, one order (by the text of its id), or nothing of this
- * service.
+ * The resource that a request target names: the list, one order (by the text of its id), or none of
+ * this service's.
  */
 export type Route =
   | { readonly resource: 'orders' }
@@ -14,7 +14,7 @@ export const NOT_OURS: Route = { resource: 'not_ours' };
 const TOO_LONG: Route = { resource: 'too_long' };
 const MALFORMED: Route = { resource: 'malformed' };
 
-/** In characters; every path of this service has fewer than a hundred after the base path. */
+/** In characters. Every path of this service is shorter than a hundred after the base path. */
 const MAX_TARGET_LENGTH = 8_192;
 
 /** Checks a base path. Throws a TypeError naming the option. */
@@ -27,8 +27,9 @@ export function checkBasePath(basePath: string): void {
 }
 
 /**
- * Reads request targets below `basePath` (specification, part 4). The query is ignored (4.1:
- * "Parameters: none"); nothing is percent-decoded, so that exactly one text names each order.
+ * Creates a router for request targets below `basePath` (specification, part 4). The query is
+ * ignored (4.1: "Parameters: none"). Nothing is percent-decoded, so that every order has exactly
+ * one spelling.
  */
 export function createRouter(basePath: string): (target: string) => Route {
   const collection = `${basePath}/store/orders`;
@@ -47,7 +48,7 @@ export function createRouter(basePath: string): (target: string) => Route {
   };
 }
 
-/** The beginning of a target in absolute form, and its authority (RFC 9112 §3.2.2). */
+/** Matches the start of a target in absolute form, with its authority (RFC 9112 §3.2.2). */
 const ABSOLUTE = /^https?:\/\/([^/?#]+)/i;
 
 function pathOf(target: string, start: number): string {

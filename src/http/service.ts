@@ -1,52 +1,47 @@
-import { type CancelOutcome, type OrderStore, parseOrderId } from '../orders/index.js';
+import { type CancelOutcome, type ListedOrders, type OrderStore, parseOrderId } from '../orders/index.js';
 import { ADDRESS_PLAN, type AdmissionOptions, checkAdmissionOptions, createAdmission } from './admission.js';
 import type { ErrorCode } from './errors.js';
 import { type ClientAddress, createExchange, type Exchange, publish } from './exchange.js';
-import { hostCall, isPromise } from './host-call.js';
+import { afterHost, hostCall, isPromise } from './host-call.js';
 import { createInFlight } from './in-flight.js';
 import type { Failure } from './list/replayable-bytes.js';
 import type { Representation } from './list/representations.js';
-import { readListFields } from './list/request-fields.js';
 import { createListSerializer } from './list/serializer.js';
 import { checkMethods } from './options.js';
 import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
-import { type RequestHead, readHead, UNREADABLE } from './request-head.js';
+import { type RequestHead, readHead, UNREADABLE, withRawHeaders } from './request-head.js';
 import { checkBasePath, createRouter, NOT_OURS } from './route.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
-  /** The version segment, where the paths begin. Default: `/v1`. */
+  /** The version segment with which all paths begin. Default: `/v1`. */
   readonly basePath?: string | undefined;
 }
 
 /** The service itself, without a transport. It never throws and never rejects. */
 export interface OrderService {
-  /** The version segment, where the paths begin. */
+  /** The version segment with which all paths begin. */
   readonly basePath: string;
-  /** Answers a request; at once, without a promise, when the parts answer at once. */
+  /** Responds to a request. Synchronous, without a promise, if the parts are. */
   respond(request: RequestHead, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /**
-   * The answer to what could not be read as a request, charged to the address. The connection is to
-   * be closed.
+   * Returns the reply to a request that could not be parsed, and charges the address. Close the
+   * connection after it.
    */
   refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
-  /** Whether a request target is a path of this service; any other belongs to the host. */
+  /** Reports whether a request target is a path of this service. Any other belongs to the host. */
   owns(target: string): boolean;
   /**
-   * From now on every request is answered 503. Resolves when the ones before are answered and the
-   * store is asked nothing more: a list that is streamed to one reader is read to its end, one that
-   * all readers share is serialised to its end. What of that is still to be sent is the server's to
-   * wait for.
+   * Makes the service respond to every further request with 503. Resolves when earlier requests
+   * have their replies and the store is no longer read: a list streamed to one reader is read to
+   * its end, and a shared list is serialised to its end. Sending the rest is up to the server.
    */
   close(): Promise<void>;
 }
 
 export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
 
-/**
- * RFC 9110 §9.3 and RFC 5789. Another one is not allowed on some path, it is not implemented at
- * all.
- */
+/** RFC 9110 §9.3 and RFC 5789. Any other method gets 501, because it is implemented on no path. */
 const METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' ');
 
 const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorCode>> = {
@@ -56,7 +51,10 @@ const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorC
   not_found: 'order_not_found',
 };
 
-/** Creates the service. Throws a TypeError that names the option if one is wrong. */
+/**
+ * Creates the service from a store, a limiter and an `authenticate` function. Throws a TypeError
+ * that names an invalid option.
+ */
 export function createOrderService(options: OrderServiceOptions): OrderService {
   checkAdmissionOptions(options, ['store', 'basePath']);
   const { store, basePath = '/v1', addressPlan = ADDRESS_PLAN } = options;
@@ -85,13 +83,15 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
   function list(exchange: Exchange): Reply | Promise<Reply> {
     exchange.operation = 'listOrders';
-    return hostCall(
-      () => store.list(),
-      (orders) => {
-        const answer = serialize(orders, exchange);
-        return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
-      },
-    );
+    const orders = hostCall('store.list', () => store.list());
+    return isPromise(orders)
+      ? afterHost('store.list', orders, (listed) => represent(exchange, listed))
+      : represent(exchange, orders);
+  }
+
+  function represent(exchange: Exchange, orders: ListedOrders): Reply | Promise<Reply> {
+    const answer = serialize(orders, exchange);
+    return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
   }
 
   function listReply(exchange: Exchange, { status, fields, body, ended }: Representation): Reply {
@@ -105,17 +105,19 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     const id = parseOrderId(idText);
     if (id === undefined) return refusal(exchange, 'invalid_order_id');
     exchange.orderId = id;
-    // An order has no representation of its own, so no tag is its (RFC 9110 §13.1.1).
-    const { ifMatch = '*' } = readListFields(exchange);
-    if (ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
-    return hostCall(
-      () => store.cancel(id),
-      (outcome) => {
-        if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
-        if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: answered no outcome');
-        return refusal(exchange, CANCEL_ERRORS[outcome]);
-      },
-    );
+    // An order has no representation of its own, so no tag can match (RFC 9110 §13.1.1).
+    const { ifMatch } = exchange.head;
+    if (ifMatch !== undefined && ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
+    const outcome = hostCall('store.cancel', () => store.cancel(id));
+    return isPromise(outcome)
+      ? afterHost('store.cancel', outcome, (settled) => cancelReply(exchange, settled))
+      : cancelReply(exchange, outcome);
+  }
+
+  function cancelReply(exchange: Exchange, outcome: CancelOutcome): Reply {
+    if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
+    if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: answered no outcome');
+    return refusal(exchange, CANCEL_ERRORS[outcome]);
   }
 
   function run(exchange: Exchange, step: (exchange: Exchange) => Reply | Promise<Reply>): Reply | Promise<Reply> {
@@ -127,20 +129,22 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   function publishFailure(exchange: Exchange, failure: Failure | undefined): void {
-    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200);
+    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200, undefined);
   }
 
   return {
     basePath,
 
-    respond(request, clientAddress) {
+    respond(received, clientAddress) {
+      const request = withRawHeaders(received);
       const { method, url = '', rawHeaders } = request;
-      const exchange = createExchange(routeOf(url), method, rawHeaders, readHead(request), clientAddress, addressPlan);
+      const head = readHead(request);
+      const exchange = createExchange(routeOf(url), method, url, rawHeaders, head, clientAddress, addressPlan);
       return run(exchange, inFlight.isClosed ? unavailable : identify);
     },
 
     refuse: (code, clientAddress) =>
-      run(createExchange(NOT_OURS, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
+      run(createExchange(NOT_OURS, undefined, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
         chargeAddress(exchange, code),
       ),
 

@@ -11,14 +11,14 @@ export const NO_STRIKES: BanState = {
   forgetAtMs: 0,
 };
 
-/** Whether the state is the same as none. */
+/** Reports whether the state can be dropped, because it equals that of an unknown key. */
 export function isForgettable({ refusedAtMs, banEndMs, level }: BanState): boolean {
   return refusedAtMs === 0 && banEndMs === 0 && level === 0;
 }
 
 /**
- * Brings the state up to `nowMs`: drops what is over, and pulls back what a clock that stepped back
- * would leave too far ahead.
+ * Brings the state up to `nowMs`. Drops expired strikes, bans and levels. If the clock has stepped
+ * back, clamps instants that would lie too far ahead.
  */
 export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: number): BanState {
   if (state === NO_STRIKES) return state;
@@ -39,14 +39,16 @@ export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: num
   };
 }
 
-/** How many refusals of a streak the grace forgives at most: more were not on the wire. */
+/**
+ * Returns the most refusals of a streak that the grace forgives. More cannot have been in flight.
+ */
 function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
   return Math.max(10 * policy.after, Math.min(...policies.map(({ quota }) => quota)));
 }
 
 /**
- * Returns a settled state after a refusal by a window. The refusal begins a streak, or is forgiven,
- * or is a strike, and the last of `after` strikes bans.
+ * Returns a settled state after a window has refused a request. The refusal starts a streak, is
+ * forgiven, or counts as a strike. The last of `after` strikes bans the key.
  */
 export function refused(state: BanState, policy: BanPolicy, policies: Plan['policies'], nowMs: number): BanState {
   const { refusedAtMs, forgiven, strikesAtMs, level } = state;
@@ -60,12 +62,12 @@ export function refused(state: BanState, policy: BanPolicy, policies: Plan['poli
   return { ...NO_STRIKES, banEndMs, banMs, level: level + 1, forgetAtMs: banEndMs + policy.forgetMs };
 }
 
-/** Returns a settled state after a request that passed, which ends the streak. */
+/** Returns a settled state after an allowed request, which ends the streak. */
 export function passed(state: BanState): BanState {
   return state.refusedAtMs === 0 ? state : { ...state, refusedAtMs: 0, forgiven: 0, strikesAtMs: [] };
 }
 
-/** Returns the state with a ban by hand from now on, which counts for no level. */
+/** Returns the state with a ban set by hand, starting now. It does not raise the level. */
 export function banned(state: BanState, banMs: number, nowMs: number): BanState {
   return { ...passed(state), banEndMs: nowMs + banMs, banMs };
 }

@@ -1,48 +1,56 @@
 import type { Plan, QuotaPolicy } from './plan.js';
 
 /**
- * Takes tokens from the buckets of a key. What wraps a limiter is a limiter. Being over quota is a decision; a throw or
- * a rejection means that the limiter failed, and the client is told 503.
+ * Takes tokens from the buckets of a key. Being over quota is a decision, not an error. If a method
+ * throws or rejects, the limiter has failed and the client receives a 503. A part that wraps a
+ * limiter is a limiter too.
  */
 export interface RateLimiter {
   /**
-   * Takes `cost` tokens (default 1) from every window of `plan`, or from none if one of them has fewer or the key is
-   * banned. A cost of 0 takes nothing and only reports. Throws a RangeError for a cost that is above a quota, which
-   * could never pass, and for one that is no whole number.
+   * Takes `cost` tokens (default 1) from every window of `plan`, or from none if the key is banned
+   * or one window has too few. A cost of 0 takes nothing and only reports. Throws a RangeError if
+   * the cost is not a whole number, or exceeds a quota and could never pass.
    */
   take(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
 }
 
 /**
- * The verdict on one request. Instants are whole milliseconds of the limiter's clock, `utcOffsetMs` short of Unix time.
- * Properties may be computed when they are read, so that a spread copies only some of them. Destructure a decision
- * instead; as JSON and on a console it is whole.
+ * The verdict on one request. Instants are whole milliseconds of the limiter's clock; add
+ * `utcOffsetMs` for Unix time. Some properties may be computed on access, and a spread does not
+ * copy those. Destructure the decision instead. `JSON.stringify` and `console.log` show all of it.
  */
 export interface Decision {
   readonly key: string;
   readonly plan: Plan;
   readonly cost: number;
-  /** Whether the request may go on. In shadow mode always. */
+  /** Whether the request may proceed. Always true in shadow mode. */
   readonly allowed: boolean;
-  /** What the windows and the ban said. Only `within_quota` was charged. */
+  /** The verdict of the windows and the ban. Only a request `within_quota` was charged. */
   readonly verdict: 'within_quota' | 'over_quota' | 'banned';
   readonly nowMs: number;
   readonly utcOffsetMs: number;
-  /** A request is refused at every instant before `nowMs + retryAfterMs` and not at that one. 0 when within quota. */
+  /**
+   * How long to wait, in milliseconds: 0 when within quota. A retry at any earlier instant is
+   * refused, and one after exactly this wait passes.
+   */
   readonly retryAfterMs: number;
-  /** Every window of the plan, in the plan's order, after this request. A ban does not change them. */
+  /**
+   * Every window of the plan after this request, in the plan's order. A ban does not change them.
+   */
   readonly windows: readonly WindowState[];
   /**
-   * The window to announce, one of `windows`: of those that refuse the last to reset, else the one with the least
-   * remaining, on a tie the last to reset. When all cost 1, exactly its `remaining` more requests pass.
+   * The window to announce, one of `windows`. If windows refuse: the last of them to reset.
+   * Otherwise: the one with the least remaining, or on a tie the last to reset. If every request
+   * costs 1, exactly its `remaining` more requests pass.
    *
-   * During a ban nothing remains of it, and it resets when a request would pass. It is the window that would be in
-   * force in the last millisecond of that wait, so that every answer of a ban announces the same.
+   * During a ban its `remaining` is 0, and it resets when a request would pass. It is the window
+   * that would be in force in the last millisecond of that wait, so every response during a ban
+   * announces the same window.
    */
   readonly inForce: WindowState;
 }
 
-/** The decision as a plain object, which a spread copies whole. */
+/** Copies the decision into a plain object, which a spread copies whole. */
 export function plainDecision(decision: Decision): Decision {
   const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = decision;
   return { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };
@@ -50,21 +58,26 @@ export function plainDecision(decision: Decision): Decision {
 
 export interface WindowState {
   readonly policy: QuotaPolicy;
-  /** Whole tokens. */
+  /** Whole tokens left. */
   readonly remaining: number;
-  /** The instant at which the bucket is full again. */
+  /** The instant when the bucket is full again. */
   readonly resetAtMs: number;
-  /** The instant at which more can be taken than `remaining`: with interval refill, `resetAtMs`. */
+  /**
+   * The first instant when more than `remaining` can be taken. With interval refill: `resetAtMs`.
+   */
   readonly refillAtMs: number;
 }
 
-/** All that is remembered of one key. Plain data: it survives JSON. */
+/** Everything a limiter remembers of one key. Plain data that survives JSON. */
 export interface KeyState {
   readonly buckets: readonly NamedBucket[];
   readonly ban?: BanState;
 }
 
-/** A bucket belongs to a name, a window and a kind of refill; a policy that differs in one of them has a bucket of its own. */
+/**
+ * A bucket, identified by its policy's name, window and kind of refill. Policies that differ in one
+ * of these have separate buckets.
+ */
 export interface NamedBucket {
   readonly name: string;
   readonly windowMs: number;
@@ -74,18 +87,18 @@ export interface NamedBucket {
   readonly atMs: number;
 }
 
-/** What is remembered of a key's refusals and bans. An instant of 0 is none. */
+/** The refusals and bans of a key. An instant of 0 means "not set". */
 export interface BanState {
-  /** The first refusal of the streak, which the next request that passes ends. */
+  /** The first refusal of the current streak. The next allowed request ends the streak. */
   readonly refusedAtMs: number;
   /** Further refusals of the streak that the grace has forgiven. */
   readonly forgiven: number;
-  /** The strikes of the streak that still count: ascending, fewer than the plan's `ban.after`. */
+  /** The streak's strikes that still count: ascending, and fewer than the plan's `ban.after`. */
   readonly strikesAtMs: readonly number[];
   readonly banEndMs: number;
   /** The length of that ban. */
   readonly banMs: number;
-  /** How many bans are not forgotten yet. */
+  /** How many earlier bans still count. */
   readonly level: number;
   readonly forgetAtMs: number;
 }

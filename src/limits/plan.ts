@@ -1,50 +1,71 @@
-/** A named quota and the window it is for (IETF RateLimit draft: "quota policy"), complete and checked. */
+/**
+ * A named quota and its window, complete and checked. The IETF RateLimit draft calls it a "quota
+ * policy".
+ */
 export interface QuotaPolicy {
   readonly name: string;
-  /** Requests per window; also the capacity of the token bucket. */
+  /** Requests per window, which is also the capacity of the token bucket. */
   readonly quota: number;
   readonly windowMs: number;
-  /** `interval`: all tokens come back `windowMs` after the first was taken. `continuous`: they trickle back evenly. */
+  /**
+   * `interval`: all tokens come back `windowMs` after the first was taken. `continuous`: tokens
+   * come back evenly over time.
+   */
   readonly refill: 'interval' | 'continuous';
-  /** When an interval window begins: at its `first` request, or so that it ends at the next multiple of `windowMs` in `utc`. */
+  /**
+   * `first`: an interval window begins at its first request. `utc`: it ends at the next multiple of
+   * `windowMs` in UTC.
+   */
   readonly align: 'first' | 'utc';
 }
 
-/** When a key is refused altogether for ignoring 429s (specification, part 5). */
+/** When to refuse every request of a key that ignores 429s (specification, part 5). */
 export interface BanPolicy {
-  /** This many strikes, 1,000 at most … */
+  /**
+   * Strikes that start a ban, at most 1,000. A strike is a refusal that the grace does not forgive.
+   */
   readonly after: number;
-  /** … within any span of this length start a ban. A strike is a refusal after those that the grace forgives. */
+  /** The time within which the strikes must fall. */
   readonly withinMs: number;
   /**
-   * Refusals this soon after the first of a streak are forgiven, because those requests were on the wire already: as
-   * many as ten times `after` or the smallest quota of the plan, whichever is more. A request that passes ends a streak.
+   * How long after the first refusal of a streak further refusals are forgiven, because those
+   * requests were already in flight. At most `10 × after` refusals are forgiven, or the plan's
+   * smallest quota if that is more. An allowed request ends the streak.
    */
   readonly graceMs: number;
-  /** The first ban's length; each further one is `factor` times longer, `maxMs` at most. */
+  /** Length of the first ban. Each further ban is `factor` times longer, up to `maxMs`. */
   readonly baseMs: number;
   readonly factor: number;
   readonly maxMs: number;
-  /** This long after a ban's end the next is a first one again. */
+  /** How long after the end of a ban the next ban counts as a first one again. */
   readonly forgetMs: number;
 }
 
-/** What a key has bought: the quota policies of which each request takes one token, all or none. Made by {@link createPlan}. */
+/**
+ * The quota policies that a key has bought. A request takes one token from each policy, or from
+ * none. Create it with {@link createPlan}.
+ */
 export interface Plan {
   readonly name: string;
-  /** At least one, and at most 32. */
+  /** From 1 to 32 policies. */
   readonly policies: readonly QuotaPolicy[];
   readonly ban: BanPolicy | false;
-  /** `false`: shadow mode, everything is counted and announced and nothing is refused. */
+  /**
+   * `false` for shadow mode, in which requests are counted and limits announced, but nothing is
+   * refused.
+   */
   readonly enforce: boolean;
-  /** Whose buckets: those of issued keys, or those of addresses, which strangers choose and which are therefore bounded. */
+  /**
+   * `key` for issued keys. `address` for client addresses, whose number is bounded because
+   * strangers choose them.
+   */
   readonly partition: 'key' | 'address';
 }
 
 export interface PlanOptions {
   readonly name: string;
   readonly policies: readonly QuotaPolicyOptions[];
-  /** Each part has a default; `false` for no bans, which is the default of an `address` plan. */
+  /** Each part has a default. `false` disables bans, which is the default of an `address` plan. */
   readonly ban?: BanOptions | false | undefined;
   /** Default: true. */
   readonly enforce?: boolean | undefined;
@@ -83,7 +104,17 @@ const PLAN_FIELDS = ['name', 'policies', 'ban', 'enforce', 'partition'] as const
 const POLICY_FIELDS = ['name', 'quota', 'windowMs', 'refill', 'align'] as const;
 export const BAN_FIELDS = ['after', 'withinMs', 'graceMs', 'baseMs', 'factor', 'maxMs', 'forgetMs'] as const;
 
-/** Checks and completes a plan. Throws a TypeError or RangeError that names the option. */
+/**
+ * Creates a plan from options, filling in defaults. Throws a TypeError or RangeError that names the
+ * bad option.
+ *
+ * @example
+ * ```ts
+ * import { createPlan, perDay, perMinute } from 'store-orders/limiter';
+ *
+ * const agreed = createPlan({ name: 'acme', policies: [perMinute(2_000), perDay(500_000)] });
+ * ```
+ */
 export function createPlan(options: PlanOptions): Plan {
   const plan = complete(options);
   const { name, policies, ban } = options;
@@ -94,13 +125,13 @@ export function createPlan(options: PlanOptions): Plan {
   return plan;
 }
 
-/** Every request pays for each of them, in time and in header fields. */
+/** Every request pays for each policy, in time and in header fields. */
 const MAX_POLICIES = 32;
 
 function complete(options: PlanOptions): Plan {
   anObject('plan', options);
   const { name, policies, enforce = true, partition = 'key', ban = partition === 'key' ? {} : false } = options;
-  if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a text');
+  if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a string');
   if (!Array.isArray(policies) || policies.length === 0) {
     throw new TypeError(`plan ${name}: policies: expected at least one quota policy`);
   }
@@ -123,7 +154,10 @@ function complete(options: PlanOptions): Plan {
   });
 }
 
-/** Throws a TypeError or RangeError unless the plan is as {@link createPlan} makes them: complete, each value checked. */
+/**
+ * Throws a TypeError or RangeError unless the plan is as {@link createPlan} makes it: complete,
+ * with every value checked.
+ */
 export function checkPlan(plan: Plan): void {
   complete(plan);
   const missing =
@@ -133,14 +167,16 @@ export function checkPlan(plan: Plan): void {
   if (missing !== undefined) throw new TypeError(`plan ${plan.name}: without ${missing}; make it with createPlan`);
 }
 
-/** Whether the plan can no longer change, so that what is made of it can be remembered. */
+/**
+ * Reports whether the plan can no longer change, so that results computed from it can be cached.
+ */
 export function isFrozen(plan: Plan): boolean {
   return [plan, plan.ban, plan.policies, ...plan.policies].every(Object.isFrozen);
 }
 
 const snapshots = new WeakSet<Plan>();
 
-/** Returns the plan as it is now: itself if it can no longer change, else a frozen copy. */
+/** Returns the plan itself if it can no longer change, otherwise a frozen copy. */
 export function snapshotPlan(plan: Plan): Plan {
   if (snapshots.has(plan)) return plan;
   const { ban, policies } = plan;
@@ -158,7 +194,8 @@ export function snapshotPlan(plan: Plan): Plan {
 function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy {
   anObject(where, options);
   const { name, quota, windowMs, refill = 'interval', align = 'first' } = options;
-  // It is printed as a structured-fields string (RFC 9651 §3.3.3), which these characters need no escape in.
+  // Headers carry the name as a structured-fields string (RFC 9651 §3.3.3), where these characters
+  // need no escape.
   if (typeof name !== 'string' || !/^[A-Za-z][A-Za-z0-9_.-]*$/.test(name)) {
     throw new TypeError(`${where}.name: expected a letter, then letters, digits, "_", "." or "-"`);
   }
@@ -178,7 +215,7 @@ function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy
 /** The largest integer of a structured field (RFC 9651 §3.3.1). */
 const MAX_PRINTED_INTEGER = 999_999_999_999_999;
 
-/** The most that `ban.after` may be: each strike is remembered by its instant. */
+/** The largest allowed `ban.after`. Each strike is remembered by its instant. */
 export const MAX_STRIKES = 1_000;
 
 function completeBan(where: string, options: BanOptions): BanPolicy {
@@ -207,12 +244,17 @@ function anObject(where: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) throw new TypeError(`${where}: expected an object`);
 }
 
-function onlyFields(where: string, value: object, known: readonly string[]): void {
+/** Throws unless `value` is an object without other fields than these. */
+export function onlyFields(where: string, value: object, known: readonly string[]): void {
+  anObject(where, value);
   const unknown = Object.keys(value).find((field) => !known.includes(field));
   if (unknown !== undefined) throw new TypeError(`${where}: unknown field "${unknown}", known are ${known.join(', ')}`);
 }
 
-/** Throws unless `value` is a whole number so small that instants stay exact when it is added to them. */
+/**
+ * Throws unless `value` is a whole number, and small enough that instants stay exact when it is
+ * added.
+ */
 export function wholeNumber(where: string, value: number, min: number, max = MAX_PRINTED_INTEGER): void {
   if (typeof value !== 'number') throw new TypeError(`${where}: expected a number`);
   if (!Number.isInteger(value) || value < min || value > max) {
@@ -224,27 +266,30 @@ function oneOf(where: string, value: unknown, allowed: readonly unknown[]): void
   if (!allowed.includes(value)) throw new TypeError(`${where}: expected ${allowed.join(' or ')}`);
 }
 
-/** The policy of `quota` requests a second. */
+/** Returns a policy of `quota` requests per second. */
 export function perSecond(quota: number): QuotaPolicyOptions {
   return { name: 'second', quota, windowMs: SECOND_MS };
 }
 
-/** The policy of `quota` requests a minute. */
+/** Returns a policy of `quota` requests per minute. */
 export function perMinute(quota: number): QuotaPolicyOptions {
   return { name: 'minute', quota, windowMs: MINUTE_MS };
 }
 
-/** The policy of `quota` requests an hour. */
+/** Returns a policy of `quota` requests per hour. */
 export function perHour(quota: number): QuotaPolicyOptions {
   return { name: 'hour', quota, windowMs: HOUR_MS };
 }
 
-/** The policy of `quota` requests a day, which is 24 hours. */
+/** Returns a policy of `quota` requests per day of 24 hours. */
 export function perDay(quota: number): QuotaPolicyOptions {
   return { name: 'day', quota, windowMs: DAY_MS };
 }
 
-/** The fixed plans of the specification, part 8. Enterprise is agreed individually: make it with {@link createPlan}. */
+/**
+ * The fixed plans of the specification, part 8. Enterprise plans are agreed individually: create
+ * them with {@link createPlan}.
+ */
 export const PLANS = Object.freeze({
   free: createPlan({ name: 'free', policies: [perMinute(60), perDay(1_000)] }),
   pro: createPlan({ name: 'pro', policies: [perMinute(300), perDay(10_000)] }),

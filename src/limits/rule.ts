@@ -15,7 +15,7 @@ import {
 
 export interface Ruling {
   readonly decision: Decision;
-  /** What to remember of the key from now on. */
+  /** The state to store for the key. */
   readonly next: KeyState | undefined;
 }
 
@@ -26,8 +26,8 @@ interface Settled {
 }
 
 /**
- * The rule on which every limiter agrees: all windows and the ban together. Pure: `state` is not changed.
- * `cost` is a whole number and at most every quota.
+ * Decides on one request by the rule that all limiters share: every window and the ban together.
+ * Pure: `state` is not changed. `cost` must be a whole number and not exceed any quota.
  */
 export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant): Ruling {
   const { nowMs, utcOffsetMs } = instant;
@@ -69,7 +69,7 @@ function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
-/** Describes a settled bucket. */
+/** Returns the public view of a settled bucket. */
 export function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
   return {
     policy,
@@ -80,10 +80,10 @@ export function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
 }
 
 function banAfter(ban: BanState, plan: Plan, cost: number, passes: boolean, nowMs: number): BanState {
-  // During a ban nothing counts, so that its end never moves.
+  // Refusals during a ban do not count, so that its end never moves.
   if (cost === 0 || ban.banEndMs > 0) return ban;
   if (passes) return passed(ban);
-  // In shadow mode nobody was told to wait, so nobody has ignored it.
+  // In shadow mode no client was told to wait, so none has ignored it.
   return plan.ban === false || !plan.enforce ? ban : refused(ban, plan.ban, plan.policies, nowMs);
 }
 
@@ -92,7 +92,10 @@ function inForceOf(windows: readonly WindowState[], settledWindows: readonly Set
   return refusing.length > 0 ? refusing.reduce((a, b) => (b.resetAtMs > a.resetAtMs ? b : a)) : windows.reduce(lesser);
 }
 
-/** See {@link Decision.inForce}. `passesAt` is when a request would pass. */
+/**
+ * Returns {@link Decision.inForce} of a banned key. `passesAt` is the instant when a request would
+ * pass.
+ */
 function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: Instant): WindowState {
   const last = { ...passesAt, nowMs: passesAt.nowMs - 1 };
   const then = before.map(({ policy, bucket }) => settled(bucket, policy, cost, last));
@@ -103,13 +106,19 @@ function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: In
   return { policy, remaining: 0, resetAtMs: passesAt.nowMs, refillAtMs: passesAt.nowMs };
 }
 
-/** The one to announce when none refuses: that with the least remaining, on a tie the last to reset. */
+/**
+ * Returns the window to announce when none refuses: the one with less remaining, or on a tie the
+ * later reset.
+ */
 export function lesser(a: WindowState, b: WindowState): WindowState {
   if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
   return b.resetAtMs > a.resetAtMs ? b : a;
 }
 
-/** A bucket that was charged, or pulled back to one window from now, is stored; a refusal changes no window otherwise. */
+/**
+ * Stores a bucket that was charged, or whose end was pulled back to one window from now. A refusal
+ * otherwise changes no window.
+ */
 function remember(
   state: KeyState | undefined,
   after: readonly Settled[],
@@ -129,28 +138,34 @@ function remember(
   return keyState([...kept, ...changed], ban);
 }
 
-/** Full buckets and no refusals are nothing to remember. */
+/** Returns the state to store, or `undefined` if all buckets are full and there are no refusals. */
 export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STRIKES): KeyState | undefined {
   if (!isForgettable(ban)) return { buckets, ban };
   return buckets.length === 0 ? undefined : { buckets };
 }
 
-/** The state with what a decision took put back into those windows that it was taken from and that are not over. Pure. */
+/**
+ * Returns the state after putting back what a decision took, into those of its windows that are
+ * still open. Pure.
+ */
 export function giveBack(state: KeyState, decision: Decision, nowMs: number): KeyState | undefined {
   const { cost, windows, utcOffsetMs } = decision;
   const buckets = state.buckets.flatMap((stored) => {
     const window = windows.find(({ policy }) => isSame(stored, policy));
-    // By its reset what was taken has come back of itself: a token more would be one too many.
+    // At the window's reset its tokens came back. Putting one back again would be one too many.
     if (window === undefined || window.resetAtMs <= nowMs) return stored;
     if (stored.refill === 'interval' && stored.atMs !== window.resetAtMs) return stored;
     const bucket = withTaken(settle(stored, window.policy, { nowMs, utcOffsetMs }), window.policy, -cost);
-    // A full bucket is no record; a trickle may have made it more than full.
+    // A full bucket needs no record. Continuous refill may already have made it more than full.
     return bucket.taken > 0 ? named(window.policy, bucket) : [];
   });
   return keyState(buckets, state.ban);
 }
 
-/** The instant from which on the state is the same as none, so that it can be dropped without loss. */
+/**
+ * Returns the instant from which the state equals that of an unknown key, and can be dropped
+ * without loss.
+ */
 export function mattersUntilMs({ buckets, ban }: KeyState): number {
   return Math.max(ban?.banEndMs ?? 0, ban?.forgetAtMs ?? 0, ...buckets.map(fullByMs));
 }
@@ -163,7 +178,7 @@ function find(state: KeyState | undefined, policy: QuotaPolicy): NamedBucket | u
   return state?.buckets.find((bucket) => isSame(bucket, policy));
 }
 
-/** What makes a bucket another one. */
+/** The fields that identify a bucket. */
 export type Identity = Pick<QuotaPolicy, 'name' | 'windowMs' | 'refill'>;
 
 export function isSame(a: Identity, b: Identity): boolean {

@@ -1,16 +1,16 @@
 /**
- * `pending`, `shipped` and `cancelled` are the states this service knows; a host may have others, which can be
- * neither cancelled nor shipped.
+ * `pending`, `shipped` and `cancelled` are the statuses of this service. A host may have others:
+ * such an order can be neither cancelled nor shipped.
  */
 export type OrderStatus = 'pending' | 'shipped' | 'cancelled' | (string & {});
 
-/** The states that this service knows. */
+/** The statuses of this service. */
 export const ORDER_STATUSES: readonly OrderStatus[] = ['pending', 'shipped', 'cancelled'];
 
-/** What a cancel came to. `cancelled` is the only one that changed the order. */
+/** The result of a cancel. Only `cancelled` means that the order was changed. */
 export type CancelOutcome = 'cancelled' | 'already_shipped' | 'already_cancelled' | 'not_pending' | 'not_found';
 
-/** What shipping came to. `shipped` is the only one that changed the order. */
+/** The result of shipping. Only `shipped` means that the order was changed. */
 export type ShipOutcome = 'shipped' | 'already_shipped' | 'already_cancelled' | 'not_pending' | 'not_found';
 
 const TRANSITIONS = new Map<string | undefined, { readonly cancel: CancelOutcome; readonly ship: ShipOutcome }>([
@@ -21,15 +21,18 @@ const TRANSITIONS = new Map<string | undefined, { readonly cancel: CancelOutcome
 ]);
 
 /**
- * Decides what a cancel comes to, from the status that the store has found; `undefined` is for no
- * such order. Pure: it changes nothing. A store calls it inside its atomic step, and writes
- * `cancelled` if that is the outcome (specification, part 3: only a pending order can be cancelled).
+ * Returns the outcome of cancelling an order that has this status, or `undefined` if there is no
+ * such order (specification, part 3: only a pending order can be cancelled). Pure. A store calls it
+ * inside its atomic step, and writes `cancelled` if that is the outcome.
  */
 export function cancelOutcome(status: OrderStatus | undefined): CancelOutcome {
   return TRANSITIONS.get(status)?.cancel ?? 'not_pending';
 }
 
-/** Decides what shipping comes to. Only a pending order can be shipped. */
+/**
+ * Returns the outcome of shipping an order that has this status. Only a pending order can be
+ * shipped.
+ */
 export function shipOutcome(status: OrderStatus | undefined): ShipOutcome {
   return TRANSITIONS.get(status)?.ship ?? 'not_pending';
 }

@@ -1,10 +1,12 @@
 import type { Order } from './order.js';
 import type { OrderBatch } from './store.js';
 
-/** One order as JSON: fields in the order of the specification, int64 to the last digit, ASCII only. */
+/**
+ * Serialises one order as JSON: fields in the order of the specification, int64 exact, ASCII only.
+ */
 export function printOrder(order: Order): string {
   let text = `{"id":${order.id}`;
-  // `null` is not in the type, but rows of a host's database have it: absent all the same.
+  // Rows of a host's database may have `null` despite the type. It means absent as well.
   if (order.petId !== undefined && order.petId !== null) text += `,"petId":${order.petId}`;
   if (order.quantity !== undefined && order.quantity !== null) text += `,"quantity":${order.quantity}`;
   if (order.shipDate !== undefined && order.shipDate !== null) text += `,"shipDate":${printString(order.shipDate)}`;
@@ -12,12 +14,12 @@ export function printOrder(order: Order): string {
   return `${text}}`;
 }
 
-/** The orders as one JSON array. */
+/** Serialises the orders as one JSON array. */
 export function printOrders(orders: readonly Order[]): string {
   return `[${orders.map(printOrder).join(',')}]`;
 }
 
-/** A batch as it stands in the array: without brackets, empty for no order. */
+/** Serialises a batch without the array's brackets. Returns an empty string for an empty batch. */
 export function printBatch(batch: OrderBatch): string {
   if (typeof batch === 'string') return batch;
   return 'version' in batch ? batch.text() : batch.map(printOrder).join(',');
@@ -27,15 +29,18 @@ function printString(text: string): string {
   return escapeNonAscii(JSON.stringify(text));
 }
 
-/** JSON as ASCII, because then a text's length in characters is its length in bytes, and node writes it as latin1. */
+/**
+ * Escapes JSON to ASCII. Then its length in characters is its length in bytes, and Node.js can
+ * write it as latin1.
+ */
 export function escapeNonAscii(json: string): string {
   return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Text that is not the JSON that was expected, and where that shows. Lines and columns count from 1. */
+/** Thrown for invalid JSON. Says what is wrong and where. Lines and columns count from 1. */
 export class JsonSyntaxError extends SyntaxError {
   override readonly name = 'JsonSyntaxError';
-  /** What is wrong, without the place. */
+  /** The mistake, without its position. */
   readonly reason: string;
   readonly line: number;
   readonly column: number;
@@ -49,10 +54,10 @@ export class JsonSyntaxError extends SyntaxError {
 }
 
 /**
- * Reads JSON (RFC 8259) with every integer exact: a number that is an integer by its digits and its
- * exponent (`7`, `7.0`, `0.7e1`) becomes a bigint, any other one a number. Stricter than `JSON.parse`
- * in two points: it refuses an object with the same name twice, and a number that is not an integer
- * but that a double would round to one. Throws a {@link JsonSyntaxError}.
+ * Parses JSON (RFC 8259) with every integer exact. A number whose value is an integer (`7`, `7.0`,
+ * `0.7e1`) becomes a bigint, and any other number a number. Stricter than `JSON.parse` in two ways:
+ * it rejects an object with a duplicate name, and a fraction that a double would round to an
+ * integer. Throws a {@link JsonSyntaxError}.
  */
 export function parseJson(text: string): unknown {
   const reader = new JsonReader(text);
@@ -61,7 +66,10 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** Reads a JSON array element by element, with the line on which each begins, so that a mistake in one can be named. */
+/**
+ * Parses a JSON array element by element, each with the line on which it begins, so that an error
+ * message can name the line.
+ */
 export function* parseJsonArray(text: string): Generator<{ readonly line: number; readonly value: unknown }> {
   const reader = new JsonReader(text);
   yield* reader.elements();
@@ -70,8 +78,8 @@ export function* parseJsonArray(text: string): Generator<{ readonly line: number
 
 const WHITE_SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
-// A string up to its end or to one escape. The inside is checked by JSON.parse; here only the end is looked for, in steps,
-// because one pattern that repeats over all escapes overflows the stack on a long string.
+// Matches a string up to its end or to one escape. `JSON.parse` checks the content. A single
+// pattern that repeats over all escapes would overflow the stack on a long string.
 const STRING_PART = /[^"\\]*(?:"|\\.)/sy;
 const LITERAL = /true|false|null/y;
 const LITERALS: Readonly<Record<string, boolean | null>> = { true: true, false: false, null: null };
@@ -138,12 +146,12 @@ class JsonReader {
     const start = this.#at;
     if (this.#text[this.#at++] !== '"') this.#fail('expected a string', start);
     let part: string;
-    do part = this.#match(STRING_PART) ?? this.#fail('this string has no end', start);
+    do part = this.#match(STRING_PART) ?? this.#fail('unterminated string', start);
     while (part.at(-2) === '\\');
     try {
       return JSON.parse(this.#text.slice(start, this.#at));
     } catch {
-      return this.#fail('this string has a control character or a bad escape', start);
+      return this.#fail('this string has a control character or an invalid escape', start);
     }
   }
 
@@ -202,7 +210,10 @@ const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 /** The largest number is below 10^309. */
 const MAX_SHIFT = 308;
 
-/** The integer that a JSON number is exactly; `undefined` for none, and for one beyond all numbers. */
+/**
+ * Returns the exact integer value of a JSON number, or `undefined` if it has a fraction or is out
+ * of range.
+ */
 function integerOf(number: string): bigint | undefined {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? [];
   const digits = whole + fraction;

@@ -1,12 +1,17 @@
 import { ORDER_STATUSES, type OrderStatus } from './cancellation.js';
 import { INT64_MAX, INT64_MIN, type Order } from './order.js';
 
-/** An order as a store keeps it: the wire fields and the status that the wire does not show. */
+/**
+ * An order as a store keeps it: the fields of the API and the status, which the API does not
+ * return.
+ */
 export interface OrderRecord extends Order {
   readonly status: OrderStatus;
 }
 
-/** What a host hands over: ids as bigint or as safe number, the status `pending` unless said. */
+/**
+ * An order as a host passes it in: ids as bigint or safe number. The status defaults to `pending`.
+ */
 export interface OrderInput {
   readonly id: bigint | number;
   readonly petId?: bigint | number | undefined;
@@ -16,20 +21,25 @@ export interface OrderInput {
   readonly status?: OrderStatus | undefined;
 }
 
-/** `field` is absent when the value as a whole is wrong, say no object. `message` is a sentence without its subject. */
+/**
+ * `field` is absent if the whole value is wrong, for example not an object. `message` is a sentence
+ * without its subject.
+ */
 export type ParsedRecord =
   | { readonly ok: true; readonly record: OrderRecord }
   | { readonly ok: false; readonly field?: string; readonly message: string };
 
 export interface ParseRecordOptions {
-  /** The host's own statuses, beside `pending`, `shipped` and `cancelled`. Default: none. */
+  /**
+   * The host's own statuses, in addition to `pending`, `shipped` and `cancelled`. Default: none.
+   */
   readonly statuses?: readonly string[] | undefined;
 }
 
 /**
- * Checks one record from outside. Never throws. A field that is absent or `undefined` is absent from
- * the record. A status that is unknown is refused: a typing mistake would make an order that can be
- * neither cancelled nor shipped.
+ * Validates one record from outside. Never throws. A field that is `undefined` is absent from the
+ * record. An unknown status is rejected, because a typo would create an order that can be neither
+ * cancelled nor shipped.
  */
 export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordOptions = {}): ParsedRecord {
   const parsed = parseRecord(input);
@@ -42,14 +52,14 @@ export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordO
 }
 
 const FIELDS: ReadonlySet<string> = new Set(['id', 'petId', 'quantity', 'shipDate', 'complete', 'status']);
-/** RFC 3339 sets no end to the digits of a second. */
+/** RFC 3339 does not limit the digits of a second. */
 const MAX_DATE_TIME_LENGTH = 64;
 const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
- * Checks a record whose status may be any word. By hand, because a schema of valibot takes 6 µs a
+ * Validates a record whose status may be any word. By hand, because a schema of valibot takes 6 µs a
  * record, and an import has millions.
  */
 function parseRecord(input: unknown): ParsedRecord {
@@ -96,7 +106,7 @@ function wrong(field: string, message: string): ParsedRecord {
 function readInt64(value: unknown): bigint | string {
   if (Number.isSafeInteger(value)) return BigInt(Number(value));
   if (typeof value !== 'bigint' && typeof value !== 'number') return 'must be an integer';
-  // An infinite number was a literal such as 1e400: an integer, but far too large.
+  // A literal such as 1e400 becomes an infinite number. It is an integer, but far too large.
   if (Number.isNaN(value) || (Number.isFinite(value) && !Number.isInteger(value))) return 'must be an integer';
   if (value < INT64_MIN || value > INT64_MAX) return 'must fit into int64, -2^63 to 2^63-1';
   return typeof value === 'bigint' ? value : 'must be a bigint where it is beyond 2^53-1';
@@ -109,8 +119,8 @@ function readQuantity(value: unknown): number | string {
 }
 
 /**
- * Checks a record that a host's own code hands over, whose status may be any word. Throws a TypeError
- * that names the order and the field.
+ * Validates a record that the host's own code passes in. Its status may be any word. Throws a
+ * TypeError that names the order and the field.
  */
 export function toOrderRecord(input: OrderInput): OrderRecord {
   const parsed = parseRecord(input);
@@ -118,7 +128,7 @@ export function toOrderRecord(input: OrderInput): OrderRecord {
   throw new TypeError(`order ${String(input?.id)}: ${parsed.field ?? 'the record'} ${parsed.message}`);
 }
 
-/** The wire fields of a record alone. */
+/** Returns the record without its status. */
 export function toOrder({ status: _, ...order }: OrderRecord): Order {
   return order;
 }
@@ -126,7 +136,10 @@ export function toOrder({ status: _, ...order }: OrderRecord): Order {
 const DATE_TIME =
   /^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})$/;
 
-/** RFC 3339 §5.6, on a day that exists; `:60` is a leap second, which ends a day of UTC. */
+/**
+ * Reports whether the text is an RFC 3339 §5.6 date-time on a day that exists. `:60` is a leap
+ * second, which ends a day in UTC.
+ */
 function isDateTime(text: string): boolean {
   if (!DATE_TIME.test(text)) return false;
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
@@ -156,7 +169,7 @@ function twoDigits(text: string, at: number): number {
 
 const MINUTES_OF_DAY = 1_440;
 
-/** Whether it is 23:59, the minute counted from a midnight. */
+/** Reports whether a minute, counted from some midnight, is 23:59. */
 function isLastOfDay(minute: number): boolean {
   return (minute + 1) % MINUTES_OF_DAY === 0;
 }

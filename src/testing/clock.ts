@@ -1,24 +1,37 @@
 import type { Clock } from '../limits/clock.js';
 
-/** A clock that stands still until it is moved. */
+/** A clock that a test moves. */
 export interface ManualClock extends Clock {
   /** Moves the clock by whole milliseconds; backwards if negative. */
   advance(ms: number): void;
 }
 
 /**
- * Creates a clock that starts at a Unix time in whole milliseconds. Default: 2026-01-01T00:00:00Z.
- * Throws a TypeError for anything else.
+ * Creates a clock that stands still until it is moved. It starts at a Unix time in whole
+ * milliseconds. Default: 2026-01-01T00:00:00Z. Throws a TypeError for anything else.
  */
 export function createManualClock(startMs: number = Date.UTC(2026, 0)): ManualClock {
   if (!Number.isSafeInteger(startMs)) throw new TypeError('startMs: expected a Unix time in whole milliseconds');
-  let now = startMs;
+  return createMovableClock(() => startMs);
+}
+
+/**
+ * Creates a clock that follows `Date`, and so the fake timers that replace it: those of Vitest,
+ * Jest and node:test. Without fake timers it runs. `advance` adds to what `Date` shows.
+ */
+export function createDateClock(): ManualClock {
+  // Fake timers replace `Date`, so it is looked up at each reading.
+  return createMovableClock(() => Date.now());
+}
+
+function createMovableClock(read: () => number): ManualClock {
+  let movedMs = 0;
   return {
-    nowMs: () => now,
+    nowMs: () => read() + movedMs,
     utcOffsetMs: () => 0,
     advance(ms) {
       if (!Number.isInteger(ms)) throw new RangeError('ms: expected a whole number');
-      now += ms;
+      movedMs += ms;
     },
   };
 }

@@ -7,6 +7,7 @@ import got from 'got';
 import ky from 'ky';
 import { createMemoryLimiter, createMemoryOrderStore, createOrderService, createPlan, nodeHandler } from 'store-orders';
 import { Agent, RetryAgent, request } from 'undici';
+import { createOrdersClient } from '../../examples/exact-client.js';
 import { listening } from '../http/mounts/support/mount.js';
 
 /** A minute of two seconds, which real clients with real timers wait for. Bans are as usual. */
@@ -42,6 +43,16 @@ const CLIENTS: Readonly<Record<string, () => Client>> = {
     get: async (url) => (await ky.get(url, { headers: HEADERS })).status,
     delete: async (url) => (await ky.delete(url, { headers: HEADERS })).status,
   }),
+  'the exact client of the examples'() {
+    const clientOf = (url: string) => createOrdersClient({ url: url.replace(/\/store.*/, ''), apiKey: 'any' });
+    return {
+      get: async (url) => ((await clientOf(url).list()).length === 10 ? 200 : 500),
+      delete: async (url) => {
+        const id = BigInt(url.replace(/.*\//, ''));
+        return (await clientOf(url).cancel(id)) === 'cancelled' ? 204 : 409;
+      },
+    };
+  },
   'axios-retry'() {
     const client = axios.create({ headers: HEADERS });
     axiosRetry(client);

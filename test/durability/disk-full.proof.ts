@@ -8,7 +8,7 @@ import { answerOf, startServer, until } from '../server/support/program.js';
 import { createClient } from './support/client.js';
 import { createOrderFile, QUOTA } from './support/order-file.js';
 
-test('on a full disk nothing is promised, orders are listed, and with space again all goes on', async (t) => {
+test('on a full disk nothing is acknowledged and orders are still listed; with space again everything works', async (t) => {
   const directory = mountSmallDisk(t);
   if (directory === undefined) return t.skip('no tmpfs can be mounted: run this as root on Linux');
   const orders = await createOrderFile(directory, 500);
@@ -43,7 +43,7 @@ test('on a full disk nothing is promised, orders are listed, and with space agai
   for (const id of orders.next(10)) assert.equal(await cancel(id), 204);
   const ballast = join(directory, 'ballast');
   fillDisk(ballast);
-  // SQLite may have some room left in pages that it has already: what it promises in them counts too.
+  // SQLite may have some room left in its existing pages. What it acknowledges there counts too.
   for (const id of orders.next(200)) await cancel(id);
   assert.ok(refused.length > 100, `only ${refused.length} of 200 cancels were refused`);
   requests++;
@@ -54,12 +54,12 @@ test('on a full disk nothing is promised, orders are listed, and with space agai
     server.log().some(({ error }) => /^cannot write store-orders\.db: the disk is full; free some/.test(`${error}`)),
   );
   assert.equal(server.child.exitCode, null);
-  assert.deepEqual(orders.look().cancelled, promised, 'what was promised is stored, and nothing else is');
+  assert.deepEqual(orders.look().cancelled, promised, 'exactly what was acknowledged is stored');
   const countedMeanwhile = requests;
 
   rmSync(ballast);
   await until(async () => (await readiness()) === 200, 2_000);
-  // Nobody asks for anything: what could not be saved is saved all the same.
+  // No requests arrive, and still the quotas that could not be saved are saved.
   await until(async () => (await countedOnDisk()) === countedMeanwhile, 3_000);
   for (const id of refused.splice(0)) assert.equal(await cancel(id), 204);
   t.diagnostic(`${promised.size} cancels 204 in the end, 0 of them false; quotas of ${countedMeanwhile} requests kept`);
@@ -73,7 +73,7 @@ test('on a full disk nothing is promised, orders are listed, and with space agai
   assert.deepEqual(found.cancelled, promised);
 });
 
-/** A disk of 2 MB in memory, gone afterwards; or nothing where mounting is not allowed. */
+/** Mounts a disk of 2 MB in memory for the test. Returns `undefined` if mounting is not allowed. */
 function mountSmallDisk(t: TestContext): string | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   try {
@@ -83,7 +83,7 @@ function mountSmallDisk(t: TestContext): string | undefined {
     return undefined;
   }
   t.after(() => {
-    // Lazily, because a server that a failed test has left still uses it.
+    // Lazily, because a server left over from a failed test still uses it.
     execFileSync('umount', ['--lazy', directory]);
     rmdirSync(directory);
   });

@@ -13,15 +13,18 @@ import { ANSWERS, cannotTrace, trace } from './support/system-calls.js';
 
 interface Job {
   readonly file: string;
-  /** A new one has no orders and no key. */
+  /** A new file has no orders and no key. */
   readonly isNew: boolean;
   readonly apiKey: string;
-  /** Where strace writes, and its options. */
+  /** The file that strace writes to, and its options. */
   readonly record: string;
   readonly options: readonly string[];
 }
 
-/** A process that cancels orders, most of them one by one, so that each has an fsync of its own, and is then killed. */
+/**
+ * A process that cancels orders, most of them one by one, so that each has an fsync of its own.
+ * Then it is killed.
+ */
 interface Workload {
   readonly name: string;
   /** How many orders it cancels. */
@@ -29,7 +32,7 @@ interface Workload {
   run(t: TestContext, job: Job): Promise<Cancelled>;
 }
 
-/** The process has 5 s, of which it needs a fraction. */
+/** The process has 5 s and needs a fraction of it. */
 const DEADLINE_MS = 5_000;
 
 const WORKLOADS: readonly Workload[] = [
@@ -37,7 +40,8 @@ const WORKLOADS: readonly Workload[] = [
     name: 'a store',
     cancels: 90,
     async run(_, { file, isNew, record, options }) {
-      // Alone and together, so that both meet a failure; those at the end tell whether the process goes on.
+      // Cancels one by one and in groups, so that both meet a failure. The last ones show whether
+      // the process keeps working.
       const command = cancelling(file, [
         ...(isNew ? [{ put: [0, 90] } as const] : []),
         { cancel: [0, 10], atOnce: 1 },
@@ -66,7 +70,10 @@ const WORKLOADS: readonly Workload[] = [
   },
 ];
 
-/** In strace's words: each thread counts its own calls, and of each name on its own. All commits are on one thread. */
+/**
+ * In strace's syntax. strace counts the calls of each thread and each name separately. All commits
+ * are on one thread.
+ */
 const WRITES = 'inject=pwrite64,write,ftruncate';
 const SYNCS = 'inject=fsync,fdatasync';
 
@@ -86,7 +93,10 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
       database.close();
     });
 
-    /** Runs the process with failing calls to the files, and compares its answers with what is stored afterwards. */
+    /**
+     * Runs the process with failing calls to its files, and compares its replies with what is
+     * stored afterwards.
+     */
     async function run(t: TestContext, failing: string, { isNew = false } = {}) {
       const folder = temporaryFile();
       const [file, record] = [join(folder, DATABASE), `${folder}.strace`];
@@ -107,7 +117,7 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
     ]) {
       const failing = (when: number, more = '') => `${calls}:error=${errors[when % errors.length]}:when=${when}${more}`;
 
-      test(`when ${title} fails rejects at most the cancel that needs it, and goes on`, async (t) => {
+      test(`when ${title} fails rejects at most the cancel that needs it, and keeps working`, async (t) => {
         const runs = await twoAtATime(someOf(t, 60), (n) => run(t, failing(n)));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, answers, again, wentOn, failed, unpromised } of runs) {
@@ -122,7 +132,7 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
           assert.equal(unpromised, 0, failing);
           if (wentOn) assert.equal(answers.at(-1)?.outcome, 'cancelled', failing);
         }
-        // The very first call belongs to the opening, which may be refused.
+        // The first call is made while the file is opened, and opening may fail.
         assert.ok(runs.filter(({ wentOn }) => wentOn).length >= runs.length - 1);
       });
 
@@ -134,12 +144,12 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
           const firstRejected = answers.findIndex(isRejected);
           assert.ok(firstRejected >= 0 && answers.slice(firstRejected).every(isRejected), failing);
           assert.ok(again.every(isRejected), failing);
-          // What nothing is written over, a process that opens the file finds whole, although its fsync failed.
+          // If its fsync failed but nothing overwrote it, a cancel may still be in the file.
           assert.ok(unpromised <= 1, failing);
         }
       });
 
-      test(`when ${title} fails while the file is made, leaves a file that can be opened`, async (t) => {
+      test(`when ${title} fails while the file is created, leaves a file that can be opened`, async (t) => {
         const runs = await twoAtATime(someOf(t, 8), (n) => run(t, failing(n), { isNew: true }));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, failed } of runs) assert.ok(failed > 0, failing);

@@ -7,11 +7,15 @@ import { seededRandom } from '../support/rounds.js';
 import { createOrderFile } from './support/order-file.js';
 
 const FLIPS = 200;
-/** The rows take up a part of the file, and a flipped byte in one of them may be a value that could have been stored. */
+/**
+ * The rows take up a part of the file. A flipped byte in a row may be a value that could have been
+ * stored.
+ */
 const MOST_WRONG = FLIPS / 4;
 
-// SQLite has no checksums: a byte within a value is as good as any other. The rest must be refused, and never served.
-test(`of ${FLIPS} files with one flipped byte none is served torn, and what is served differs in one value`, async (t) => {
+// SQLite has no checksums, so a wrong byte within a value cannot be noticed. Any other must be
+// rejected, and never served.
+test(`of ${FLIPS} files with one flipped byte none is served truncated, and any that is served differs in one value`, async (t) => {
   const random = seededRandom(t);
   const { cwd } = await createOrderFile(temporaryDirectory(t), 500);
   const file = join(cwd, 'store-orders.db');
@@ -24,7 +28,7 @@ test(`of ${FLIPS} files with one flipped byte none is served torn, and what is s
     flipped[at] = (flipped[at] ?? 0) ^ (1 << Math.floor(random() * 8));
     const copy = join(cwd, 'flipped.db');
     writeFileSync(copy, flipped);
-    // What a server does before it serves.
+    // The server runs the same check before it serves.
     const checked = await run(['db', 'check', '--db', 'flipped.db'], { cwd });
     if (checked.code !== 0) {
       found.refused++;

@@ -8,9 +8,9 @@ import { type Answer, createClient } from './support/client.js';
 import { mountImage } from './support/mounted-image.js';
 import { createOrderFile, type OrderFile } from './support/order-file.js';
 
-/** An answer that waits for no disk, on a busy machine. */
+/** A response that waits for no disk, on a busy machine. */
 const AT_ONCE_MS = 500;
-/** A read that has to wait is given up after 2 s, a write after 3 s. */
+/** A waiting read times out after 2 s, a write after 3 s. */
 const LIST_MS = 3_000;
 const CANCEL_MS = 6_500;
 const EXIT_MS = 10_000;
@@ -54,7 +54,7 @@ async function serveThrough(
   assert.ok(lists.every(({ tookMs }) => tookMs < LIST_MS));
   assert.ok(
     lists.slice(-20).every(({ tookMs }) => tookMs < AT_ONCE_MS),
-    'a disk that is known to hang is not waited for',
+    'no request waits for a disk that is known to hang',
   );
   for (const { status, tookMs } of await Promise.all(cancels)) {
     assert.equal(status, 503);
@@ -74,7 +74,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startMs;
 }
 
-test('a frozen file system stalls no probe and no list that is remembered, and is written again when it thaws', async (t) => {
+test('a frozen file system stalls no probe and no cached list, and is written again when it thaws', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
   const orders = await createOrderFile(image.directory, ORDERS);
@@ -88,7 +88,7 @@ test('a frozen file system stalls no probe and no list that is remembered, and i
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('SIGTERM drains a server on a frozen file system within 10 s, and only its kernel holds it until the thaw', async (t) => {
+test('SIGTERM drains a server on a frozen file system within 10 s, after which only the kernel keeps the process until the thaw', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
   const orders = await createOrderFile(image.directory, ORDERS);
@@ -102,7 +102,8 @@ test('SIGTERM drains a server on a frozen file system within 10 s, and only its 
   const startMs = performance.now();
   const ended = server.stop('SIGTERM');
   assert.equal((await cancelled).status, 503);
-  // No process can end whose thread waits in the kernel: its main thread has, and its port is free.
+  // A process cannot exit while one of its threads waits in the kernel. But its main thread has
+  // ended, and its port is free.
   await until(() => isGone(server.child.pid ?? 0), EXIT_MS);
   t.diagnostic(`gone after ${Math.round(performance.now() - startMs)} ms`);
   await assert.rejects(fetch(new URL('/healthz', server.url)));
@@ -113,7 +114,7 @@ test('SIGTERM drains a server on a frozen file system within 10 s, and only its 
   assert.equal(await ended, 'SIGKILL');
 });
 
-/** Whether the main thread of a process has ended. */
+/** Reports whether the main thread of a process has ended. */
 function isGone(pid: number): boolean {
   try {
     return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
@@ -122,10 +123,10 @@ function isGone(pid: number): boolean {
   }
 }
 
-/** Each write and fsync of the files takes that long, once a thread has made a few. */
+/** Each write and fsync of the files takes this long, once a thread has made a few. */
 const HANG_MS = 20_000;
 
-test('SIGTERM ends a server within 10 s whose writes and fsyncs hang', async (t) => {
+test('SIGTERM ends a server whose writes and fsyncs hang within 10 s', async (t) => {
   const cwd = temporaryDirectory(t);
   const orders = await createOrderFile(cwd, 20);
   const file = join(cwd, 'store-orders.db');
@@ -149,7 +150,7 @@ test('SIGTERM ends a server within 10 s whose writes and fsyncs hang', async (t)
   assert.equal((await client.list()).status, 200);
   const startMs = performance.now();
   const ended = server.stop('SIGTERM');
-  // strace holds the thread that it delays, as the kernel does one that waits.
+  // strace holds the delayed thread, as the kernel holds a waiting one.
   await until(() => isGone(server.child.pid ?? 0), EXIT_MS);
   t.diagnostic(`${statuses.join(', ')}; gone after ${Math.round(performance.now() - startMs)} ms`);
   assert.equal(await ended, 'SIGKILL');

@@ -7,14 +7,14 @@ import { type Answer, type Client, countedToday, createClient } from './support/
 import { createOrderFile, type OrderFile, QUOTA } from './support/order-file.js';
 
 const CLIENTS = 50;
-/** So many that few clients are done before the server is killed. */
+/** Enough that few clients have finished before the server is killed. */
 const CANCELS_PER_CLIENT = 10;
 const CANCELS = CLIENTS * CANCELS_PER_CLIENT;
 /** The longest that a server lives under load. */
 const LIFE_MS = 90;
 const START_MS = 2_000;
 const FORGOTTEN_MS = 1_000;
-/** It counts like any other request. */
+/** A request that cancels nothing but counts like any other. */
 const NO_ORDER = 0n;
 
 test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no 204 is lost`, async (t) => {
@@ -39,19 +39,20 @@ test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no 204 is lo
     await assertCancelled(next, cancelled);
     const found = orders.look();
     assert.equal(found.integrity, 'ok');
-    assert.deepEqual(without(promised, found.cancelled), [], 'a 204 of this round or of one before is lost');
-    assert.deepEqual(without(found.cancelled, asked), [], 'an order is cancelled that nobody asked for');
+    assert.deepEqual(without(promised, found.cancelled), [], 'a 204 of this round or an earlier one is lost');
+    assert.deepEqual(without(found.cancelled, asked), [], 'an order is cancelled that no client asked for');
     life = next;
   }
 
   t.diagnostic(`${promised.size} times 204 for ${asked.size} cancels, 0 lost; ${inTheMiddle} kills in the middle`);
-  t.diagnostic(`start to first answer: ${spread(startsMs)}`);
+  t.diagnostic(`start to first response: ${spread(startsMs)}`);
   assert.ok(inTheMiddle >= ROUNDS / 10, `only ${inTheMiddle} servers were killed between the first 204 and the last`);
-  // Not the slowest: other work on the machine can make any one wait.
+  // Asserts the median rather than the slowest, because other work on the machine can delay any
+  // single start.
   assert.ok(median(startsMs) <= START_MS);
 });
 
-test('a server killed at any moment of its life forgets one second of requests at most', async (t) => {
+test('a server killed at any moment forgets at most one second of requests', async (t) => {
   const random = seededRandom(t);
   const orders = await createOrderFile(temporaryDirectory(t), 1);
   const kills = Math.ceil(ROUNDS / 10);
@@ -72,9 +73,9 @@ test('a server killed at any moment of its life forgets one second of requests a
 /** One server from its start to its kill. */
 interface Life {
   readonly server: RunningServer;
-  /** From the start of the process to its first answer. */
+  /** From the start of the process to its first response. */
   readonly startMs: number;
-  /** Every answer that it has given. */
+  /** Every response that it has sent. */
   readonly answers: Answer[];
   connect(): Client;
 }
@@ -90,14 +91,15 @@ async function start(t: TestContext, { cwd, key }: OrderFile): Promise<Life> {
   return { server, startMs: performance.now() - startedMs, answers, connect };
 }
 
-/** Cancels on all connections at once until the kill. Answers with the orders whose 204 arrived. */
+/** Cancels on all connections at once until the kill. Resolves to the orders whose 204 arrived. */
 async function killDuringCancels({ server, connect }: Life, ids: readonly bigint[], afterMs: number) {
   const cancelled: bigint[] = [];
 
   async function cancelUntilKilled(own: readonly bigint[]): Promise<void> {
     const client = connect();
     for (const id of own) {
-      // A rejection is the end of the server: what it has not answered is no promise.
+      // A rejection means that the server has ended. A cancel without a response was not
+      // acknowledged.
       const answer = await client.cancel(id).catch(() => undefined);
       if (answer === undefined) break;
       assert.equal(answer.status, 204);
@@ -115,7 +117,7 @@ async function killDuringCancels({ server, connect }: Life, ids: readonly bigint
   return cancelled;
 }
 
-/** One request after the other until the kill. */
+/** Sends one request after the other until the kill. */
 async function killDuringRequests({ server, connect }: Life, afterMs: number): Promise<void> {
   const client = connect();
   const killed = sleep(afterMs).then(() => server.stop('SIGKILL'));
@@ -135,9 +137,9 @@ async function assertCancelled({ connect }: Life, ids: readonly bigint[]): Promi
 }
 
 /**
- * How many requests the next server has not counted. A request answered a second before the last
- * answer must be among those counted. The later ones cannot be told by their answers: other
- * requests may have been counted then and never answered.
+ * Returns how many requests the next server has not counted. Every request that got its response at
+ * least a second before the last response must be counted. Later ones are not checked, because
+ * other requests may have been counted without a response.
  */
 function forgottenBetween({ answers }: Life, { answers: [firstAnswer] }: Life): number {
   const answeredMs = ({ sentMs, tookMs }: Answer) => sentMs + tookMs;

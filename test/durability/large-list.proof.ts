@@ -10,14 +10,14 @@ import { MIB, mebibytes, peakBytes } from '../support/memory.js';
 const MANY = 1_000_000;
 const SLOW_READERS = 50;
 
-test('a million orders are listed from one snapshot, in bounded memory, while one more is imported and others do not read', async (t) => {
+test('a million orders are listed from one snapshot, in bounded memory, during an import and beside clients that do not read', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'business', '--db', 'many.db');
   fill(join(cwd, 'many.db'));
   const server = await startServer(t, { cwd }, '--db', 'many.db', '--log', 'events');
   const headers = { authorization: `Bearer ${key}`, 'accept-encoding': 'identity' };
   const ask = (method: string, path = '') => fetch(`${server.url}/store/orders${path}`, { method, headers });
-  // The thread that writes is a part of the base.
+  // Starts the thread that writes, which is part of the base.
   assert.equal((await ask('DELETE', '/0')).status, 204);
   const baseBytes = peakBytes(server.child.pid);
 
@@ -44,7 +44,7 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
   assert.equal(second.bytes(), first.bytes() + ',{"id":1}'.length);
   assert.equal(Number((await ask('HEAD')).headers.get('content-length')), second.bytes());
 
-  // Whoever does not read costs a connection, and keeps nobody waiting.
+  // A client that does not read costs a connection and delays no other client.
   const slow = Array.from({ length: SLOW_READERS }, () => openSlowReader(server.url, key));
   const third = createListScan();
   const meanwhile: number[] = [];
@@ -63,7 +63,7 @@ test('a million orders are listed from one snapshot, in bounded memory, while on
   assert.equal(orders.total, MANY + 1);
 });
 
-/** Asks for the list and does not read it. */
+/** Requests the list and does not read it. */
 function openSlowReader(url: string, key: unknown): Socket {
   const { hostname, port, pathname } = new URL(`${url}/store/orders`);
   const socket = connect(Number(port), hostname);
@@ -72,7 +72,10 @@ function openSlowReader(url: string, key: unknown): Socket {
   return socket;
 }
 
-/** Puts the orders with even ids, of which one more can be imported in between. By SQL: it is not the import that is tested. */
+/**
+ * Puts the orders with even ids, so that one more can be imported in between. By SQL, because the
+ * import is not under test.
+ */
 function fill(file: string): void {
   const database = openSqliteDatabase(file);
   database.exec(`

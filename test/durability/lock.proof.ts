@@ -8,12 +8,15 @@ import { type Answer, createClient } from './support/client.js';
 import { createOrderFile } from './support/order-file.js';
 
 const LOCK_MS = 3_000;
-/** A write gives up waiting for the lock after 2 s. */
+/** A write stops waiting for the lock after 2 s. */
 const CANCEL_MS = 2_500;
-/** Far more than an answer takes, far less than SQLite's own waiting: what a blocked event loop would show. */
+/**
+ * Far longer than a response takes, and far shorter than SQLite's own waiting. A blocked event loop
+ * would exceed it.
+ */
 const LIST_MS = 500;
 
-test('while another process holds the write lock for 3 s, cancels are answered in time and lists at once', async (t) => {
+test('while another process holds the write lock for 3 s, cancels get a response in time, and lists at once', async (t) => {
   const orders = await createOrderFile(temporaryDirectory(t), 40);
   const server = await startServer(t, { cwd: orders.cwd });
   const connect = () => createClient(server.url, orders.key.key);
@@ -34,7 +37,7 @@ test('while another process holds the write lock for 3 s, cancels are answered i
     }
   }
 
-  /** One every 100 ms, so that some give up and some find the lock gone. */
+  /** Cancels an order every 100 ms, so that some time out and some find the lock released. */
   async function cancelMeanwhile(): Promise<readonly Answer[]> {
     const cancels: Promise<Answer>[] = [];
     while (isLocked()) {
@@ -57,7 +60,7 @@ test('while another process holds the write lock for 3 s, cancels are answered i
 
   assert.deepEqual(new Set(lists.map(({ status }) => status)), new Set([200]));
   assert.ok(slowest(times(lists)) < LIST_MS);
-  assert.ok(lists.length > LOCK_MS / 100, 'lists were answered all along');
+  assert.ok(lists.length > LOCK_MS / 100, 'lists were served all along');
   assert.equal(refused.length + done.length, cancels.length);
   assert.ok(refused.length > 0 && done.length > 0);
   assert.ok(slowest(times(cancels)) < CANCEL_MS);
@@ -67,5 +70,5 @@ test('while another process holds the write lock for 3 s, cancels are answered i
   }
   assert.equal((await afterwards.cancel(orders.next(1)[0] ?? 0n)).status, 204);
   for (const client of [lister, afterwards]) client.close();
-  assert.equal(orders.look().cancelled.size, done.length + 1, 'what was refused was not done');
+  assert.equal(orders.look().cancelled.size, done.length + 1, 'a refused cancel was not carried out');
 });

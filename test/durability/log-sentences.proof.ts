@@ -23,10 +23,12 @@ for (const { calls, operation, says } of [
       'and put a sound backup in its place with db restore',
   },
 ]) {
-  test(`that the disk fails to ${operation} is a sentence in the log`, { skip: cannotTrace() }, async (t) => {
+  test(`that the disk fails to ${operation} is reported in the log as a sentence`, {
+    skip: cannotTrace(),
+  }, async (t) => {
     const orders = await createOrderFile(temporaryDirectory(t), 2_000);
     const server = await startServer(t, { cwd: orders.cwd }, '--log', 'events');
-    // The file is open when the disk begins to fail.
+    // The file is open by the time the disk begins to fail.
     assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
     const file = join(orders.cwd, 'store-orders.db');
     const strace = spawn('strace', [

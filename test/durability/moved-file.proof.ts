@@ -27,7 +27,7 @@ const REMOVED = /store-orders\.db was moved or removed while it is in use; put i
 const REPLACED =
   /store-orders\.db was replaced by another file while it is in use; restart the server to serve what is/;
 
-test('a file that is moved away is neither written to nor listed until it is back', async (t) => {
+test('a file that is moved away is neither written nor listed until it is back', async (t) => {
   const { client, file, readiness, cancel, isLogged } = await serving(t);
   renameSync(file(), file('.moved'));
   assert.equal(await cancel(), 503);
@@ -39,7 +39,7 @@ test('a file that is moved away is neither written to nor listed until it is bac
   assert.deepEqual([await cancel(), (await client.list()).status], [204, 200]);
 });
 
-test('nothing is promised of a file that is removed, and its end is in the log although nobody asks', async (t) => {
+test('nothing is acknowledged on a removed file, and the log reports the removal even without requests', async (t) => {
   const { readiness, cancel, isLogged } = await (async () => {
     const serves = await serving(t);
     rmSync(serves.file());
@@ -50,7 +50,7 @@ test('nothing is promised of a file that is removed, and its end is in the log a
   assert.deepEqual(await readiness(), [503, 'unavailable']);
 });
 
-test('a file that another one has replaced is not served from memory', async (t) => {
+test('a file that was replaced by another is not served from memory', async (t) => {
   const { client, file, readiness, cancel, isLogged } = await serving(t);
   copyFileSync(file(), file('.copy'));
   renameSync(file('.copy'), file());
@@ -60,7 +60,7 @@ test('a file that another one has replaced is not served from memory', async (t)
   await until(() => isLogged(REPLACED), 2_000);
 });
 
-test('nothing is promised of a log that is removed', async (t) => {
+test('nothing is acknowledged on a removed write-ahead log', async (t) => {
   const { file, readiness, cancel } = await serving(t);
   unlinkSync(file('-wal'));
   await until(async () => (await cancel()) === 503, 2_000);

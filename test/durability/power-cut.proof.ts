@@ -8,7 +8,9 @@ import { cutPower } from './support/power-cuts.js';
 import { DATABASE } from './support/reopened.js';
 import { cannotTrace, trace } from './support/system-calls.js';
 
-/** Long enough for SQLite to move its log into the database by itself and to start it over, and again when the store opens. */
+/**
+ * Long enough for SQLite to checkpoint its log and start it over, and again when the store opens.
+ */
 const LONG: readonly Step[] = [
   { put: [0, 2_000] },
   { put: [2_000, 4_000] },
@@ -22,17 +24,17 @@ const LONG: readonly Step[] = [
 const SHORT: readonly Step[] = [{ put: [0, 1_000] }, { cancel: [0, 300], atOnce: 8 }];
 
 describe('a power cut at any moment', { skip: cannotTrace() }, () => {
-  test('loses nothing that the store has answered', async (t) => {
+  test('loses nothing that the store has acknowledged', async (t) => {
     const { losses } = await powerCuts(t, [{ steps: LONG }]);
     assert.equal(losses.firstLoss, undefined);
     assert.equal(losses.cancelled, 1_700);
     assert.ok(losses.cuts >= 200);
   });
 
-  // That the test above can fail.
+  // Shows that the test above can fail.
   for (const { store, title } of [
     { store: 'relaxed', title: 'loses cancels where synchronous=NORMAL is' },
-    { store: 'hasty', title: 'loses cancels of a store that answers before it commits' },
+    { store: 'hasty', title: 'loses cancels of a store that responds before it commits' },
   ] satisfies { store: StoreName; title: string }[]) {
     test(title, async (t) => {
       const { losses } = await powerCuts(t, [{ steps: SHORT, store }]);
@@ -41,8 +43,9 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
     });
   }
 
-  // A failed fsync may leave in the kernel what reads as written, is not on disk, and is not tried again.
-  test('loses nothing that was answered after fsyncs of the same process failed', async (t) => {
+  // After a failed fsync the kernel may return data that is not on disk, and that it will not write
+  // again.
+  test('loses nothing that was acknowledged after fsyncs of the same process failed', async (t) => {
     const { losses } = await powerCuts(t, [
       { steps: [{ put: [0, 1_000] }, { cancel: [0, 120], atOnce: 4 }], failingFsyncs: '10+7' },
     ]);
@@ -51,7 +54,7 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
     assert.equal(losses.firstLoss, undefined);
   });
 
-  test('loses nothing that was answered after fsyncs of a former process failed', async (t) => {
+  test('loses nothing that was acknowledged after fsyncs of an earlier process failed', async (t) => {
     const { losses } = await powerCuts(t, [
       { steps: [{ put: [0, 1_000] }, { cancel: [0, 30], atOnce: 4 }], failingFsyncs: '10+' },
       { steps: [{ cancel: [30, 80], atOnce: 4 }, 'close'], failingFsyncs: '9+4' },
@@ -66,11 +69,14 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
 interface Run {
   readonly steps: readonly Step[];
   readonly store?: StoreName;
-  /** Which, in strace's words: `first+step`, `first+` for all from then on. Each thread counts its own. */
+  /**
+   * Which fsyncs fail, in strace's syntax: `first+step`, or `first+` for all from then on. Each
+   * thread counts its own.
+   */
   readonly failingFsyncs?: string;
 }
 
-/** Lets the processes run one after the other and cuts the power all along. */
+/** Runs the processes one after the other, and cuts the power at many moments. */
 async function powerCuts(t: TestContext, runs: readonly Run[]) {
   const folder = temporaryFile();
   mkdirSync(folder);

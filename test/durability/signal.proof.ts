@@ -9,20 +9,26 @@ import { createOrderFile, QUOTA } from './support/order-file.js';
 
 const SIGNALS = Math.ceil(ROUNDS / 4);
 const CLIENTS = 32;
-/** Some of them also list, which takes so long that answers to it have begun when the signal comes. */
+/** Some clients also list. That takes so long that responses have begun when the signal arrives. */
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
-/** A client that rests longer than its request is on the way leaves its connection idle: there the race is. */
+/**
+ * Longer than a request is in flight, so that the connection is idle when the server closes it.
+ * That is where the race is.
+ */
 const REST_MS = 20;
 const EXIT_MS = 10_000;
-/** It counts like any other request. */
+/** A request that cancels nothing but counts like any other. */
 const NO_ORDER = 0n;
 
-/** What a client was told, and what it was not. */
+/** The responses that clients received, and the requests that were lost. */
 interface Account {
   answered: number;
   readonly cancelled: bigint[];
-  /** Requests that were sent on a connection whose end was not announced, and that got no answer or a part of one. */
+  /**
+   * Requests that were sent on a connection that was not announced to close, and that got no
+   * response or a truncated one.
+   */
   readonly lost: string[];
 }
 
@@ -54,7 +60,8 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
       client.close();
     }
 
-    // All are connected before the load begins: a connection that no one has accepted yet is refused, only later.
+    // Connects all clients before the load begins. A connection that is not accepted by then would
+    // be refused, only later.
     const clients = Array.from({ length: CLIENTS }, () => createClient(server.url, orders.key.key));
     await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
     total.answered += CLIENTS;
@@ -77,10 +84,11 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
   const client = createClient(server.url, orders.key.key);
   const counted = countedToday(await client.list(), QUOTA);
   client.close();
-  assert.equal(counted, total.answered + 1, 'the quotas are as if one server had been there all the time');
+  assert.equal(counted, total.answered + 1, 'the quotas are as if one server had run all the time');
   const found = orders.look();
   await server.stop('SIGTERM');
   assert.equal(found.integrity, 'ok');
-  // What is not lost has arrived, so the two are the same: no 204 without its order, no order without its 204.
+  // No response was lost, so the two sets are equal: no 204 without its order, and no order without
+  // its 204.
   assert.deepEqual([...found.cancelled].sort(), total.cancelled.sort());
 });

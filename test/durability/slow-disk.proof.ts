@@ -13,17 +13,20 @@ const FSYNC_MS = 40;
 const STALL_MS = 25;
 const CONNECTIONS = 64;
 const CANCELS_PER_CONNECTION = 15;
-/** So that the cancels last for some seconds. */
+/** A pause that makes the cancels last for some seconds. */
 const REST_MS = 100;
 
-/** Each fsync takes 40 ms more and is written down; no other system call is touched, and the server stays our child. */
+/**
+ * Each fsync takes 40 ms longer and is recorded. No other system call is affected, and the server
+ * stays our child.
+ */
 const strace = (log: string) => [
   ...['strace', '--daemonize=grandchild', '--follow-forks', '--seccomp-bpf', '--quiet=all', `--output=${log}`],
   ...['--trace=fsync,fdatasync', `--inject=fsync,fdatasync:delay_exit=${FSYNC_MS * 1_000}`],
 ];
 
-// Commits on the main thread (`threaded: false` in serve.ts) gave all 56 fsyncs there, stalls over 25 ms in 20 of 22
-// tenths of a second, and a median of 37 ms for a list instead of 1 ms.
+// With commits on the main thread (`threaded: false` in serve.ts), all 56 fsyncs were there, 20 of
+// 22 tenths of a second had stalls over 25 ms, and the median list took 37 ms instead of 1 ms.
 test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event loop`, async (t) => {
   const cwd = temporaryDirectory(t);
   const log = join(cwd, 'fsyncs');
@@ -88,12 +91,15 @@ test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event l
   assert.ok(fsyncs.length > 10);
   // The main thread's id is that of the process.
   assert.equal(fsyncs.filter((thread) => thread === server.child.pid).length, 0, 'fsyncs on the main thread');
-  // A busy machine stalls any process now and then; commits would do so in every tenth of a second.
+  // A busy machine stalls any process now and then. Commits would do so in every tenth of a second.
   assert.ok(stalls < stallsMs.length / 2);
   assert.ok(median(times(lists)) < STALL_MS);
 });
 
-/** The thread of each fsync so far. One that strace reports in two lines begins in the first. */
+/**
+ * Returns the thread of each fsync so far. If strace reports a call in two lines, the first line
+ * counts.
+ */
 function threadsOf(log: string): readonly number[] {
   const lines = readFileSync(log, 'latin1').split('\n');
   return lines.filter((line) => / f(data)?sync\(/.test(line)).map((line) => Number.parseInt(line, 10));

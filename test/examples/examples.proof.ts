@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { gateway } from '../http/mounts/support/emulations.js';
 import { overHttp2 } from '../http/mounts/support/tls-fetch.js';
 import { sampled } from '../support/sampled.js';
 
@@ -12,7 +13,19 @@ const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
 const tests = files.filter((name) => name.endsWith('.test.ts'));
 
 /** What is served by a runtime or over a server that may not be here, or is no server. */
-const MODULES = ['bun.ts', 'deno.ts', 'next-route.ts', 'orders.ts', 'postgres.ts', 'redis.ts', 'regions.ts'];
+const MODULES = [
+  'aws-lambda.ts',
+  'bun.ts',
+  'deno.ts',
+  'exact-client.ts',
+  'exact-fetch.ts',
+  'next-route.ts',
+  'orders.ts',
+  'postgres.ts',
+  'redis.ts',
+  'regions.ts',
+  'workers.ts',
+];
 const servers = files.filter((name) => !tests.includes(name) && !MODULES.includes(name));
 
 type Fetch = (request: Request) => Response | Promise<Response>;
@@ -115,6 +128,15 @@ test('examples/bun.ts and examples/deno.ts export what their runtimes serve', as
     assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each by its own address');
   }
   await assertServesOrders(origin, (request) => bun.fetch(request, server));
+});
+
+test('examples/aws-lambda.ts exports what AWS calls with an event', async () => {
+  const { handler } = await import('../../examples/aws-lambda.js');
+  const call = gateway(handler);
+  const origin = 'http://orders.test';
+  assert.equal(await (await call(new Request(`${origin}/`))).text(), 'the host\n');
+  assert.equal((await call(new Request(`${origin}/elsewhere`))).status, 404);
+  await assertServesOrders(origin, call);
 });
 
 for (const [file, runtime, ...parameters] of [

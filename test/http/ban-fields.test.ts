@@ -31,7 +31,7 @@ function secondsOf({ nowMs }: { nowMs(): number }): number {
   return nowMs() / 1_000;
 }
 
-test('throughout a ban the trio is the same, and RateLimit says what each window has left', async () => {
+test('X-RateLimit-* stay the same throughout a ban, and RateLimit reports the true remainder of each window', async () => {
   const { ask, clock } = open();
   for (let n = 0; n < 60; n++) assert.equal((await ask()).status, 200);
   assert.equal((await ask()).status, 429);
@@ -61,7 +61,7 @@ test('a ban of a key with full quotas announces its end', async () => {
   }
 });
 
-test('a window that refuses longer than the ban is the one to announce', async () => {
+test('announces a window that refuses for longer than the ban', async () => {
   const plan = createPlan({ name: 'small', policies: [perMinute(60), perDay(2)] });
   const { ask, ban, apiKey, clock } = open({ plan });
   for (let n = 0; n < 2; n++) await ask();
@@ -74,7 +74,7 @@ test('a window that refuses longer than the ban is the one to announce', async (
   }
 });
 
-test('of a continuously refilled window RateLimit says when the next token comes, and the trio when all are back', async () => {
+test('for continuous refill, RateLimit reports when the next token comes, and X-RateLimit-Reset when all are back', async () => {
   const trickle = { name: 'trickle', quota: 4, windowMs: 80_000, refill: 'continuous' } as const;
   const { ask, clock, quota, apiKey } = open({ plan: createPlan({ name: 'trickle', policies: [trickle] }) });
   const startsAt = secondsOf(clock);
@@ -95,5 +95,5 @@ test('of a continuously refilled window RateLimit says when the next token comes
   }
   clock.advance(1_000_000);
   const { windows, nowMs } = quota(apiKey);
-  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'of a full bucket, when one that is taken now comes back');
+  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'for a full bucket, when a token taken now comes back');
 });

@@ -3,13 +3,13 @@ import { suite, test } from 'node:test';
 import type { OrderServiceOptions } from 'store-orders';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
-suite('503 is for what failed in a part of the host, 500 for what failed in the service', () => {
+suite('responds with 503 if a part of the host failed, and with 500 if the service failed', () => {
   async function statusOf(options: Partial<OrderServiceOptions>): Promise<number> {
     const { service } = createShop(options);
     return (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).status;
   }
 
-  /** The host's code may be JavaScript: the compiler has not seen what it returns. */
+  /** The host's code may be JavaScript, so the compiler has not checked what it returns. */
   const listing = (list: () => unknown) =>
     statusOf({ store: { list: () => Object(list()), cancel: () => 'not_found' } });
 
@@ -32,7 +32,7 @@ suite('503 is for what failed in a part of the host, 500 for what failed in the 
     }
   });
 
-  test('a list whose reading fails, whatever is thrown', async () => {
+  test('a list that fails while it is read, whatever it throws', async () => {
     for (const thrown of [new Error('the disk is gone'), 'text', undefined]) {
       const fail = () => {
         throw thrown;
@@ -45,7 +45,7 @@ suite('503 is for what failed in a part of the host, 500 for what failed in the 
     assert.equal(await listing(fail), 503);
   });
 
-  test('a limiter that answers no decision', async () => {
+  test('a limiter that returns no decision', async () => {
     assert.equal(await statusOf({ limiter: { take: () => JSON.parse('{}') } }), 500);
     assert.equal(await statusOf({ limiter: { take: fail } }), 503);
   });

@@ -8,7 +8,7 @@ function forwarded(proxies: number, field: string | string[] | undefined, peer: 
   return forwardedAddress(proxies)({ socket: { remoteAddress: peer }, headers: { 'x-forwarded-for': field } });
 }
 
-test('forwardedAddress takes the entry of that number from the right, and stops at the first that is no address', () => {
+test('forwardedAddress uses the n-th entry from the right, and stops at the first invalid address', () => {
   const rows: [number, string | string[] | undefined, string][] = [
     [0, '198.51.100.1', '192.0.2.9'],
     [1, undefined, '192.0.2.9'],
@@ -37,17 +37,17 @@ test('forwardedAddress takes the entry of that number from the right, and stops 
     assert.equal(forwarded(proxies, field), expected, `${proxies} ${field}`);
 });
 
-test('what a client writes into X-Forwarded-For itself is left of what the proxies append, and never read', () => {
+test("never reads a client's own entries in X-Forwarded-For, which stand left of the proxies' entries", () => {
   assert.equal(forwarded(1, '10.0.0.1, 10.0.0.2, 198.51.100.1'), '198.51.100.1');
 });
 
-test('forwardedAddress refuses a number of proxies that is none', () => {
+test('forwardedAddress throws for an invalid number of proxies', () => {
   for (const proxies of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.throws(() => forwardedAddress(proxies), { name: 'RangeError', message: /^proxies:/ });
   }
 });
 
-test('clients without a valid key share a limit by IPv4 address, by IPv6 /64, and else all together', async () => {
+test('clients without a valid key share a limit per IPv4 address or IPv6 /64, and without an address all share one', async () => {
   const groups: (string | undefined)[][] = [
     [
       '192.0.2.1',

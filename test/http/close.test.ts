@@ -5,7 +5,7 @@ import { createShop, KEY, ORDERS } from './support/shop.js';
 
 const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
 
-/** A service whose lists are answered when the test says so. */
+/** Creates a service that responds to a list on command of the test. */
 function createSlowShop() {
   const finish: ((orders: readonly Order[]) => void)[] = [];
   const list = () => new Promise<readonly Order[]>((resolve) => finish.push(resolve));
@@ -17,7 +17,7 @@ async function settleAll(): Promise<void> {
   await new Promise(setImmediate);
 }
 
-test('after close() every request is answered 503 and its connection closed', async () => {
+test('after close() every request gets 503 and its connection is closed', async () => {
   const { service, store } = createShop();
   await service.close();
   const { status, headers } = await service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
@@ -26,7 +26,7 @@ test('after close() every request is answered 503 and its connection closed', as
   assert.equal(store.get(1n)?.status, 'pending');
 });
 
-test('close() resolves when every earlier request is answered and its reply has been handed on, not before', async () => {
+test('close() resolves only when every earlier request has its reply', async () => {
   const { service, finish } = createSlowShop();
   const order: string[] = [];
   for (const name of ['first', 'second']) {
@@ -34,7 +34,7 @@ test('close() resolves when every earlier request is answered and its reply has 
       order.push(`${name} ${status} ${headers.at(-1)}`);
     });
   }
-  // Twice: a second call waits for the same.
+  // Twice, because a second call waits for the same.
   for (const name of ['closed', 'closed again']) void service.close().then(() => order.push(name));
   await settleAll();
   finish[0]?.([]);
@@ -45,7 +45,7 @@ test('close() resolves when every earlier request is answered and its reply has 
   assert.deepEqual(order, ['first 200 close', 'second 200 close', 'closed', 'closed again']);
 });
 
-test('the reply is written before whoever waits for close() goes on', async () => {
+test('the reply is written before close() resolves', async () => {
   const { service, finish } = createSlowShop();
   const order: string[] = [];
   const reply = service.respond(GET);
@@ -79,7 +79,7 @@ test('close() waits for a streamed list to its end', async () => {
   await closed;
 });
 
-test('close() of a service that nobody uses resolves at once, and a failing request does not hold it up', async () => {
+test('close() of an idle service resolves at once, and a failing request does not delay it', async () => {
   await createShop().service.close();
   const { service } = createShop({ authenticate: () => Promise.reject(new Error('down')) });
   const reply = service.respond(GET);

@@ -26,7 +26,7 @@ for (const way of WAYS) {
         const { service } = createShop({ store: { list: () => listed, cancel: () => 'not_found' } });
         const { ask, close } = await way.open(service);
         const asked = (method: string, ...fields: [string, string][]) => ask(method, ORDERS, [KEY, ...fields]);
-        // The first request of all: the tag is waited for.
+        // The very first request waits for the tag.
         assertError(await asked('GET', ['If-Match', '"another"']), 'precondition_failed');
         for (const coding of ['identity', 'br, identity;q=0']) {
           const accept: [string, string] = ['Accept-Encoding', coding];
@@ -35,7 +35,7 @@ for (const way of WAYS) {
             for (const field of ['*', tag, `"another", ${tag}`]) {
               assert.equal((await asked(method, accept, ['If-Match', field])).status, 200, field);
               const both = await asked(method, accept, ['If-Match', field], ['If-None-Match', tag]);
-              assert.equal(both.status, 304, 'where both are given, both are looked at');
+              assert.equal(both.status, 304, 'if both are sent, both are evaluated');
             }
             for (const field of ['"another"', `W/${tag}`, '', tag.slice(1)]) {
               const failed = await asked(method, accept, ['If-Match', field], ['If-None-Match', tag]);
@@ -46,6 +46,17 @@ for (const way of WAYS) {
         await close();
       });
     }
+
+    test('a field that comes twice is one list (RFC 9110 §5.3)', async () => {
+      await withShop(async (ask) => {
+        const get = (...fields: [string, string][]) => ask('GET', ORDERS, [KEY, ...fields]);
+        const tag = (await get()).fields.get('etag') ?? assert.fail('no tag');
+        assert.equal((await get(['If-Match', '"other"'], ['If-Match', tag], ['If-Match', '"last"'])).status, 200);
+        assert.equal((await get(['If-None-Match', tag], ['If-None-Match', '"last"'])).status, 304);
+        const coded = await get(['Accept-Encoding', 'identity;q=0'], ['Accept-Encoding', 'br']);
+        assert.equal(coded.fields.get('content-encoding'), 'br');
+      });
+    });
 
     test('If-Match on a list that its host may still change, which has no tag', async () => {
       await withShop(
@@ -65,7 +76,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('If-Match on a cancellation: only * cancels, and what cannot be an order is still 404', async () => {
+    test('If-Match on a cancellation: only * cancels, and an invalid id is still 404', async () => {
       await withShop(async (ask) => {
         for (const field of ['"a"', 'W/"a"', '', '"a", *']) {
           const fields: [string, string][] = [KEY, ['If-Match', field]];

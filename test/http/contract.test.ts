@@ -38,7 +38,7 @@ for (const way of WAYS) {
   });
 }
 
-test('a wrong option is refused at construction, with its name', () => {
+test('an invalid option throws at construction and is named', () => {
   const rows: [RegExp, Parameters<typeof createShop>[0]][] = [
     [/^basePath:/, { basePath: '/v1/' }],
     [/^basePath:/, { basePath: 'v1' }],

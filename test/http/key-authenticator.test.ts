@@ -6,7 +6,7 @@ import { createKeyAuthenticator, createOrderService, ERROR_CODES } from 'store-o
 const shop: Principal = { id: 'shop', plan: PLANS.pro };
 const ann: Principal = { id: 'ann', plan: PLANS.free };
 
-test('a key that is known is whose it is, to the last character, and any other is nobody', () => {
+test('a known key returns its principal, and any other key returns none, down to the last character', () => {
   const authenticate: (apiKey: string) => MaybePromise<Principal | undefined> = createKeyAuthenticator({
     'open-sesame': shop,
     '4711': ann,
@@ -50,7 +50,7 @@ const WRONG: readonly (readonly [keys: unknown, message: string])[] = [
     { ok: shop, 'se cret': ann },
     'keys: entry 2: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end',
   ],
-  // A variable of the environment that is not set.
+  // An environment variable that is not set.
   [
     { [`${undefined}`]: ann },
     'keys: entry 1: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end',
@@ -64,7 +64,7 @@ const WRONG: readonly (readonly [keys: unknown, message: string])[] = [
   [{ secret: { id: 'ann' } }, 'keys: entry 1: expected a principal with a plan, such as PLANS.free'],
 ];
 
-test('a wrong key or principal is refused by its place, and no key is ever repeated', () => {
+test('an error names an invalid key or principal by its position, and never repeats a key', () => {
   for (const [keys, message] of WRONG) {
     assert.throws(() => Reflect.apply(createKeyAuthenticator, undefined, [keys]), { name: 'TypeError', message });
     assert.ok(!message.includes('secret'));

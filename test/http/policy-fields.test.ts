@@ -11,7 +11,7 @@ test('no policy of an address has the name of one of a key', async () => {
   assert.equal(await policyOf({ Authorization: `Bearer ${apiKey}` }), '"minute";q=60;w=60, "day";q=1000;w=86400');
 });
 
-test('a plan that is changed in place is announced as it is', async () => {
+test('a plan that is changed in place is announced with its current numbers', async () => {
   const plan = structuredClone(PLANS.free);
   const { url, fetch, apiKey } = createTestService({ plan });
   const quotas = async () => {

@@ -18,7 +18,7 @@ async function ask({ service }: Shop) {
   return createAnswer(status, headers, String(body));
 }
 
-/** Reads a list of strings with integer parameters by RFC 9651, with a parser that is not ours. */
+/** Parses a list of strings with integer parameters by RFC 9651, with an independent parser. */
 function read(field: string | undefined): Record<string, Record<string, unknown>> {
   const items = parseList(field ?? '').map(([name, parameters]) => {
     assert.equal(typeof name, 'string', 'a structured-fields string');
@@ -28,7 +28,7 @@ function read(field: string | undefined): Record<string, Record<string, unknown>
   return Object.fromEntries(items);
 }
 
-test('RateLimit-Policy lists every quota policy, and RateLimit what is left of each, as structured fields', async () => {
+test('RateLimit-Policy lists every quota policy, and RateLimit the remainder of each, as structured fields', async () => {
   const shop = shopWith(planOf(perMinute(60), perDay(1_000)));
   const first = await ask(shop);
   assert.deepEqual(read(first.fields.get('ratelimit-policy')), {
@@ -41,7 +41,7 @@ test('RateLimit-Policy lists every quota policy, and RateLimit what is left of e
   assert.deepEqual(read(second.fields.get('ratelimit')), { minute: { r: 58, t: 59 }, day: { r: 998, t: 86_399 } });
 });
 
-test('any plan is printed: one window, three, names with punctuation, the largest numbers, parts of a second', async () => {
+test('serialises any plan: one window, three, names with punctuation, the largest numbers, parts of a second', async () => {
   const largest = 999_999_999_999_999;
   const plans = [
     planOf({ name: 'a', quota: 1, windowMs: 1 }),
@@ -105,7 +105,7 @@ test('X-RateLimit-Reset is Unix time, rounded up, by the offset of the limiter t
   assert.equal(trioOf(await ask(shop)).reset, Math.ceil((5_001 + 60_000 + 1_000_000) / 1_000));
 });
 
-test('draftFields: false leaves the fields of the draft away, and nothing else', async () => {
+test('draftFields: false omits the fields of the draft, and nothing else', async () => {
   const plan = planOf(perMinute(2));
   const names = async (shop: Shop) => [...(await ask(shop)).fields.keys()];
   const withDraft = await names(shopWith(plan));

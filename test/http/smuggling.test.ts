@@ -11,7 +11,7 @@ const GET = LINES(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION);
 const DELETE = LINES(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', AUTHORIZATION);
 const LAST = LINES(`DELETE ${ORDERS}/404 HTTP/1.1`, 'Host: a', AUTHORIZATION, 'Connection: close');
 
-/** What a server on a socket answers to these bytes, and what became of order 1. */
+/** Sends bytes to a server on a socket. Returns the response, and what became of order 1. */
 async function send(...pieces: string[]) {
   const { service, store } = createShop();
   const { server, port, close } = await listen(nodeHandler(service));
@@ -34,7 +34,7 @@ suite('a request inside a request is not executed', () => {
       [200],
       `${withContent('GET', 'Transfer-Encoding: chunked')}${DELETE.length.toString(16)}\r\n${DELETE}\r\n0\r\n\r\n`,
     ],
-    ['content behind the last chunk', [200], `${withContent('GET', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`],
+    ['content after the last chunk', [200], `${withContent('GET', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`],
     [
       'Transfer-Encoding and Content-Length',
       [400],
@@ -45,9 +45,9 @@ suite('a request inside a request is not executed', () => {
       [400],
       `${withContent('GET', 'Content-Length: 4', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`,
     ],
-    ['content and what is behind it', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
+    ['content and the bytes after it', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
     ['two lengths', [400], withContent('GET', 'Content-Length: 0', `Content-Length: ${DELETE.length}`) + DELETE],
-    ['a length that is none', [400], withContent('GET', 'Content-Length: +5') + DELETE],
+    ['an invalid length', [400], withContent('GET', 'Content-Length: +5') + DELETE],
     ['a space before the colon', [400], withContent('GET', `Content-Length : ${DELETE.length}`) + DELETE],
     ['an unknown coding', [200], withContent('GET', 'Transfer-Encoding: xchunked') + DELETE],
   ];
@@ -88,6 +88,22 @@ test('requests sent in a row are executed one after the other, be the parts slow
     [204, 204, 204, 204, 204, 204],
   );
   await close();
+});
+
+test('fields that only `headers` has are read as they are, and only where nothing else was received', async () => {
+  const { service } = createShop();
+  const status = async (head: Omit<Parameters<typeof service.respond>[0], 'rawHeaders'>, rawHeaders: string[] = []) =>
+    (await service.respond({ method: 'GET', url: ORDERS, httpVersion: '1.1', rawHeaders, ...head })).status;
+  const [, authorization] = KEY;
+  assert.equal(await status({ headers: { authorization } }), 200);
+  assert.equal(await status({ headers: { authorization: [authorization] } }), 200);
+  assert.equal(await status({ headers: { authorization: [authorization, authorization] } }), 401);
+  assert.equal(await status({ headers: { authorization: `${authorization}, ${authorization}` } }), 401);
+  assert.equal(await status({ headers: { authorization, host: 'a b' } }), 400);
+  assert.equal(await status({ headers: { authorization, host: ['a', 'b'] } }), 400);
+  assert.equal(await status({ headers: {} }), 400, 'no Host');
+  assert.equal(await status({ headers: { authorization, host: 'a' } }, ['Host', 'a']), 401);
+  assert.equal(await status({ headers: { authorization, host: 'a' } }, [...KEY, ...KEY, 'Host', 'a']), 401);
 });
 
 test('a request in many pieces is one request', async () => {

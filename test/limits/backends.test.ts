@@ -9,9 +9,10 @@ import { connect, type Server, skip, startServer } from './redis/support/server.
 import { keyPlan, plansToPack } from './support/arbitraries.js';
 import { plainDecision } from './support/plain-decision.js';
 
-// The packed memory limiter, the rule and Redis, asked the same at the same instants: equal decisions, equal replies.
+// The packed memory limiter, the rule and Redis get the same requests at the same instants, and
+// must return equal decisions and equal replies.
 
-/** For the proof: OPERATIONS=200000. */
+/** A long run: OPERATIONS=200000. */
 const OPERATIONS = Number(process.env['OPERATIONS'] ?? 4_000);
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const PER_HISTORY = 300;
@@ -33,7 +34,10 @@ after(async () => {
   await server?.stop();
 });
 
-/** A bucket that no plan has, so that a memory limiter cannot pack the key and has to ask the rule each time. */
+/**
+ * A bucket that belongs to no plan, so that a memory limiter cannot pack the key and applies the
+ * rule every time.
+ */
 const UNPACKABLE = { name: 'other', windowMs: 10 ** 14, refill: 'continuous', taken: 1, atMs: 1 } as const;
 
 function without({ buckets, ...rest }: KeyState): KeyState | undefined {
@@ -46,7 +50,7 @@ function sorted(state: KeyState | undefined): KeyState | undefined {
   return state && { ...state, buckets: state.buckets.toSorted((a, b) => (text(a) < text(b) ? -1 : 1)) };
 }
 
-/** What a client is told of a decision, to the last header. */
+/** Returns what a client learns from a decision, down to the last header. */
 async function replyTo(decision: Decision): Promise<unknown> {
   const service = createOrderService({
     store: createMemoryOrderStore(),
@@ -61,12 +65,12 @@ async function replyTo(decision: Decision): Promise<unknown> {
   return { status, headers };
 }
 
-/** One window of a plan that is not frozen, changed in place. */
+/** Changes one window of a plan that is not frozen, in place. */
 function mutate(plan: Plan, quota: number): void {
   Object.assign(plan.policies[0] ?? {}, { quota });
 }
 
-/** Longer windows and bans, so that the Redis limiter answers most refusals from its cache. */
+/** Makes windows and bans longer, so that the Redis limiter serves most refusals from its cache. */
 function slower(plan: Plan, scale: number): Plan {
   const { name, policies, ban, enforce } = plan;
   return createPlan({

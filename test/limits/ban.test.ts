@@ -16,15 +16,18 @@ beforeEach(() => {
   limiter = createMemoryLimiter({ clock });
 });
 
-/** One request in 30 days, so that every further one is refused. */
+/** A plan with one request in 30 days, so that every further request is refused. */
 function strict(ban?: Partial<BanPolicy> | false) {
   const policies = [{ name: 'month', quota: 1, windowMs: 30 * DAY }];
   return createPlan({ name: 'strict', policies, ...(ban === undefined ? {} : { ban }) });
 }
 
-test('20 strikes within a minute ban a key; the first refusal and what is on the wire for 2 s are none', () => {
+test('20 strikes within a minute ban a key; the first refusal, and refusals within 2 s of it, are not strikes', () => {
   const plan = strict();
-  /** When, in ms since the first refusal; how many requests; the verdict on the last of them. */
+  /**
+   * Milliseconds since the first refusal, the number of requests, and the verdict on the last of
+   * them.
+   */
   const rows = [
     [0, 1, 'over_quota'],
     [1, 100, 'over_quota'],
@@ -53,7 +56,7 @@ test('a strike counts for a minute', () => {
   assert.equal(limiter.take('key', plan).verdict, 'banned');
 });
 
-test('strikes count in any minute, wherever it begins', () => {
+test('counts strikes in a sliding minute', () => {
   const plan = strict({ after: 4 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -95,7 +98,7 @@ for (const { quota, after, forgiven } of [
   });
 }
 
-test('a request that passes ends the streak: strikes are forgotten, and the next refusal is a first one', () => {
+test('an allowed request ends the streak: strikes are forgotten, and the next refusal is a first one', () => {
   const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
   for (let streak = 0; streak < 5; streak++) {
     assert.equal(limiter.take('key', plan).verdict, 'within_quota');
@@ -109,7 +112,7 @@ test('a request that passes ends the streak: strikes are forgotten, and the next
   assert.deepEqual(limiter.inspect('key')?.ban?.strikesAtMs, []);
 });
 
-test('each ban is 4 times longer than the one before, an hour at most', () => {
+test('each ban is 4 times longer than the one before, up to an hour', () => {
   const plan = strict();
   limiter.take('key', plan);
   for (const banMs of [MINUTE, 4 * MINUTE, 16 * MINUTE, HOUR, HOUR]) {
@@ -156,7 +159,7 @@ test('requests during a ban neither prolong it nor use quota, and its end never 
   assert.equal(limiter.inspect('key')?.ban, undefined);
 });
 
-test('a banned client is told to wait for its windows too, if they reset later than the ban ends', () => {
+test('a banned client must also wait for its windows, if they reset after the ban ends', () => {
   const plan = strict({ graceMs: 0, after: 1 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -166,14 +169,14 @@ test('a banned client is told to wait for its windows too, if they reset later t
   assert.equal(limiter.take('key', plan).retryAfterMs, 40 * DAY);
 });
 
-test('one key is banned and its neighbours are not', () => {
+test('a ban of one key leaves other keys alone', () => {
   const plan = strict();
   limiter.take('key', plan);
   getBanned(plan);
   assert.equal(limiter.take('neighbour', plan).verdict, 'within_quota');
 });
 
-test('a ban follows the key to another plan, even to one without bans', () => {
+test('a ban stays in force when the key changes to another plan, even one without bans', () => {
   const plan = strict();
   limiter.take('key', plan);
   getBanned(plan);
@@ -183,7 +186,7 @@ test('a ban follows the key to another plan, even to one without bans', () => {
 
 const mild = {
   'with bans switched off': strict(false),
-  'in shadow mode, where it is never told to wait': createPlan({
+  'in shadow mode, where no client is told to wait': createPlan({
     name: 'shadow',
     policies: [perDay(1)],
     enforce: false,
@@ -200,7 +203,7 @@ for (const [how, plan] of Object.entries(mild)) {
   });
 }
 
-test('an address is limited and not banned', () => {
+test('an address is limited but never banned', () => {
   const plan = createPlan({ name: 'strangers', policies: [perDay(1)], partition: 'address' });
   limiter.take('192.0.2.1', plan);
   for (let n = 0; n < 1_000; n++) {
@@ -208,10 +211,10 @@ test('an address is limited and not banned', () => {
     clock.advance(100);
   }
   limiter.ban('192.0.2.2', MINUTE);
-  assert.equal(limiter.take('192.0.2.2', plan).verdict, 'within_quota', 'a ban by hand is of a key');
+  assert.equal(limiter.take('192.0.2.2', plan).verdict, 'within_quota', 'a ban by hand is for keys only');
 });
 
-test('shadow mode refuses nobody: it announces what it would have said, and counts what would have passed', () => {
+test('shadow mode refuses nothing: it announces what it would have decided, and counts what would have passed', () => {
   const plan = createPlan({ name: 'shadow', policies: [perDay(2)], enforce: false });
   const answers = Array.from({ length: 4 }, () => limiter.take('key', plan));
   assert.deepEqual(
@@ -228,7 +231,7 @@ test('shadow mode refuses nobody: it announces what it would have said, and coun
   assert.deepEqual([allowed, verdict], [true, 'banned']);
 });
 
-test('a key can be banned and unbanned by hand, whatever its plan says of bans', () => {
+test('a key can be banned and unbanned by hand, whatever its plan says about bans', () => {
   const plan = strict(false);
   limiter.ban('key', MINUTE);
   assert.equal(limiter.take('key', plan).verdict, 'banned');
@@ -236,10 +239,10 @@ test('a key can be banned and unbanned by hand, whatever its plan says of bans',
   assert.equal(limiter.take('key', plan).verdict, 'within_quota');
   limiter.ban('key', MINUTE);
   limiter.unban('key');
-  assert.equal(limiter.take('key', plan).verdict, 'over_quota', 'to unban refills no bucket');
+  assert.equal(limiter.take('key', plan).verdict, 'over_quota', 'unbanning refills no bucket');
 });
 
-test('a ban by hand counts for no level, and does not make the bans before it forgotten', () => {
+test('a ban by hand does not raise the level, and earlier bans still count', () => {
   const plan = strict();
   limiter.take('key', plan);
   limiter.ban('key', 5 * MINUTE);
@@ -250,7 +253,7 @@ test('a ban by hand counts for no level, and does not make the bans before it fo
   assert.equal(getBanned(plan), 4 * MINUTE);
 });
 
-test('to unban a key forgets the bans before, and leaves nothing of a key without tokens taken', () => {
+test('unbanning a key forgets earlier bans, and the whole record if no tokens were taken', () => {
   const plan = strict();
   limiter.take('key', plan);
   getBanned(plan);
@@ -262,7 +265,7 @@ test('to unban a key forgets the bans before, and leaves nothing of a key withou
   assert.equal(limiter.inspect('other'), undefined);
 });
 
-test('to reset a key refills its buckets and ends its ban', () => {
+test('resetting a key refills its buckets and ends its ban', () => {
   const plan = strict();
   limiter.take('key', plan);
   getBanned(plan);
@@ -275,7 +278,10 @@ function beRefused(plan: ReturnType<typeof strict>, times: number): void {
   for (let n = 0; n < times; n++) assert.equal(limiter.take('key', plan).verdict, 'over_quota');
 }
 
-/** Ignores refusals until the key, whose quota is used up, is banned. Returns the length of the ban. */
+/**
+ * Keeps sending after refusals until the key, whose quota is used up, is banned. Returns the length
+ * of the ban.
+ */
 function getBanned(plan: ReturnType<typeof strict>): number | undefined {
   beRefused(plan, 1);
   clock.advance(2 * SECOND + 1);

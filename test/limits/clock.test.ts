@@ -3,7 +3,10 @@ import { mock, test } from 'node:test';
 import { createMemoryLimiter, createPlan, createSystemClock, PLANS, perDay } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 
-/** The machine's two clocks, moved by hand: `elapsedMs` since the process began, `wallMs` what the wall clock shows. */
+/**
+ * Mocks the machine's two clocks: `elapsedMs` since the process started, and `wallMs` of the wall
+ * clock.
+ */
 function mockClocks() {
   const machine = { elapsedMs: 5_000, wallMs: Math.floor(performance.timeOrigin) + 5_000 };
   const mocked = [
@@ -23,7 +26,9 @@ test('the offset to the wall clock changes only when the two differ by more than
   const { machine } = clocks;
   const originMs = Math.floor(performance.timeOrigin);
   const clock = createSystemClock();
-  /** By how much the wall clock is ahead of the monotonic one, and the offset that is then announced. */
+  /**
+   * How far the wall clock is ahead of the monotonic one, and the offset that is then announced.
+   */
   for (const [aheadMs, offsetMs] of [
     [0, 0],
     [1_000, 0],
@@ -42,7 +47,7 @@ test('the offset to the wall clock changes only when the two differ by more than
   }
 });
 
-test('the wall clock is looked at once a second at most', () => {
+test('the wall clock is read at most once a second', () => {
   using clocks = mockClocks();
   const { machine } = clocks;
   const clock = createSystemClock();
@@ -54,7 +59,7 @@ test('the wall clock is looked at once a second at most', () => {
   assert.equal(clock.utcOffsetMs(), 59_000);
 });
 
-test('the clock shows whole milliseconds, and counts from about the Unix epoch', () => {
+test('the clock returns whole milliseconds, close to Unix time', () => {
   using clocks = mockClocks();
   const { machine } = clocks;
   const clock = createSystemClock();
@@ -71,7 +76,7 @@ test('the clock shows whole milliseconds, and counts from about the Unix epoch',
   }
 });
 
-test('a wall clock that is set moves no window of the default limiter; it only says when in UTC the window resets', () => {
+test('setting the wall clock moves no window of the default limiter, only the announced reset', () => {
   using clocks = mockClocks();
   const { machine } = clocks;
   const limiter = createMemoryLimiter();
@@ -93,7 +98,7 @@ test('a wall clock that is set moves no window of the default limiter; it only s
 test('a window aligned to UTC ends at the next UTC midnight, whatever the offset of the clock', () => {
   const plan = createPlan({ name: 'calendar', policies: [{ ...perDay(1), align: 'utc' }] });
   const midnightMs = Date.UTC(2026, 0, 2);
-  /** UTC, as ms before midnight, and the offset of the clock. */
+  /** Milliseconds before midnight UTC, and the offset of the clock. */
   for (const [beforeMs, utcOffsetMs] of [
     [86_400_000, 0],
     [86_399_999, 0],

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { createMemoryLimiter, createPlan, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 
-// In a full pool newcomers share one bucket. When there is room again, they get one of their own.
+// In a full pool newcomers share one bucket. Once there is room again, each gets its own.
 
 const SECOND = 1_000;
 
@@ -37,7 +37,7 @@ test('an address has a full bucket of its own once the shared one is over', () =
   assert.equal(limiter.take('late 1', plan).inForce.remaining, 4);
 });
 
-test('no address passes before its Retry-After, or more often than its quota, however many addresses come', () => {
+test('no address passes before its Retry-After or above its quota, whichever addresses come and go', () => {
   const plan = createPlan({
     name: 'strangers',
     policies: [{ name: 'w', quota: 3, windowMs: 50 }],
@@ -59,7 +59,8 @@ test('no address passes before its Retry-After, or more often than its quota, ho
       assert.ok(nowMs >= (retryAtMs.get(address) ?? 0), `${address} passed early`);
       const times = [...(admitted.get(address) ?? []), nowMs];
       admitted.set(address, times);
-      // From the first token of a window: with a quota of 3 the next window may begin 50 ms later, and 6 be within less.
+      // Counted from a window's first token: with a quota of 3, the next window may begin 50 ms
+      // later, so up to 6 requests can pass in less than a window.
       assert.ok(times.filter((atMs) => atMs > nowMs - 50).length <= 2 * 3);
     }
   });

@@ -8,8 +8,8 @@ const limiters: Readonly<Record<string, OpenRateLimiter>> = {
     const clock = createManualClock();
     return { limiter: createMemoryLimiter({ clock }), advance: clock.advance };
   },
-  // What a server of its own is: it answers later, and its time goes on.
-  'a limiter that answers later, on a clock that nobody moves'() {
+  // Like a limiter on a server: it responds later, and its time moves on.
+  'an asynchronous limiter on a clock that the suite cannot advance'() {
     const limiter = createMemoryLimiter();
     return {
       limiter: {

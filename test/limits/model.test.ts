@@ -21,7 +21,7 @@ type Command =
   | { readonly do: 'ban'; readonly key: number; readonly ms: number }
   | { readonly do: 'unban' | 'reset' | 'restore'; readonly key: number };
 
-/** A cost is counted up from none or down from the most that the plan can ever grant. */
+/** A cost is counted up from 0, or down from the most that the plan can ever grant. */
 type Share = 'little' | 'most';
 
 const KEYS = ['first', 'second', 'third', 'fourth', 'fifth'];
@@ -56,7 +56,10 @@ function commands(keys: number, ms: fc.Arbitrary<number>, plan = ANY_PLAN): fc.A
   return fc.array(command, { maxLength: 400, size: 'max' });
 }
 
-/** Does all commands to the limiter and to the model; every two answers are equal. Returns how many commands it did. */
+/**
+ * Runs all commands on the limiter and on the model, and compares every result. Returns the number
+ * of commands.
+ */
 function play(plans: readonly Plan[], script: readonly Command[]): number {
   const now = { nowMs: 1_000_000_007, utcOffsetMs: 0 };
   const clock: Clock = { nowMs: () => now.nowMs, utcOffsetMs: () => now.utcOffsetMs };
@@ -136,7 +139,8 @@ function windowOf({ policy, remaining, resetAtMs, refillAtMs }: WindowState): An
 
 test('the limiter decides as the model does, whichever way the clock steps', () => {
   let commandsDone = 0;
-  // One key and one address: what the clock's step back would revive, the arrival of another key may have swept.
+  // One key and one address only. With more, a sweep for another key may drop what a clock that
+  // steps back would revive.
   const plans = fc.tuple(keyPlan, keyPlan, addressPlan);
   fc.assert(
     fc.property(plans, commands(1, anyMs), (ofEither, script) => {
@@ -147,7 +151,7 @@ test('the limiter decides as the model does, whichever way the clock steps', () 
   assert.ok(commandsDone > sampledRuns(120_000), `only ${commandsDone} commands`);
 });
 
-test('the limiter decides for several keys as the model does: to sweep loses nothing', () => {
+test('the limiter decides for several keys as the model does, so sweeping loses nothing', () => {
   let commandsDone = 0;
   const plans = fc.tuple(keyPlan, keyPlan, keyPlan);
   fc.assert(

@@ -26,7 +26,7 @@ test('the fixed plans are those of the specification, part 8', () => {
   assert.deepEqual(Object.keys(PLANS), ['free', 'pro', 'business']);
 });
 
-test('a key is banned by default for 20 strikes within a minute: 1 minute, then 4 times longer each, 1 hour at most', () => {
+test('by default, 20 strikes within a minute ban a key: for 1 minute, then 4 times longer each, up to 1 hour', () => {
   assert.deepEqual(PLANS.free.ban, {
     after: 20,
     withinMs: MINUTE_MS,
@@ -51,7 +51,7 @@ test('an undefined part of the ban policy has its default', () => {
   assert.deepEqual(createPlan({ name: 'p', policies: [perDay(5)], ban }).ban, PLANS.free.ban);
 });
 
-test('an unknown field is named, and so are those that are known', () => {
+test('the message about an unknown field lists the known ones', () => {
   const policies = [perDay(1)];
   const rows = [
     [{ policies, ban: { afterr: 1 } }, 'plan p: ban: unknown field "afterr", known are after, withinMs, graceMs, '],
@@ -69,7 +69,7 @@ test('an unknown field is named, and so are those that are known', () => {
   }
 });
 
-test('what is no plan, or was not completed by createPlan, is a TypeError that takes nothing', () => {
+test('an invalid or incomplete plan throws a TypeError and takes nothing', () => {
   const limiter = createMemoryLimiter();
   const day = { ...PLANS.free.policies[1] };
   const rows: readonly (readonly [string, unknown])[] = [
@@ -119,7 +119,7 @@ test('an address plan has no bans', () => {
   assert.equal(plan.ban, false);
 });
 
-test('a plan keeps nothing of the options it was made of, and cannot be changed', () => {
+test('a plan does not share its options object, and cannot be changed', () => {
   const minute = { ...perMinute(60) };
   const policies = [minute];
   const ban = { after: 3 };
@@ -136,7 +136,7 @@ test('a plan keeps nothing of the options it was made of, and cannot be changed'
   for (const part of [plan, plan.policies, plan.policies[0], plan.ban, PLANS]) assert.ok(Object.isFrozen(part));
 });
 
-/** One row: the option at fault as the message names it, the kind of error, and the options in JSON. */
+/** One row: the option that the message must name, the kind of error, and the options as JSON. */
 const bad: readonly (readonly [named: string, kind: typeof TypeError, options: string])[] = [
   ['plan.name', TypeError, '{ "policies": [{ "name": "day", "quota": 1, "windowMs": 1 }] }'],
   ['plan.name', TypeError, '{ "name": "", "policies": [{ "name": "day", "quota": 1, "windowMs": 1 }] }'],
@@ -174,7 +174,7 @@ const bad: readonly (readonly [named: string, kind: typeof TypeError, options: s
   ...row('partition', TypeError, 'plan', ['{ "partition": "ip" }', '{ "partition": null }']),
 ];
 
-/** Rows of plans that are good but for one part. */
+/** Builds rows of plans that are valid except for one part. */
 function row(option: string, kind: typeof TypeError, of: 'plan' | 'policy', parts: readonly string[]) {
   return parts.map((part) => {
     const policy = { name: 'day', quota: 1, windowMs: 1, ...(of === 'policy' ? JSON.parse(part) : {}) };
@@ -212,13 +212,13 @@ test('a plan has at most 32 policies', () => {
   });
 });
 
-test('the largest numbers that a plan takes are taken', () => {
+test('the largest allowed numbers are accepted', () => {
   const exact = { name: 'most', quota: 9_007_199, windowMs: 1_000_000_000, refill: 'continuous' } as const;
   const printed = { name: 'printed', quota: 999_999_999_999_999, windowMs: 999_999_999_999_999 };
   createPlan({ name: 'p', policies: [exact, printed], ban: { baseMs: 7, maxMs: 7, graceMs: 0, forgetMs: 0 } });
 });
 
-test('a cost that could never pass throws a RangeError, and so does one that is no whole number', () => {
+test('a cost that could never pass throws a RangeError, and so does one that is not a whole number', () => {
   const limiter = createMemoryLimiter();
   const plan = createPlan({ name: 'p', policies: [perMinute(5), perDay(3)] });
   for (const request of ['take', 'peek'] as const) {
@@ -227,7 +227,7 @@ test('a cost that could never pass throws a RangeError, and so does one that is 
       assert.throws(() => limiter[request]('key', plan, cost), { name: 'RangeError', message: /^cost: / });
     }
   }
-  assert.equal(limiter.take('key', plan, 3).inForce.remaining, 0, 'what threw took nothing');
+  assert.equal(limiter.take('key', plan, 3).inForce.remaining, 0, 'a throwing call took nothing');
 });
 
 test('an option that the memory limiter cannot use throws a RangeError that names it', () => {

@@ -20,7 +20,7 @@ interface Request {
   readonly cost: number;
 }
 
-/** Requests with pauses, all of cost 1 unless a larger one could pass too. */
+/** Requests with pauses, each with a cost of at most `maxCost`. */
 function requests(ms: fc.Arbitrary<number>, maxCost = 6): fc.Arbitrary<Request[]> {
   return fc.array(fc.record({ afterMs: ms, cost: fc.integer({ min: 1, max: maxCost }) }), {
     maxLength: 60,
@@ -28,7 +28,7 @@ function requests(ms: fc.Arbitrary<number>, maxCost = 6): fc.Arbitrary<Request[]
   });
 }
 
-/** Takes a history's tokens and calls `look` after each request. */
+/** Plays a history and calls `look` after each request. */
 function live(plan: Plan, history: readonly Request[], look: (now: Now) => void): void {
   const clock = createManualClock();
   const limiter = createMemoryLimiter({ clock });
@@ -49,7 +49,7 @@ interface Now {
   readonly decision: Decision;
 }
 
-/** The same key in a limiter of its own, to try what would happen. */
+/** Copies the key into a new limiter, to try what would happen. */
 function fork(limiter: MemoryLimiter, clock: ManualClock): MemoryLimiter {
   const other = createMemoryLimiter({ clock });
   const state = limiter.inspect('key');
@@ -57,12 +57,12 @@ function fork(limiter: MemoryLimiter, clock: ManualClock): MemoryLimiter {
   return other;
 }
 
-/** What the client reads in `Retry-After`. */
+/** Returns `Retry-After` as the client reads it. */
 function retryAfterSeconds({ retryAfterMs }: Decision): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1_000));
 }
 
-/** Windows of some seconds, so that rounding to whole ones shows. */
+/** Windows of some seconds, so that rounding to whole seconds shows. */
 const policiesOfSeconds = policies(
   fc.record({
     name: fc.constantFrom('a', 'b'),
@@ -87,7 +87,7 @@ test('"Remaining: R" means that exactly R more requests pass', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('after a refusal every earlier instant is refused, and a client that waits exactly that long passes', () => {
+test('refuses at every instant before the retry after has passed, and allows at exactly that instant', () => {
   const check = fc.property(keyPlan, requests(anyMs), fc.nat(), (plan, history, some) => {
     live(plan, history, ({ clock, limiter, cost, decision }) => {
       const { verdict, retryAfterMs } = decision;
@@ -110,7 +110,7 @@ test('after a refusal every earlier instant is refused, and a client that waits 
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('in whole seconds Retry-After suffices too, and one second less never does', () => {
+test('Retry-After in whole seconds suffices, and one second less never does', () => {
   const plans = fc
     .record({ policies: policiesOfSeconds, ban: anyBan })
     .map((options) => createPlan({ name: 'seconds', ...options }));
@@ -128,7 +128,7 @@ test('in whole seconds Retry-After suffices too, and one second less never does'
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a reset is the same instant for the whole of a window', () => {
+test('the reset is the same instant throughout a window', () => {
   const interval = policies(intervalPolicy).map((options) => createPlan({ name: 'p', policies: options, ban: false }));
   const check = fc.property(interval, requests(forwardMs), (plan, history) => {
     const announced = new Map<string, number>();
@@ -137,7 +137,7 @@ test('a reset is the same instant for the whole of a window', () => {
         assert.ok(resetAtMs > nowMs && resetAtMs <= nowMs + policy.windowMs);
         const before = announced.get(policy.name);
         if (before !== undefined && before > nowMs) assert.equal(resetAtMs, before);
-        // A full bucket has no window yet; the next request begins one.
+        // A full bucket has no window so far. The next request begins one.
         if (remaining < policy.quota) announced.set(policy.name, resetAtMs);
       }
     });
@@ -149,7 +149,7 @@ test('a refused request changes no window', () => {
   const check = fc.property(keyPlan, requests(forwardMs), (plan, history) => {
     live(plan, history, ({ limiter, before, decision: { verdict, nowMs } }) => {
       if (verdict === 'within_quota') return;
-      // What is over is no record any more; it may be dropped at any time.
+      // An expired record may be dropped at any time.
       const open = (before?.buckets ?? []).filter(({ refill, atMs, windowMs }) => {
         return refill === 'interval' ? atMs > nowMs : atMs + windowMs > nowMs;
       });
@@ -170,7 +170,7 @@ test('no span of one window from its first token admits more than the quota', ()
       for (const { policy, resetAtMs } of windows) {
         const { name, quota, windowMs, align } = policy;
         const beganMs = begins.get(name) ?? 0;
-        // An aligned window is no longer than one that is not, and as a calendar has it.
+        // A `utc` window follows the calendar, and is never longer than a `first` window.
         const beginMs = align === 'utc' ? resetAtMs - windowMs : nowMs >= beganMs + windowMs ? nowMs : beganMs;
         begins.set(name, beginMs);
         const inWindow = admitted.filter(({ atMs }) => atMs >= beginMs && atMs < beginMs + windowMs);
@@ -182,14 +182,14 @@ test('no span of one window from its first token admits more than the quota', ()
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a client that obeys Retry-After is never banned, not even with as many requests at a time as the grace forgives', () => {
+test('a client that obeys Retry-After is never banned, even with as many requests at a time as the grace forgives', () => {
   const strictest = policiesOfSeconds.map((options) =>
     createPlan({ name: 'strictest', policies: options, ban: { after: 1, graceMs: 2_000 } }),
   );
   const bursts = fc.array(
     fc.record({
       pauseMs: forwardMs,
-      // The first refusal, and ten that a single strike is preceded by.
+      // The first refusal, and the ten that the grace forgives for a single strike.
       size: fc.integer({ min: 1, max: 11 }),
       onTheWireMs: fc.constantFrom(0, 1, 1_000, 1_999, 2_000),
     }),
@@ -201,7 +201,8 @@ test('a client that obeys Retry-After is never banned, not even with as many req
     let retryAtMs = 0;
     for (const { pauseMs, size, onTheWireMs } of client) {
       clock.advance(Math.max(pauseMs, retryAtMs - clock.nowMs()));
-      // The last of the burst arrives later than the rest; the client hears of the first refusal later still.
+      // The last of the burst arrives later than the rest, and the client learns of the first
+      // refusal even later.
       for (let n = 0; n < size; n++) {
         if (n === size - 1) clock.advance(onTheWireMs);
         const decision = limiter.take('key', plan);
@@ -228,7 +229,7 @@ test('a default client that retries a day-limit 429 six times in 150 s is not ba
   assert.deepEqual(verdicts, Array(7).fill('over_quota day'));
 });
 
-test('a clock that steps back makes nobody wait longer than one window, or than the ban lasts', () => {
+test('after the clock steps back, no wait is longer than one window or the length of the ban', () => {
   const leaps = fc.oneof(forwardMs, fc.integer({ min: -1_000_000_000, max: -1 }));
   const check = fc.property(keyPlan, requests(leaps), (plan, history) => {
     live(plan, history, ({ clock, limiter, cost, decision }) => {
@@ -246,7 +247,7 @@ test('a clock that steps back makes nobody wait longer than one window, or than 
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a bucket that trickles admits 1,999 on the first day of 1,000 a day, and one that does not 1,000', () => {
+test('with 1,000 a day, continuous refill allows 1,999 on the first day, and interval refill 1,000', () => {
   for (const [refill, admitted] of [
     ['interval', 1_000],
     ['continuous', 1_999],

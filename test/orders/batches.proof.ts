@@ -14,7 +14,7 @@ import { temporaryFile } from '../support/temporary-file.js';
 const ordersFrom = (first: number, count: number, step = 10): OrderInput[] =>
   Array.from({ length: count }, (_, index) => ({ id: first + step * index, quantity: index }));
 
-test('the memory store takes the frozen batches of a list over into the next, but for those that a put has touched', () => {
+test('the memory store reuses the frozen batches of a list in the next one, except those that a put has touched', () => {
   const store = createMemoryOrderStore(ordersFrom(0, 30_000));
   let before: readonly unknown[] = store.list();
   const fresh = () => {
@@ -40,7 +40,7 @@ test('the memory store takes the frozen batches of a list over into the next, bu
   assert.equal(store.list(), before, 'a status is not listed');
 });
 
-/** Puts of ids near each other and far apart, few and many at a time. */
+/** Puts of ids close together and far apart, few and many at a time. */
 const puts = fc.array(
   fc.record({
     first: fc.integer({ min: -20_000, max: 20_000 }),
@@ -51,7 +51,7 @@ const puts = fc.array(
   { minLength: 1, maxLength: 10 },
 );
 
-test('whatever is put, and whenever it is listed, the memory store lists every order once, in order, as it was put last', () => {
+test('the memory store lists every order once, in ascending order, as last put, after any sequence of puts and lists', () => {
   fc.assert(
     fc.property(puts, (changes) => {
       const store = createMemoryOrderStore();
@@ -74,7 +74,7 @@ interface Listing {
   readonly text: string;
 }
 
-/** As the service lists: what is known is not read again. */
+/** Lists as the service does: batches that are known are not read again. */
 async function listing(store: OwnedOrderStore, known: Map<object, string>): Promise<Listing> {
   const listed = await store.list();
   assert.ok(Symbol.asyncIterator in listed, 'a long list is streamed');
@@ -103,7 +103,7 @@ async function openedWith(t: TestContext, orders: readonly OrderInput[]) {
   return { file, store };
 }
 
-test('a SQLite file is read again only in the pages that a put has touched, by whatever process', async (t) => {
+test('a SQLite file is read again only in the pages that a put by any process has touched', async (t) => {
   const { file, store } = await openedWith(t, ordersFrom(0, 20_000));
   const other = openSqliteOrderStore(file);
   t.after(() => other.close());
@@ -125,14 +125,14 @@ test('a SQLite file is read again only in the pages that a put has touched, by w
   }
 });
 
-test('a SQLite file is read as a whole when it is not known what has changed', async (t) => {
+test('a SQLite file is read as a whole if it is not known which orders have changed', async (t) => {
   const { file, store } = await openedWith(t, ordersFrom(0, 5_000));
   const database = openSqliteDatabase(file);
   t.after(() => database.close());
   const known = new Map<object, string>();
   const changes: (() => unknown)[] = [
     () => store.put(ordersFrom(1, 1_500), { replace: true }),
-    // By another program, which says that there is a change, but not which.
+    // Another program reports that something has changed, but not which orders.
     () =>
       database.exec('UPDATE orders SET quantity = 7 WHERE id = 10; UPDATE orders_revision SET revision = revision + 1'),
     async () => {
@@ -157,7 +157,7 @@ test('a SQLite file is read as a whole when it is not known what has changed', a
   }
 });
 
-test('whatever is put, the pages that a SQLite file is read in print what the memory store lists', async () => {
+test('the pages of a SQLite file serialise as the list of the memory store, after any puts', async () => {
   await fc.assert(
     fc.asyncProperty(puts, async (changes) => {
       const store = openSqliteOrderStore(temporaryFile());

@@ -38,7 +38,7 @@ const ROUNDED = [
 ];
 
 for (const text of ROUNDED) {
-  test(`${text} is refused, because it would be rounded to an integer`, () => {
+  test(`${text} is rejected, because it would be rounded to an integer`, () => {
     assert.throws(() => parseJson(`{"id": ${text}}`), {
       name: 'JsonSyntaxError',
       reason: 'this number would be rounded to an integer; write an integer, or fewer digits',
@@ -49,7 +49,7 @@ for (const text of ROUNDED) {
 }
 
 for (const text of ['0.5', '1e-1', '10e-2', '4503599627370495.5', '5e-324']) {
-  test(`${text} is read as a number, which no field of an order takes`, () => {
+  test(`${text} is parsed as a number, which no field of an order accepts`, () => {
     const value = parseJson(text);
     assert.equal(value, Number(text));
     for (const field of ['id', 'petId', 'quantity']) {
@@ -59,7 +59,7 @@ for (const text of ['0.5', '1e-1', '10e-2', '4503599627370495.5', '5e-324']) {
   });
 }
 
-/** What is read, `undefined` for what is refused. */
+/** Returns the parsed value, or `undefined` if it is rejected. */
 function read(text: string): unknown {
   try {
     return parseJson(text);
@@ -69,7 +69,7 @@ function read(text: string): unknown {
   }
 }
 
-test('an integer is what is exactly one, by digits and exponent: the model agrees on any number', () => {
+test('a number is an integer if its digits and exponent make exactly one: the model agrees on any number', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0019'), minLength: 1, maxLength: 20 });
   const number = fc.tuple(
     fc.constantFrom('', '-'),
@@ -92,7 +92,7 @@ test('an integer is what is exactly one, by digits and exponent: the model agree
   );
 });
 
-test('a number of any exponent and length is read in no time', () => {
+test('parses a number of any exponent and length quickly', () => {
   const huge = ['1e309', '1e1000000000', `1e${'9'.repeat(100_000)}`, `${'1'.repeat(100_000)}e1`];
   for (const text of huge) assert.ok(!parseOrderRecord({ id: read(text) }).ok, text.slice(0, 20));
   for (const text of ['1e-1000000000', `1e-${'9'.repeat(100_000)}`, `1.${'0'.repeat(100_000)}1`]) {

@@ -10,7 +10,7 @@ test('the canonical decimal form of every int64 names exactly that order', () =>
 });
 
 const NO_ORDER_ID = {
-  'a text that is no number': ['abc', '', '-', 'NaN', 'Infinity', 'null'],
+  'text that is not a number': ['abc', '', '-', 'NaN', 'Infinity', 'null'],
   'an integer not in canonical form': [
     '01',
     '-01',
@@ -29,7 +29,7 @@ const NO_ORDER_ID = {
     '1n',
   ],
   'a percent-encoded integer': ['%31', '%201', '1%20'],
-  'an integer with white space about it': [
+  'an integer with white space around it': [
     ' ',
     ' 1',
     '1 ',
@@ -42,7 +42,7 @@ const NO_ORDER_ID = {
     '1\u0000',
     '1\n2',
   ],
-  'an integer in digits or signs beyond ASCII': ['١', '１', '𝟏', '1²', '−1'],
+  'an integer in non-ASCII digits or signs': ['١', '１', '𝟏', '1²', '−1'],
   'an integer beyond int64': ['9223372036854775808', '-9223372036854775809', '18446744073709551617', '9'.repeat(1000)],
 };
 
@@ -52,7 +52,7 @@ for (const [what, texts] of Object.entries(NO_ORDER_ID)) {
   });
 }
 
-test('exactly one text names each order: whatever is read prints as what was written', () => {
+test('every order has exactly one spelling: a parsed id prints as it was written', () => {
   const almostNumber = fc.string({ unit: fc.constantFrom(...'0123456789-+.eExX_ \n%n'), maxLength: 21 });
   fc.assert(
     fc.property(fc.oneof(almostNumber, fc.string({ unit: 'binary' })), (text) => {

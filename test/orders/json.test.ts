@@ -4,7 +4,10 @@ import fc from 'fast-check';
 import { type Order, parseJson, parseOrderRecord, printOrder, printOrders } from 'store-orders';
 import { orderRecords } from './support/order-arbitrary.js';
 
-/** What JSON.parse reads from its own print, as parseJson reads it: integers as bigint, objects without a prototype. */
+/**
+ * Converts the result of JSON.parse to what parseJson returns: integers as bigint, objects without
+ * a prototype.
+ */
 function exact(value: unknown): unknown {
   if (typeof value === 'number') return Number.isInteger(value) ? digitsOf(value) : value;
   if (Array.isArray(value)) return value.map(exact);
@@ -14,14 +17,16 @@ function exact(value: unknown): unknown {
   return object;
 }
 
-/** The integer that a number prints as: 1e+21 is not the neighbour that the double stands for. */
+/**
+ * Returns the integer that a number prints as. For 1e+21 that is not the exact value of the double.
+ */
 function digitsOf(value: number): bigint {
   const [digits = '', exponent = '0'] = String(value).split('e+');
   const [whole = '', fraction = ''] = digits.split('.');
   return BigInt(whole + fraction) * 10n ** BigInt(Number(exponent) - fraction.length);
 }
 
-test('orders printed and read again are the same orders, int64 to the last digit', () => {
+test('orders survive serialising and parsing, int64 to the last digit', () => {
   fc.assert(
     fc.property(orderRecords, (records) => {
       const orders = records.map(({ status: _, ...order }): Order => order);
@@ -36,7 +41,7 @@ test('orders printed and read again are the same orders, int64 to the last digit
   );
 });
 
-test('an order is printed in the fields and the sequence of the specification', () => {
+test('serialises an order with the fields of the specification, in its sequence', () => {
   const complete = { complete: false, shipDate: '2026-01-31T12:00:00Z', quantity: 0, petId: -1n, id: 2n ** 63n - 1n };
   assert.equal(
     printOrder(complete),
@@ -46,12 +51,12 @@ test('an order is printed in the fields and the sequence of the specification', 
   assert.equal(printOrders([]), '[]');
 });
 
-test("a field that is null in a host's row is printed as absent, never as null", () => {
+test("omits a field that is null in a host's row", () => {
   const row: Omit<Order, 'id'> = JSON.parse('{"petId":null,"quantity":null,"shipDate":null,"complete":null}');
   assert.equal(printOrder({ ...row, id: 1n }), '{"id":1}');
 });
 
-test('text is printed as ASCII escapes, lone surrogates too, so that characters are bytes', () => {
+test('escapes text to ASCII, lone surrogates too, so that one character is one byte', () => {
   assert.equal(
     printOrder({ id: 1n, shipDate: '\ud800 é \u007f " \\ \n 😀' }),
     String.raw`{"id":1,"shipDate":"\ud800 \u00e9 \u007f \" \\ \n \ud83d\ude00"}`,
@@ -66,7 +71,7 @@ test('text is printed as ASCII escapes, lone surrogates too, so that characters 
   );
 });
 
-test('every JSON value is read as JSON.parse reads it, integers exact', () => {
+test('parses every JSON value as JSON.parse does, with integers exact', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(0, 2, '\t', '\r\n '), (value, indent) => {
       const text = JSON.stringify(value, null, indent);
@@ -80,7 +85,7 @@ test('every JSON value is read as JSON.parse reads it, integers exact', () => {
   assert.equal(parseJson(String.raw`"\u00e9\ud83d\ude00\"\\\/\b"`), 'é😀"\\/\b');
 });
 
-test('what JSON.parse refuses is refused, and nothing else but names that come twice and numbers that round to an integer', () => {
+test('rejects what JSON.parse rejects, and only duplicate names and numbers that would round to an integer on top', () => {
   const broken = fc
     .tuple(fc.json(), fc.nat(), fc.nat({ max: 1 }), fc.constantFrom(...'{}[]",:\\ 0-+.eEtn\n\u0001', '\u00a0', ''))
     .map(([text, at, removed, added]) => {
@@ -118,18 +123,18 @@ const REFUSED: readonly (readonly [text: string, message: string])[] = [
   ['{"a": 1', 'expected }, line 1 column 8'],
   ['{a: 1}', 'expected a string, line 1 column 2'],
   ['[\n  {},\r\n  x]', 'expected a value, line 3 column 3'],
-  ['["a",\n "b\\"]', 'this string has no end, line 2 column 2'],
-  ['["a", "b\n"]', 'this string has a control character or a bad escape, line 1 column 7'],
-  ['["\\x"]', 'this string has a control character or a bad escape, line 1 column 2'],
+  ['["a",\n "b\\"]', 'unterminated string, line 2 column 2'],
+  ['["a", "b\n"]', 'this string has a control character or an invalid escape, line 1 column 7'],
+  ['["\\x"]', 'this string has a control character or an invalid escape, line 1 column 2'],
 ];
 
 for (const [text, message] of REFUSED) {
-  test(`a mistake is named with its place: ${JSON.stringify(text)} is refused, ${message}`, () => {
+  test(`reports the position of a mistake: ${JSON.stringify(text)} is rejected, ${message}`, () => {
     assert.throws(() => parseJson(text), { name: 'JsonSyntaxError', message });
   });
 }
 
-test('an object with the same name twice is refused, names of the prototype are names like any other', () => {
+test('rejects an object with a duplicate name, and treats names of the prototype like any other', () => {
   assert.throws(() => parseJson('{"id": 1,\n "id": 2}'), {
     name: 'JsonSyntaxError',
     message: 'the name "id" comes twice, line 2 column 2',
@@ -142,7 +147,7 @@ test('an object with the same name twice is refused, names of the prototype are 
   assert.deepEqual(parseJson('[{"a": 1}, {"a": {"a": 2}}]'), exact([{ a: 1 }, { a: { a: 2 } }]));
 });
 
-test('nesting is read to a depth of 100 and refused beyond it, however deep', () => {
+test('accepts nesting to a depth of 100, and rejects any deeper nesting', () => {
   const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
   assert.deepEqual(parseJson(nested(100, '[', ']')), exact(JSON.parse(nested(100, '[', ']'))));
   assert.equal(typeof parseJson(`[${nested(99, '[', ']')}, ${nested(99, '[', ']')}]`), 'object');
@@ -158,7 +163,7 @@ test('nesting is read to a depth of 100 and refused beyond it, however deep', ()
   }
 });
 
-test('a string of any length is read, escapes and all', () => {
+test('parses a string of any length, with its escapes', () => {
   const text = JSON.stringify('\\"\n'.repeat(1_500_000));
   assert.ok(parseJson(text) === JSON.parse(text));
 });

@@ -11,7 +11,7 @@ const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
 const DATE_TIME = 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z';
 const WORD = 'must be a lower-case word such as pending or shipped';
 
-test('a record that is good is read as it is, its status pending unless said', () => {
+test('accepts a valid record as it is, with the status pending by default', () => {
   const statuses = ['on_hold'];
   fc.assert(
     fc.property(orderRecord, (record) =>
@@ -67,12 +67,12 @@ const WRONG: readonly (readonly [field: string, message: string, ...records: unk
 ];
 
 for (const [field, message, ...records] of WRONG) {
-  test(`a record is refused by name: ${field} ${message}`, () => {
+  test(`names the invalid field of a record: ${field} ${message}`, () => {
     for (const record of records) assert.deepEqual(parseOrderRecord(record), { ok: false, field, message });
   });
 }
 
-test('a status that the state machine does not know is refused, unless the host names it', () => {
+test('rejects an unknown status, unless the host names it', () => {
   const refused = { ok: false, field: 'status', message: 'must be one of pending, shipped, cancelled, not "pendng"' };
   assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }), refused);
   assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }, { statuses: [] }), refused);
@@ -86,7 +86,7 @@ test('a status that the state machine does not know is refused, unless the host 
   }
 });
 
-test('what is no object is refused as a whole', () => {
+test('rejects a value that is not an object', () => {
   for (const value of [null, undefined, 1n, 'order', true]) {
     assert.deepEqual(parseOrderRecord(value), { ok: false, message: 'must be an object' });
   }
@@ -94,7 +94,7 @@ test('what is no object is refused as a whole', () => {
 
 test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {
   const good = ['2026-01-31T12:00:00Z', '2024-02-29t23:59:60.123456789z', '2000-02-29T00:00:00+23:59'];
-  // The same leap second by clocks of other zones.
+  // The same leap second in other time zones.
   good.push('2017-01-01T00:59:60+01:00', '2016-12-31T18:59:60-05:00', '2017-01-01T05:44:60+05:45');
   good.push('2017-01-01T23:58:60+23:59', '2016-12-31T00:00:60-23:59', `2026-01-31T12:00:00.${'1'.repeat(43)}Z`);
   for (const month of ['01', '03', '05', '07', '08', '10', '12']) good.push(`2026-${month}-31T00:00:00-00:00`);
@@ -107,7 +107,7 @@ test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {
   }
 });
 
-test('a shipDate that is no date-time, or a day or time that does not exist, is refused', () => {
+test('rejects a shipDate that is not a date-time, or a day or time that does not exist', () => {
   const days = [
     '2026-02-30',
     '2026-02-29',
@@ -148,7 +148,7 @@ test('a shipDate that is no date-time, or a day or time that does not exist, is 
   }
 });
 
-test('a shipDate of any length is refused in no time', () => {
+test('rejects an overlong shipDate of any length quickly', () => {
   for (const length of [44, 1_000_000]) {
     assert.deepEqual(parseOrderRecord({ id: 1n, shipDate: `2026-01-31T12:00:00.${'1'.repeat(length)}Z` }), {
       ok: false,
@@ -158,7 +158,7 @@ test('a shipDate of any length is refused in no time', () => {
   }
 });
 
-test('a host that hands over a bad order of its own is told which order and field', () => {
+test("names the order and field of a host's invalid order", () => {
   const noOrder: OrderInput = JSON.parse('null');
   assert.throws(() => createMemoryOrderStore([{ id: 5n, quantity: 0.5 }]), {
     name: 'TypeError',

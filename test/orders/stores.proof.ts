@@ -22,7 +22,7 @@ for (const { name, remedy } of missingDrivers) {
   test(`the order store in SQLite under ${name}`, { skip: remedy }, () => {});
 }
 
-test('the order store in memory answers at once, without promises', () => {
+test('the order store in memory is synchronous, without promises', () => {
   const store = createMemoryOrderStore([{ id: 2n }, { id: 1n }]);
   assert.deepEqual(store.list(), [{ id: 1n }, { id: 2n }]);
   assert.equal(store.cancel(1n), 'cancelled');
@@ -32,7 +32,7 @@ test('the order store in memory answers at once, without promises', () => {
   assert.equal(store.close(), undefined);
 });
 
-test('the order store in memory refuses to be created with an id that comes twice', () => {
+test('creating an order store in memory with a duplicate id throws', () => {
   assert.throws(() => createMemoryOrderStore([{ id: 1n }, { id: 1 }]), {
     name: 'RangeError',
     message: 'orders: the id 1 comes twice',

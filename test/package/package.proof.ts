@@ -26,7 +26,7 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 const kinds = ['commonjs', 'module'] as const;
 let folder: string;
 
-/** The runner's own variables would make npm and tsc write coverage of their own. */
+/** Without the runner's own variables, which would make npm and tsc write coverage of their own. */
 function run(command: string, parameters: readonly string[], cwd: string): string {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
   return execFileSync(command, parameters, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
@@ -53,7 +53,7 @@ test('installing the library adds two packages', () => {
   }
 });
 
-test('the program can still be run where a link leads to it, after another build', () => {
+test('the program still runs through a link to it after another build', () => {
   assert.equal(statSync(join(root, 'dist/server/main.js')).mode & 0o111, 0o111);
 });
 
@@ -70,8 +70,8 @@ test('every subpath loads with require and with import, and no driver is loaded 
   run(process.execPath, ['--input-type=module', '-e', `${imported.join('\n')}\n${noDriver}`], join(folder, 'module'));
 });
 
-test('a PostgreSQL database without its driver is one sentence that says what to install', () => {
-  // Looked for from the root, because a directory above the project may have one.
+test('without the PostgreSQL driver, the program prints one sentence with what to install', () => {
+  // Resolved from the root, because a directory above the project may have one.
   const resolve =
     "(name, context, next) => next(name, name === 'pg' ? { ...context, parentURL: 'file:///' } : context)";
   const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
@@ -89,7 +89,7 @@ test('a PostgreSQL database without its driver is one sentence that says what to
     ],
     { cwd: join(folder, 'module'), encoding: 'utf8' },
   );
-  const says = 'store-orders: PostgreSQL needs a driver that is not installed: npm install pg\n';
+  const says = 'store-orders: the PostgreSQL driver is not installed; run "npm install pg"\n';
   assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: says });
 });
 
@@ -152,7 +152,7 @@ test('every declaration leads to its source, so that "go to definition" ends the
   }
 });
 
-test('the tarball holds the program, its types, its sources and its papers, and nothing else', () => {
+test('the tarball contains the program, its types, its sources and its documents, and nothing else', () => {
   const files = readdirSync(join(folder, 'module/node_modules/store-orders'), { recursive: true, encoding: 'utf8' });
   const odd = files.filter(
     (file) =>

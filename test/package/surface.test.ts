@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { buildSync } from 'esbuild';
 
 const root = new URL('../../', import.meta.url);
 const snapshot = new URL('surface.txt', import.meta.url);
 const UPDATE = 'STORE_ORDERS_UPDATE=1 node --import tsx --test test/package/surface.test.ts';
 
-/** The names that a declaration file exports, types included. */
+/** Returns the names that a declaration file exports, types included. */
 function exportedNames(file: URL): readonly string[] {
   const text = readFileSync(file, 'utf8');
   const beside = (path = '') => new URL(path.replace(/\.js$/, '.d.ts'), file);
@@ -55,7 +58,7 @@ async function printSurface(): Promise<string> {
   return parts.join('\n');
 }
 
-test('what the package exports is what surface.txt says', async () => {
+test('surface.txt lists exactly what the package exports', async () => {
   const surface = await printSurface();
   if (process.env['STORE_ORDERS_UPDATE'] === '1') writeFileSync(snapshot, surface);
   assert.equal(
@@ -65,7 +68,7 @@ test('what the package exports is what surface.txt says', async () => {
   );
 });
 
-test("TypeScript's moduleResolution node10, which reads no exports, is told where the types of each subpath are", () => {
+test("TypeScript's moduleResolution node10, which does not read exports, finds the types of each subpath", () => {
   const { exports, types, typesVersions } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
   const found = { '.': types, ...prefixed(typesVersions['*']) };
   const told = Object.entries<string>(exports).filter(([, target]) => target.endsWith('.js'));
@@ -74,4 +77,28 @@ test("TypeScript's moduleResolution node10, which reads no exports, is told wher
 
 function prefixed(paths: Readonly<Record<string, readonly string[]>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(paths).map(([path, files]) => [`./${path}`, `./${files}`]));
+}
+
+test('the limiter and the library stay small, and the limiter runs where there is no Node.js', () => {
+  const limiter = bundle('store-orders/limiter');
+  assert.deepEqual(limiter.imports, []);
+  assert.ok(limiter.bytes < 5_900, `store-orders/limiter: ${limiter.bytes} bytes`);
+  const all = bundle('store-orders');
+  assert.ok(all.bytes < 20_500, `store-orders: ${all.bytes} bytes`);
+});
+
+/** What a bundler makes of a subpath, without its dependencies: bytes after gzip, and what it imports. */
+function bundle(specifier: string): { readonly bytes: number; readonly imports: readonly string[] } {
+  const { outputFiles, metafile } = buildSync({
+    entryPoints: [fileURLToPath(import.meta.resolve(specifier))],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    write: false,
+    metafile: true,
+  });
+  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+  return { bytes: outputFiles.reduce((sum, { contents }) => sum + gzipSync(contents).length, 0), imports };
 }

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
 
-// Inside the project, so that its name resolves to it.
+// Inside the project, so that the package name resolves to it.
 mkdirSync(join(root, '.cache'), { recursive: true });
 const folder = mkdtempSync(join(root, '.cache/readme-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -26,7 +26,7 @@ function start(name: string, code: string) {
 
 test('the README has two code blocks', () => assert.equal(blocks.length, 2));
 
-test('the README: the first block answers as the console shows', async (t) => {
+test('the README: the first block responds as the console shows', async (t) => {
   const code = blocks[0]?.replace('.listen(8080)', '.listen(0, function () { process.send(this.address().port) })');
   const child = start('mount.ts', code ?? '');
   t.after(() => child.kill());
@@ -87,7 +87,7 @@ function help(...words: string[]): string {
   return text;
 }
 
-/** The help text of the command that a line calls. */
+/** Returns the help text of the command in a line. */
 function helpOf([first = '', second = '']: readonly string[]): string {
   return help().includes(`\n  ${first} ${second}`) ? help(first, second) : help(first);
 }

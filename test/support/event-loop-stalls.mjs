@@ -1,5 +1,6 @@
-// Preloaded into the server by slow-disk.test.ts: says at the exit how long its event loop stood still at most, for
-// each tenth of a second of its life. Plain JavaScript, because the server and its threads run on plain Node.js.
+// Preloaded into a server by tests of slow disks. At exit, reports the longest stall of its event
+// loop in each tenth of a second. Plain JavaScript, because the server and its threads run on plain
+// Node.js.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 

@@ -1,4 +1,4 @@
-/** `3 / 12 / 40 ms`: the middle one, the 99th of a hundred, and the last of all. */
+/** Formats durations as `3 / 12 / 40 ms`: the median, the 99th percentile and the slowest. */
 export function spread(durationsMs: readonly number[]): string {
   const sorted = durationsMs.toSorted((a, b) => a - b);
   const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;

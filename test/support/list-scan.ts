@@ -1,4 +1,4 @@
-/** Reads a list as it comes, without keeping it. */
+/** Scans a list as it arrives, without keeping it. */
 export function createListScan() {
   let rest = '';
   let orders = 0;

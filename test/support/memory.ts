@@ -6,7 +6,10 @@ export function mebibytes(bytes: number): string {
   return `${(bytes / MIB).toFixed(1)} MiB`;
 }
 
-/** The most memory that the process has had, since {@link forgetPeak} if that was called; 0 where the system does not say. */
+/**
+ * Returns the most memory that the process has had, since {@link forgetPeak} if that was called.
+ * Returns 0 if the system does not report it.
+ */
 export function peakBytes(pid: number | undefined): number {
   const file = `/proc/${pid}/status`;
   const kibibytes = existsSync(file) ? /VmHWM:\s+(\d+)/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;

@@ -1,16 +1,22 @@
 import type { TestContext } from 'node:test';
 
-/** Rounds of killing: a few seconds in every test run, and 200 when it is asked for. */
+/**
+ * Rounds of killing: enough for a few seconds in every test run. Set STORE_ORDERS_ROUNDS=200 for
+ * the long run.
+ */
 export const ROUNDS = wholeNumberOf('STORE_ORDERS_ROUNDS') ?? 50;
 
-/** Random numbers from 0 up to 1, from a seed that the test says, so that its choices can be had again. */
+/**
+ * Creates a random number generator from a seed that the test prints, so that its choices can be
+ * repeated.
+ */
 export function seededRandom(t: TestContext): () => number {
   const seed = wholeNumberOf('STORE_ORDERS_SEED') ?? Date.now() % 2 ** 32;
   t.diagnostic(`STORE_ORDERS_SEED=${seed}`);
   return randomFrom(seed);
 }
 
-/** Mulberry32: the same numbers from 0 up to 1 for the same seed. */
+/** Creates a Mulberry32 generator: the same numbers in [0, 1) for the same seed. */
 export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -21,7 +27,10 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** Of the numbers from 1 to `last` some, other ones in each run, at an even distance: all of them in 200 rounds. */
+/**
+ * Picks some of the numbers from 1 to `last` at equal distances, different ones in each run. 200
+ * rounds pick all of them.
+ */
 export function someOf(t: TestContext, last: number): number[] {
   const distance = Math.max(1, Math.floor(200 / ROUNDS));
   const first = 1 + Math.floor(seededRandom(t)() * Math.min(distance, last));

@@ -1,6 +1,6 @@
 /**
- * For `--test-reporter`: writes the name and the reason of each skipped test or suite as one JSON
- * value. Is JavaScript because the process that runs the files has no loader for TypeScript.
+ * A `--test-reporter` that writes the name and the reason of each skipped test or suite as one JSON
+ * value. It is JavaScript because the process that runs the files has no loader for TypeScript.
  *
  * @param {AsyncIterable<import('node:test/reporters').TestEvent>} events
  */

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 
-/** What a process told that was watched by `event-loop-stalls.mjs`: its longest stall in each tenth of a second. */
+/**
+ * Reads the report of a process that was watched by `event-loop-stalls.mjs`: its longest stall in
+ * each tenth of a second.
+ */
 export function readStalls(stderr: string): readonly number[] {
   const line = stderr.split('\n').find((text) => text.startsWith('{"longestMs"')) ?? '{}';
   const { longestMs } = JSON.parse(line);

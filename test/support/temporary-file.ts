@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'store-orders-'));
-// At exit, because only then every handle is closed.
+// Only at exit is every handle closed.
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 let count = 0;
 
-/** The name of a file that does not exist yet, in a folder that is removed when the process exits. */
+/**
+ * Returns the name of a file that does not exist, in a folder that is removed when the process
+ * exits.
+ */
 export function temporaryFile(): string {
   count++;
   return join(folder, `${count}.db`);

@@ -48,7 +48,18 @@ test('a test service takes no part that it makes itself', () => {
   for (const [part, value] of Object.entries(parts)) {
     assert.throws(() => Reflect.apply(createTestService, undefined, [{ [part]: value }]), {
       name: 'TypeError',
-      message: `${part}: unknown option; expected one of orders, plan, basePath, addressPlan, draftFields`,
+      message: `${part}: unknown option; expected one of orders, plan, clock, basePath, addressPlan, draftFields`,
+    });
+  }
+});
+
+test('a test service takes a clock that can be moved', () => {
+  const clock = createManualClock();
+  assert.equal(createTestService({ clock }).clock, clock);
+  for (const wrong of [null, 0, { nowMs: () => 0 }, { nowMs: () => 0, utcOffsetMs: () => 0 }]) {
+    assert.throws(() => Reflect.apply(createTestService, undefined, [{ clock: wrong }]), {
+      name: 'TypeError',
+      message: /^clock: expected an object with the method (?:nowMs|utcOffsetMs|advance)$/,
     });
   }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlan, PLANS, perMinute } from 'store-orders/limiter';
-import { createTestService } from 'store-orders/testing';
+import { createDateClock, createTestService } from 'store-orders/testing';
 
 const authorized = (apiKey: string) => ({ headers: { Authorization: `Bearer ${apiKey}` } });
 
@@ -51,6 +51,21 @@ test('a ban lasts as long as was said, by default a minute', async () => {
     assert.equal(response.headers.get('Retry-After'), seconds);
     assert.match(await response.text(), /"api_key_banned"/);
   }
+});
+
+test("by a date clock, quotas refill as the runner's fake timers advance", async (t) => {
+  const { url, fetch, apiKey, exhaust, ban, clock } = createTestService({ clock: createDateClock() });
+  const status = async () => (await fetch(`${url}/store/orders`, authorized(apiKey))).status;
+  // After the service, as a test does that turns them on in its middle.
+  t.mock.timers.enable({ apis: ['Date'], now: Date.UTC(2030, 0) });
+  exhaust(apiKey);
+  assert.deepEqual([clock.nowMs(), await status()], [Date.UTC(2030, 0), 429]);
+  t.mock.timers.tick(60_000);
+  assert.equal(await status(), 200);
+  ban(apiKey, 5_000);
+  assert.equal(await status(), 429);
+  clock.advance(5_000);
+  assert.equal(await status(), 200, 'and it can be moved as any other');
 });
 
 test('a key that it has not issued is a mistake of the test', () => {

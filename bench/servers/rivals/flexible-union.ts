@@ -1,12 +1,13 @@
 import { RateLimiterMemory, type RateLimiterRes, RateLimiterUnion } from 'rate-limiter-flexible';
 import { PER_DAY, PER_MINUTE } from './usual-parts.js';
 
-// Two windows as the page of rate-limiter-flexible combines them. It charges one when the other refuses.
+// Two windows, combined as the documentation of rate-limiter-flexible shows. It charges one even if
+// the other refuses.
 const minute = new RateLimiterMemory({ keyPrefix: 'minute', points: PER_MINUTE, duration: 60 });
 const day = new RateLimiterMemory({ keyPrefix: 'day', points: PER_DAY, duration: 86_400 });
 const union = new RateLimiterUnion(minute, day);
 
-/** What is left of the minute, `undefined` when over a limit. */
+/** Returns what is left of the minute, or `undefined` if a limit is exceeded. */
 export async function consume(keyId: string): Promise<RateLimiterRes | undefined> {
   try {
     const taken = await union.consume(keyId);

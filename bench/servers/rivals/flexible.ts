@@ -3,7 +3,7 @@ import { announce } from '../announce.js';
 import { consume, limitFields } from './flexible-union.js';
 import { cancel, keyIdOf, LIST_BODY, NOT_FOUND_BODY, refill } from './usual-parts.js';
 
-// rate-limiter-flexible with nothing else above node:http, as its page shows.
+// rate-limiter-flexible directly on node:http, as its documentation shows.
 const server = createServer(async (request, response) => {
   const keyId = keyIdOf(request.headers.authorization);
   if (keyId === undefined) {

@@ -11,7 +11,7 @@ app.use(async (context, next) => {
     context.status = 401;
     return;
   }
-  // As the page of rate-limiter-flexible limits Koa.
+  // Koa limited as the documentation of rate-limiter-flexible shows.
   const taken = await consume(keyId);
   if (taken === undefined) {
     context.status = 429;

@@ -2,8 +2,8 @@ import { refilling } from '../announce.js';
 import { PENDING_IDS } from '../orders.js';
 import { LISTED, MISSING } from '../replies.js';
 
-// What the rivals are set up with: orders and keys as one keeps them without this library, each in a Map. Credentials are
-// looked up plainly, which is quicker than any framework's own bearer authentication.
+// The setup of the rivals: orders and keys as usual without this library, each in a Map.
+// Credentials are looked up directly, which is faster than any framework's bearer authentication.
 
 const statuses = new Map<number, string>();
 const keyIds = new Map([['so_benchmark', 'bench']]);
@@ -16,7 +16,7 @@ export const refill = refilling(() => {
   for (const id of PENDING_IDS) statuses.set(id, 'pending');
 });
 
-/** The HTTP status that it comes to. */
+/** Returns the HTTP status of the cancel. */
 export function cancel(idText: string): 204 | 404 | 409 {
   const id = Number(idText);
   const status = statuses.get(id);
@@ -26,7 +26,7 @@ export function cancel(idText: string): 204 | 404 | 409 {
   return 204;
 }
 
-/** Whose key it is. */
+/** Returns the id of the key. */
 export function keyIdOf(authorization: string | undefined): string | undefined {
   return authorization?.startsWith('Bearer ') ? keyIds.get(authorization.slice('Bearer '.length)) : undefined;
 }

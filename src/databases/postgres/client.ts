@@ -1,12 +1,12 @@
 /**
- * The part of a PostgreSQL driver that is used. `pg`'s Pool and Client fit as they are, and so does whatever can be put
- * behind one function. Every value handed over is a text and every parameter is declared as one, because drivers
- * disagree on all other types; what comes back is text too.
+ * The part of a PostgreSQL driver that this package uses. `pg`'s Pool and Client fit as they are,
+ * and so does any driver that can be called through one function. Every parameter is passed as text
+ * and declared as text, because drivers differ on all other types. Results are text too.
  */
 export interface PostgresClient {
   query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
   /**
-   * The same for one of the few statements that are sent often, which may be prepared: see
+   * The same for one of the few frequent statements, which may be prepared. See
    * `withNamedStatements`.
    */
   queryOften?(text: string, values: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
@@ -14,21 +14,26 @@ export interface PostgresClient {
 
 export type PostgresRow = Readonly<Record<string, unknown>>;
 
-/** Many connections: each query may go over another. */
+/** Many connections. Each query may use a different one. */
 export interface PostgresPool extends PostgresClient {
-  /** One connection for several queries, which reading a long list from one snapshot needs. */
+  /**
+   * Takes one connection for several queries, which reading a long list from one snapshot needs.
+   */
   connect?(): Promise<HeldPostgresClient>;
 }
 
 export interface HeldPostgresClient extends PostgresClient {
-  /** Gives the connection back, or with `true` has it closed. */
+  /** Returns the connection to the pool, or closes it if `destroy` is true. */
   release(destroy?: boolean): void;
-  /** `pg` reports a connection that ends between two queries here, and ends the process where nobody listens. */
+  /**
+   * `pg` emits `error` when a connection ends between two queries. Without a listener, Node.js ends
+   * the process.
+   */
   on?(event: 'error', listener: () => void): unknown;
   off?(event: 'error', listener: () => void): unknown;
 }
 
-/** Sends a statement that is sent often, prepared where the client can do that. */
+/** Sends a frequent statement, prepared if the client supports that. */
 export function queryOften(client: PostgresClient, text: string, values: string[] = []) {
   return client.queryOften?.(text, values) ?? client.query(text, values);
 }
@@ -39,13 +44,14 @@ export function checkPool(pool: PostgresPool): void {
 }
 
 /**
- * The value of a column by which the transaction that selects it waits for its commit to be on disk, even where
- * `synchronous_commit` is `off` for the role or the database. Any other level is left as it is: all of them wait.
+ * A column value that makes its transaction wait until its commit is on disk, even if
+ * `synchronous_commit` is `off` for the role or the database. Any other level stays as it is,
+ * because all of them wait.
  */
 export const WAIT_FOR_DISK =
   "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/** Whether the server refused a row because a unique key has it already. */
+/** Reports whether the server rejected a row because a unique key has it already. */
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '23505';
 }

@@ -1,5 +1,5 @@
 /**
- * What the codes of Node and the SQLSTATEs of PostgreSQL mean to an operator, by code or by its
+ * Explains error codes of Node.js and SQLSTATEs of PostgreSQL to an operator, by code or by its
  * class.
  */
 const CAUSES: Readonly<Record<string, string>> = {
@@ -25,7 +25,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   '58': 'the server cannot read or write its files',
 };
 
-/** Texts of `pg` that come without a code. */
+/** Messages of `pg` that come without a code. */
 const TEXTS: readonly (readonly [text: RegExp, cause: string])[] = [
   [/^timeout exceeded when trying to connect/, 'no connection was free or could be made in time'],
   [/^Query read timeout/, 'the server did not answer in time'],
@@ -33,16 +33,16 @@ const TEXTS: readonly (readonly [text: RegExp, cause: string])[] = [
 ];
 
 /**
- * An error whose message is a sentence for the operator: what could not be done and why, with the
- * driver's text behind.
+ * Creates an error whose message is a sentence for the operator: the failed operation and the
+ * cause, followed by the driver's message.
  */
 export function failureOf(operation: string, error: unknown): Error {
   return new Error(`cannot ${operation}: ${causeOf(error)}`, { cause: error });
 }
 
-/** Why something failed: what the driver says, with what it means before it where that is known. */
+/** Returns why something failed: the driver's message, preceded by its meaning if that is known. */
 export function causeOf(error: unknown): string {
-  // Where a host has several addresses, each has failed, and the whole has nothing to say.
+  // If a host has several addresses, each has failed, and the error as a whole has no message.
   if (error instanceof AggregateError && error.message === '')
     return [...new Set(error.errors.map(causeOf))].join('; ');
   if (!(error instanceof Error)) return String(error);

@@ -1,17 +1,17 @@
 import type { PostgresClient } from './client.js';
 import { quoteText } from './quote.js';
 
-/** How the tables of each part came to be: `steps[n]` leads from version n to n + 1. */
+/** The history of each part's tables: `steps[n]` leads from version n to n + 1. */
 export type Schemas = Readonly<Record<string, readonly string[]>>;
 
-/** Any number that no other program is likely to take as its advisory lock. */
+/** An arbitrary number that no other program is likely to use as its advisory lock. */
 const LOCK = 4_919_131_752_989_213_544n;
 
 /**
- * Brings the tables of all parts to their newest version, in one statement: all of it or nothing, and one process after
- * the other. A part's version stands in the table `store_orders_schema`. Where everything is up to date nothing is
- * written, and no right to write is needed. Rejects if a table of that name is there that is not ours, and if a part
- * has a newer version.
+ * Migrates the tables of all parts to their newest version in one statement: all of it or nothing,
+ * one process after the other. The table `store_orders_schema` has each part's version. If
+ * everything is up to date, nothing is written, and no right to write is needed. Rejects if another
+ * program's table has one of these names, or if a part has a newer version.
  */
 export async function migrateTables(client: PostgresClient, schemas: Schemas): Promise<void> {
   await client.query(`DO $migrate$

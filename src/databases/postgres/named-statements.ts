@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { HeldPostgresClient, PostgresClient, PostgresPool } from './client.js';
 
-/** A pool whose driver knows named statements: `pg`'s Pool fits as it is. */
+/** A pool whose driver supports named statements. `pg`'s Pool fits as it is. */
 export interface NamingPostgresPool {
   query(statement: NamedStatement): ReturnType<PostgresClient['query']>;
   query(text: string, values?: string[]): ReturnType<PostgresClient['query']>;
@@ -15,16 +15,16 @@ export interface NamedStatement {
 }
 
 /**
- * The server behind the connection does not know the name, or knows another client's: a pooler has
- * changed the server.
+ * The server does not know the name, or knows it from another client: a pooler has switched
+ * servers.
  */
 const NOT_OURS = ['26000', '42P05'];
 
 /**
- * Has the server parse and plan what is sent often once a connection. A pooler that gives each
- * transaction another server connection and does not know named statements refuses them before
- * anything is carried out: such a statement is sent again as it is, and from then on no statement
- * is named.
+ * Wraps a pool so that the server parses and plans frequent statements once per connection. A
+ * pooler that gives each transaction another server connection, and does not support named
+ * statements, rejects them before they run. Such a statement is sent again without a name, and from
+ * then on no statement is named.
  */
 export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
   const names = new Map<string, string>();

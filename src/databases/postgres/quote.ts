@@ -1,7 +1,10 @@
-/** The server cuts a longer name without an error. */
+/** The server truncates a longer name without an error. */
 const LONGEST_NAME_BYTES = 63;
 
-/** A name as it stands in the catalogue, upper case included, for use in SQL. Throws a TypeError that names the option. */
+/**
+ * Quotes a name for SQL exactly as it is in the catalogue, including upper case. Throws a TypeError
+ * that names the option.
+ */
 export function quoteName(option: string, name: string): string {
   if (typeof name !== 'string' || name === '' || name.includes('\0') || Buffer.byteLength(name) > LONGEST_NAME_BYTES) {
     throw new TypeError(`${option}: expected a name of 1 to ${LONGEST_NAME_BYTES} bytes`);
@@ -9,14 +12,17 @@ export function quoteName(option: string, name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** The name of a table, or of schema and table with a dot between. Throws a TypeError that names the option. */
+/**
+ * Quotes the name of a table, or of a schema and a table separated by a dot. Throws a TypeError
+ * that names the option.
+ */
 export function quoteTable(option: string, table: string): string {
   const names = typeof table === 'string' ? table.split('.') : [''];
   if (names.length > 2) throw new TypeError(`${option}: expected the name of a table, with a schema and a dot at most`);
   return names.map((name) => quoteName(option, name)).join('.');
 }
 
-/** A text for use in SQL, whatever the server's `standard_conforming_strings`. */
+/** Quotes a text for SQL, independent of the server's `standard_conforming_strings`. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`;
   return quoted.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted;

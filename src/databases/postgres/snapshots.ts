@@ -1,37 +1,38 @@
 import type { HeldPostgresClient, PostgresClient, PostgresRow } from './client.js';
 
 /**
- * Runs `read` in a read-only transaction that sees one snapshot, begun no earlier than the first
+ * Runs `read` in a read-only transaction that sees one snapshot, taken no earlier than the first
  * step of the iteration.
  */
 export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable<T>) => AsyncGenerator<T>;
 
-/** How many snapshots are open at once, each of which holds a connection. */
+/** Most snapshots open at once. Each holds a connection. */
 const MOST_OPEN = 4;
 /**
- * For how long the readers of a snapshot may ask for nothing, if they have been quick, before it
- * can be ended in favour of others. A mount sends half a mebibyte at a time: a client that takes 1
- * MB a second is never too slow.
+ * How long the readers of a snapshot may pause, if they have been fast, before it can be closed in
+ * favour of others. A mount sends half a mebibyte at a time, so a client that reads 1 MB per second
+ * is never too slow.
  */
 const SPARE_MS = 500;
-/** How much of that time an answer gives back to its reader. */
+/** How much of that time a reader regains with each result. */
 const EARNED_MS = 300;
-/** How soon to look again at a snapshot whose next answer is on its way. */
+/** How soon to look again at a snapshot whose next result is in flight. */
 const RECHECK_MS = 50;
-/** How long a reader waits while every snapshot is read quickly enough. */
+/** How long a reader waits while every snapshot is read fast enough. */
 const PATIENCE_MS = 5_000;
 
 /**
- * Creates a reader of snapshots over the connections of a pool: four at most are held at once,
- * however many readers there are. Readers that wait for a connection share the next snapshot. While somebody waits,
- * the snapshot whose readers are the furthest behind is ended if they take less than about 1 MB a
- * second each; their next query rejects. Time that the server needs does not count. A connection
- * over which a query failed is closed: a server that has not answered once would be waited for
- * twice.
+ * Creates a reader of snapshots over the connections of a pool. It holds at most four at once,
+ * however many readers there are. Readers that wait for a connection share the next snapshot.
+ *
+ * While a reader waits, the snapshot whose readers are furthest behind is closed if they read less
+ * than about 1 MB per second each. Their next query rejects. Time that the server needs does not
+ * count. A connection on which a query failed is closed, because a server that has not responded
+ * once would be waited for twice.
  */
 export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>): SnapshotReader {
   const open = new Set<Snapshot>();
-  /** The snapshot that is still to begin: a reader that comes meanwhile shares it. */
+  /** The snapshot that has not begun. Readers that arrive meanwhile share it. */
   let next: Snapshot | undefined;
   let wake = () => {};
 
@@ -96,7 +97,7 @@ class Snapshot implements PostgresClient {
   readers = 0;
   readonly #closed: (snapshot: Snapshot) => void;
   #client: HeldPostgresClient | undefined;
-  /** The query that was asked last: one follows the other. */
+  /** The most recent query. Queries run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
   #asking = 0;
   #dueMs = Number.POSITIVE_INFINITY;
@@ -114,8 +115,8 @@ class Snapshot implements PostgresClient {
   }
 
   /**
-   * From when on it may be ended in favour of others; while the server is asked it is not the
-   * readers who are slow.
+   * Returns when the snapshot may be closed in favour of others. While a query runs on the server,
+   * its readers are not the slow ones.
    */
   dueMs(): number {
     return this.#asking > 0 ? performance.now() + RECHECK_MS : this.#dueMs;
@@ -143,7 +144,7 @@ class Snapshot implements PostgresClient {
     }
   }
 
-  /** Closes the connection: a reader learns why from its next query. */
+  /** Closes the connection. A reader learns why from its next query. */
   end(error: unknown): void {
     this.#failure ??= { error };
     this.#release(true);
@@ -169,5 +170,5 @@ class Snapshot implements PostgresClient {
   }
 }
 
-/** The next query says the same. */
+/** The next query reports the same error. */
 function ignore(): void {}

@@ -1,6 +1,6 @@
 /**
- * The part of a SQLite handle that is used: node:sqlite's `DatabaseSync`, better-sqlite3's and libsql's `Database`
- * and whatever else has these methods.
+ * The part of a SQLite handle that this package uses. node:sqlite's `DatabaseSync`, the `Database`
+ * of better-sqlite3 and libsql, and any other object with these methods fit.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
@@ -12,9 +12,9 @@ export interface SqliteStatement {
   run(...parameters: SqliteValue[]): unknown;
   get(...parameters: SqliteValue[]): unknown;
   all(...parameters: SqliteValue[]): unknown[];
-  /** node:sqlite's way to read int64 exactly. */
+  /** How node:sqlite reads int64 exactly. */
   setReadBigInts?(on: boolean): unknown;
-  /** The way of better-sqlite3 and libsql. */
+  /** How better-sqlite3 and libsql do it. */
   safeIntegers?(on: boolean): unknown;
 }
 
@@ -29,8 +29,9 @@ export interface ExactStatement {
 }
 
 /**
- * Prepares a statement that never rounds an int64. Every statement is switched over, writes too: node:sqlite may
- * otherwise throw *after* it wrote a row whose id is beyond 2^53, and the others round silently.
+ * Prepares a statement that never rounds an int64. Writing statements need the setting too:
+ * node:sqlite may otherwise throw *after* writing a row whose id is beyond 2^53, and the other
+ * drivers round silently.
  */
 export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   const statement = database.prepare(sql);
@@ -47,7 +48,7 @@ export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   };
 }
 
-/** Runs `work` in one write transaction: all of it, or on a throw none. */
+/** Runs `work` in one write transaction. If `work` throws, nothing is written. */
 export function transaction<T>(database: SqliteDatabase, work: () => T): T {
   database.exec('BEGIN IMMEDIATE');
   try {
@@ -63,17 +64,20 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
   }
 }
 
-/** The count begins again after this. */
+/** The count starts over after this. */
 export const TRANSACTIONS_COUNTED = 2 ** 31;
 
-/** Transactions that follow each other this closely count as one: a count costs 50 µs, another page in the log. */
+/**
+ * Transactions that follow each other this closely count as one, because counting costs 50 µs and
+ * another page in the log.
+ */
 const COUNTED_AS_ONE_MS = 100;
 
 const countedMs = new WeakMap<SqliteDatabase, number>();
 
 /**
- * Counts in the file's `user_version`, by which a log is known to be another file's: it begins with the transaction
- * after the last that the file has.
+ * Counts transactions in the file's `user_version`. A log that belongs to another file is
+ * recognised by it: a matching log begins with the transaction after the file's last.
  */
 function countTransaction(database: SqliteDatabase): void {
   const nowMs = performance.now();
@@ -83,14 +87,17 @@ function countTransaction(database: SqliteDatabase): void {
   countedMs.set(database, nowMs);
 }
 
-/** After some failures (disk full, I/O) SQLite has rolled back by itself, and ROLLBACK answers with an error. */
+/**
+ * After some failures (disk full, I/O) SQLite has rolled back already, and ROLLBACK reports an
+ * error.
+ */
 function rollback(database: SqliteDatabase): void {
   try {
     database.exec('ROLLBACK');
   } catch {}
 }
 
-/** SQLite's primary result codes that are told apart, by the names that this program has for them. */
+/** The primary result codes of SQLite that this program distinguishes, by its names for them. */
 const RESULTS = {
   busy: [5, 'SQLITE_BUSY'],
   read_only: [8, 'SQLITE_READONLY'],
@@ -103,10 +110,14 @@ const RESULTS = {
 
 export type SqliteResult = keyof typeof RESULTS;
 
-/** What SQLite answered, `undefined` for any other result and for what is not SQLite's error. */
+/**
+ * Returns SQLite's result, or `undefined` for any other result and for errors that are not
+ * SQLite's.
+ */
 export function resultOf(error: unknown): SqliteResult | undefined {
   if (!(error instanceof Error)) return undefined;
-  // node:sqlite gives the extended result code as `errcode`, better-sqlite3 and libsql its name as `code`.
+  // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have its name
+  // in `code`.
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
   for (const [result, [primaryCode, name]] of Object.entries(RESULTS)) {
     const isIt = (typeof errcode === 'number' && (errcode & 0xff) === primaryCode) || String(code).startsWith(name);

@@ -5,7 +5,7 @@ import { cannotOpen } from './failure.js';
 
 const require = createRequire(import.meta.url);
 
-/** Each answers a way to open a file, or throws when its driver is not there. */
+/** Each returns a function that opens a file, or throws if its driver is missing. */
 const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
   () => {
     const { DatabaseSync } = require('node:sqlite');
@@ -25,9 +25,10 @@ const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
 ];
 
 /**
- * Opens a SQLite file with the first driver there is: node:sqlite (Node ≥ 22.13), then an installed
- * libsql, then an installed better-sqlite3. Throws with what to install when there is none. A file that is absent is
- * created, for its owner alone, as are the files beside it. The caller closes it.
+ * Opens a SQLite file with the first driver available: node:sqlite (Node ≥ 22.13), then an
+ * installed libsql, then an installed better-sqlite3. If none is available, throws an error that
+ * says what to install. Creates the file if it is missing. It and the files beside it are readable
+ * only by their owner. The caller closes it.
  */
 export function openSqliteDatabase(file: string): SqliteDatabase {
   for (const driver of DRIVERS) {
@@ -50,12 +51,13 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
 }
 
 /**
- * Whether the file was not there and now is, empty, for its owner alone: SQLite gives its log the mode of the file. Of
- * two processes that create it one is told so.
+ * Creates an empty file, readable only by its owner, and reports whether it was missing. SQLite
+ * gives its log the mode of the file. If two processes create it, only one gets true.
  */
 export function createPrivately(file: string): boolean {
   try {
-    // Fails without opening what is there: closing a descriptor of a database drops this process's locks on it.
+    // Fails without opening an existing file. Closing a descriptor of a database would drop this
+    // process's locks on it.
     closeSync(openSync(file, 'ax', 0o600));
     return true;
   } catch {

@@ -1,14 +1,18 @@
 import { isResult, prepare, type SqliteDatabase, type SqliteValue } from './database.js';
 
-/** How long opening waits for other processes that open or write the same file, and how long at a time. */
+/**
+ * How long opening waits for other processes that open or write the same file, and how long at a
+ * time.
+ */
 const OPEN_DEADLINE_MS = 2_000;
 const OPEN_WAIT_MS = 250;
 
 /**
- * Runs `work` on a handle just opened, again while other processes hold the lock. SQLite's own waiting is not enough:
- * where two processes that switch a new file to WAL would wait for each other, it does not wait. Afterwards SQLite no
- * longer waits at all, because that blocks the event loop (better-sqlite3 has it wait for 5 s unless told). It waits
- * long enough that trying again is rare: libsql may leave a statement that failed open, and the next try fails for that.
+ * Runs `work` on a handle that was just opened, and retries while other processes hold the lock.
+ * SQLite's own waiting is not enough: it does not wait if two processes that switch a new file to
+ * WAL would wait for each other. Afterwards SQLite no longer waits at all, because that would block
+ * the event loop (better-sqlite3 sets 5 s by default). Each wait is long enough that retries are
+ * rare: libsql may leave a failed statement open, which makes the next attempt fail.
  */
 export function opening(database: SqliteDatabase, work: () => void): void {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
@@ -25,14 +29,15 @@ export function opening(database: SqliteDatabase, work: () => void): void {
 }
 
 /**
- * Makes an answered commit survive a power cut: write-ahead log, and an fsync per commit (drivers default to
- * `synchronous=NORMAL`, which has none). Reads both settings back and throws if SQLite did not take them. A database
- * in memory has nothing to lose and is let pass.
+ * Makes an acknowledged commit survive a power cut, by a write-ahead log and an fsync per commit
+ * (drivers default to `synchronous=NORMAL`, which has none). Reads both settings back, and throws
+ * if SQLite did not accept them. A database in memory has nothing to lose and is accepted as it is.
  *
- * Also moves what a former process left in the log into the database and starts the log again. If an fsync of that
- * process failed, the kernel may show frames that are not on disk and never will be, and after a power cut SQLite reads
- * the log up to the first frame that is missing: what is committed behind it would be lost. (A process that goes on
- * after a failed fsync is safe: SQLite writes those frames again.)
+ * Also moves the log of an earlier process into the database, and starts a new log. If an fsync of
+ * that process failed, the kernel may return frames that are not on disk and never will be. After a
+ * power cut, SQLite reads the log only up to the first missing frame, so commits behind it would be
+ * lost. (A process that keeps running after a failed fsync is safe, because SQLite writes those
+ * frames again.)
  */
 export function makeDurable(database: SqliteDatabase): void {
   database.exec('PRAGMA journal_mode = WAL');
@@ -48,7 +53,10 @@ export function makeDurable(database: SqliteDatabase): void {
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-/** Has each commit of this handle wait for its fsync, and answers with the level that SQLite then says: 2n, FULL. */
+/**
+ * Makes each commit of this handle wait for its fsync. Returns the level that SQLite then reports:
+ * 2n, FULL.
+ */
 export function syncEveryCommit(database: SqliteDatabase): SqliteValue | undefined {
   database.exec('PRAGMA synchronous = FULL');
   return prepare(database, 'PRAGMA synchronous').get()?.['synchronous'];

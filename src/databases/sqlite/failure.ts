@@ -1,17 +1,20 @@
 import { resultOf, type SqliteResult } from './database.js';
 
-/** What kind of failure it is: SQLite's result, or one that SQLite does not see. */
+/** A kind of failure: SQLite's result, or a kind that SQLite does not detect. */
 export type FailureKind =
   | SqliteResult
-  /** The file's name means another file than the one that is open, or none. */
+  /** The file's name now refers to another file than the open one, or to none. */
   | 'moved'
-  /** The disk has not answered in time. Whether a write is done is not known. */
+  /** The disk has not responded in time. It is unknown whether a write was done. */
   | 'late'
   | 'other';
 
 export type Operation = 'open' | 'read' | 'write';
 
-/** A failure of a database file. Its message is a sentence for the operator: the file, the operation and the cause. */
+/**
+ * A failure of a database file. Its message is a sentence for the operator with the file, the
+ * operation and the cause.
+ */
 export class SqliteFileError extends Error {
   override readonly name = 'SqliteFileError';
   readonly kind: FailureKind;
@@ -24,7 +27,7 @@ export class SqliteFileError extends Error {
 
 export const CURE = 'stop the server, keep the file and its -wal, and put a sound backup in its place with db restore';
 
-/** What the system says where it is asked without SQLite in between. */
+/** Error codes of the system, when it is called without SQLite. */
 const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
   EROFS: 'read_only',
   EACCES: 'read_only',
@@ -32,14 +35,17 @@ const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
   EIO: 'io',
 };
 
-/** The failure behind what a driver or the system threw. */
+/** Converts an error of a driver or the system into a failure. */
 export function failureOf(error: unknown, file: string, operation: Operation): SqliteFileError {
   if (error instanceof SqliteFileError) return error;
   const kind = resultOf(error) ?? systemResultOf(error) ?? 'other';
   return new SqliteFileError(sentence(kind, textOf(error), file, operation), kind, { cause: error });
 }
 
-/** The failure behind what a driver threw when it should have opened the file: they say little, and not alike. */
+/**
+ * Converts an error of a driver that should have opened the file. Drivers report little there, each
+ * in its own way.
+ */
 export function cannotOpen(error: unknown, file: string): SqliteFileError {
   return new SqliteFileError(sentence('cannot_open', '', file, 'open'), 'cannot_open', { cause: error });
 }
@@ -72,7 +78,10 @@ function sentence(kind: FailureKind, text: string, file: string, operation: Oper
   }
 }
 
-/** What a thrown value says of itself. A driver's error is not always an Error, and its class may be unknown here. */
+/**
+ * Returns the message of a thrown value. A driver's error is not always an Error, and its class may
+ * be unknown here.
+ */
 export function textOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
   return typeof error === 'object' ? JSON.stringify(error) : String(error);

@@ -1,30 +1,38 @@
 import { Worker } from 'node:worker_threads';
 import { type FailureKind, late, type Operation, SqliteFileError, textOf } from './failure.js';
 
-/** Node says once a thread that node:sqlite is experimental; whether it is said at all is the main thread's affair. */
+/**
+ * Node.js warns once per thread that node:sqlite is experimental. Whether to show the warning is up
+ * to the main thread.
+ */
 export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 
-/** Named functions that read. What goes in and out is plain data. */
+/** Named functions that read. Their parameters and results are plain data. */
 export type Reads = Readonly<Record<string, (...parameters: never[]) => unknown>>;
 
-/** What the worker is told at its start. */
+/** The data that the worker receives at its start. */
 export interface FileThreadData {
   readonly file: string;
-  /** Which file that is: see `identityOf`. */
+  /** Identifies the file. See `identityOf`. */
   readonly identity: string;
   readonly operation: Exclude<Operation, 'open'>;
-  /** URLs of modules, each with `prepareReads`, `prepareWrites` or both; the names of their functions differ. */
+  /**
+   * URLs of modules, each with `prepareReads`, `prepareWrites` or both. No two of their functions
+   * have the same name.
+   */
   readonly modules: readonly string[];
 }
 
 export interface ThreadCall {
-  /** Absent where nobody waits for an answer. */
+  /** Absent if no caller waits for a result. */
   readonly id?: number;
   readonly name: string;
   readonly parameters: readonly unknown[];
 }
 
-/** A failure as it is sent from thread to thread, where a driver's own error would lose its message. */
+/**
+ * A failure as it is sent from thread to thread, where a driver's own error would lose its message.
+ */
 export interface SentFailure {
   readonly message: string;
   readonly kind: FailureKind;
@@ -32,13 +40,16 @@ export interface SentFailure {
 
 export type ThreadAnswer = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: SentFailure });
 
-/** A thread that has the file open for itself and calls functions of its modules on it. */
+/** A thread that has the file open and calls functions of its modules on it. */
 export interface FileThread {
-  /** Rejects with a {@link SqliteFileError}: `late` if the disk does not answer in time, and from then on at once. */
+  /**
+   * Calls a function. Rejects with a {@link SqliteFileError}: `late` if the disk does not respond
+   * in time, and from then on immediately.
+   */
   call(name: string, parameters: readonly unknown[], patienceMs: number): Promise<unknown>;
-  /** The same for what has no answer. It is done however late. */
+  /** Calls a function without waiting for a result. The call is made however late. */
   tell(name: string, parameters: readonly unknown[]): void;
-  /** Rejects as `late` if the thread does not end because the disk does not answer. */
+  /** Rejects as `late` if the thread does not end because the disk does not respond. */
   close(): Promise<void>;
 }
 
@@ -48,14 +59,14 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The last to close a file writes its log into it. */
+/** The last process to close a file moves its log into it. */
 const CLOSE_MS = 5_000;
 const CLOSE_HANGING_MS = 500;
 const LOOK_EVERY_MS = 250;
 
 /**
- * Starts with the first call, starts again if it should die, and does not keep the process alive while it has nothing
- * to do. While the disk hangs the thread hangs, and nothing else does.
+ * Creates a thread that starts with the first call, restarts if it dies, and does not keep an idle
+ * process alive. If the disk hangs, only this thread hangs.
  */
 export function createFileThread(data: FileThreadData): FileThread {
   const { file, operation } = data;
@@ -97,11 +108,11 @@ export function createFileThread(data: FileThreadData): FileThread {
     return started;
   }
 
-  /** One timer for all calls, which come and go much faster. */
+  /** One timer for all calls, which are far more frequent. */
   function watch(): void {
     if (isWatched || waiting.size === 0) return;
     isWatched = true;
-    // An answer that has arrived while this thread itself was busy is taken first.
+    // First takes results that arrived while this thread itself was busy.
     setTimeout(() => setImmediate(giveUpLate), LOOK_EVERY_MS).unref();
   }
 
@@ -154,7 +165,7 @@ export function createFileThread(data: FileThreadData): FileThread {
   };
 }
 
-/** The failure as it was before it was sent. */
+/** Restores a failure that was sent. */
 export function received({ message, kind }: SentFailure): SqliteFileError {
   return new SqliteFileError(message, kind);
 }

@@ -1,21 +1,25 @@
 import { statSync } from 'node:fs';
 import { SqliteFileError } from './failure.js';
 
-/** The files that SQLite keeps beside a database in use. */
+/** The files that SQLite keeps beside an open database. */
 const COMPANIONS = ['-wal', '-shm'];
-/** How often the companions are looked at: the database itself is, each time. */
+/** How often to check the companions. The database itself is checked every time. */
 const COMPANIONS_EVERY_MS = 100;
 
-/** Which file a name means: the same text for as long as it is the same file, `undefined` when there is none. */
+/**
+ * Identifies the file that has this name: returns the same text as long as it is the same file, and
+ * `undefined` if there is none.
+ */
 export function identityOf(file: string): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;
 }
 
 /**
- * Makes a check that a database in use is still the file of its name: what is written to a file that was moved, removed
- * or replaced is lost to the next process that opens the name. The check throws a {@link SqliteFileError} that says what
- * happened. Made when the database is open; `identity` is that of the file that was opened first.
+ * Creates a check that the name still refers to the open database. Data that is written to a file
+ * after it was moved, removed or replaced would be lost. The check throws a {@link SqliteFileError}
+ * that tells what happened. Call this while the database is open. `identity` is that of the file
+ * that was opened first.
  */
 export function createFileWatch(file: string, identity: string): () => void {
   const companions = COMPANIONS.map((suffix) => ({ name: file + suffix, identity: identityOf(file + suffix) }));
@@ -29,7 +33,7 @@ export function createFileWatch(file: string, identity: string): () => void {
   };
 }
 
-/** Throws unless the name means this file. */
+/** Throws unless the name refers to this file. */
 export function checkIdentity(file: string, expected: string): void {
   const found = identityOf(file);
   if (found === expected) return;

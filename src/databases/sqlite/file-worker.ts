@@ -27,7 +27,7 @@ const loaded: readonly FileModule[] = await Promise.all(modules.map((url) => imp
 let open: OpenFile | undefined;
 
 function openFile(): OpenFile {
-  // Opening would create what is not there.
+  // Opening would create a missing file.
   checkIdentity(file, identity);
   const database = attempt('open', () => openSqliteDatabase(file));
   try {
@@ -64,14 +64,14 @@ function writesOf(database: SqliteDatabase): Reads {
   };
 }
 
-/** Whether the file was the one that was opened when it was looked at last: then it is looked at after a write alone. */
+/** Whether the last check found the opened file. If so, only writes are followed by a check. */
 let isThere = false;
 
 function call({ name, parameters }: ThreadCall): unknown {
   open ??= openFile();
   if (operation === 'read' || !isThere) check(open);
   const value = Reflect.apply(open.functions[name] ?? unknownFunction, undefined, parameters);
-  // Who is told that it is written is told of the file that has the name.
+  // After a write, checks that the name still refers to the file that was written.
   if (operation === 'write') check(open);
   return value;
 }

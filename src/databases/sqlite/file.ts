@@ -8,42 +8,53 @@ import type { WriteCall, WriteResult } from './group-commit.js';
 import { migrate, type Schemas } from './migration.js';
 import { createWriteQueue, type WriteQueue } from './write-queue.js';
 
-/** Resolves to what the named function returned. */
+/** Resolves to the result of the named function. */
 export type Read<R extends Reads> = <Name extends keyof R & string>(
   name: Name,
   ...parameters: Parameters<R[Name]>
 ) => Promise<ReturnType<R[Name]>>;
 
-/** Reads with an answer and without one, which are done however late. */
+/** Reads that return a result, and calls that are made without one, however late. */
 export interface FileReader<R extends Reads> {
   readonly read: Read<R>;
   tell<Name extends keyof R & string>(name: Name, ...parameters: Parameters<R[Name]>): void;
 }
 
 /**
- * A database file that is read and written on threads of their own: this thread waits for no disk. Every failure is a
- * {@link SqliteFileError}; while the disk hangs a read fails within two seconds and a write within three, and a
- * millisecond more for each record of a list of them; then at once.
+ * A database file that is read and written on threads of its own, so that this thread waits for no
+ * disk. Every failure is a {@link SqliteFileError}. While the disk hangs, a read fails within two
+ * seconds and a write within three, plus a millisecond for each record of a list; later calls fail
+ * at once.
  */
 export interface SqliteFile extends WriteQueue {
-  /** A {@link Read} of whatever reads there are. */
+  /** A {@link Read} of any read. */
   read(name: string, ...parameters: readonly unknown[]): Promise<never>;
   tell(name: string, ...parameters: readonly unknown[]): void;
-  /** Resolves if the file can be read and, as far as is known without writing, written. After a failed write it writes. */
+  /**
+   * Resolves if the file can be read and, as far as is known without writing, written. After a
+   * failed write, it writes.
+   */
   probe(): Promise<void>;
-  /** Rejects as `late` if the disk does not answer. */
+  /** Rejects as `late` if the disk does not respond. */
   close(): Promise<void>;
 }
 
 const READ_DEADLINE_MS = 2_000;
-/** An fsync of a busy disk takes a while. After a time-out the caller does not know what is written. */
+/**
+ * An fsync of a busy disk takes a while. After a timeout the caller does not know what is written.
+ */
 const WRITE_DEADLINE_MS = 3_000;
 const RECORD_MS = 1;
 
-/** What stays so until somebody sees to it. A lock is not: it is another process's. */
+/**
+ * Failures that last until an operator fixes them. A lock does not last: it belongs to another
+ * process.
+ */
 const LASTING: readonly FailureKind[] = ['read_only', 'io', 'full', 'cannot_open', 'moved', 'late'];
 
-/** Brings the tables of a file that was just opened to their newest version, and makes it durable. */
+/**
+ * Migrates the tables of a file that was just opened to their newest version, and makes it durable.
+ */
 export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   opening(database, () => {
     migrate(database, schemas);
@@ -51,7 +62,7 @@ export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   });
 }
 
-/** Opens a file, created if absent, for work on this thread. The caller closes it. */
+/** Opens a file for work on this thread, and creates it if missing. The caller closes it. */
 export function openPrepared(file: string, schemas: Schemas): { database: SqliteDatabase; identity: string } {
   const database = openSqliteDatabase(file);
   try {
@@ -67,7 +78,7 @@ export function openPrepared(file: string, schemas: Schemas): { database: Sqlite
   }
 }
 
-/** Works on a file that is prepared, from threads. */
+/** Runs work on a prepared file on other threads. */
 export function createSqliteFile(file: string, identity: string, modules: readonly string[]): SqliteFile {
   const reader = createFileThread({ file, identity, modules, operation: 'read' });
   const writer = createFileThread({ file, identity, modules, operation: 'write' });
@@ -105,7 +116,7 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   const queue = createWriteQueue(commit);
   let probing: Promise<unknown> | undefined;
 
-  /** Commits nothing, which is written all the same. One at a time, for all who ask. */
+  /** Commits an empty transaction, which is still written. One at a time, for all callers. */
   function tryToWrite(): Promise<unknown> {
     probing ??= commit([{ name: 'touch', parameters: [] }]).finally(() => {
       probing = undefined;
@@ -115,7 +126,7 @@ export function createSqliteFile(file: string, identity: string, modules: readon
 
   return {
     ...queue,
-    // What the function of this name returns is what comes back for it.
+    // The result is that of the function with this name.
     read: (name, ...parameters) => ask(name, parameters) as Promise<never>,
     tell: (name, ...parameters) => reader.tell(name, parameters),
 

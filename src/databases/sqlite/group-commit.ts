@@ -1,22 +1,28 @@
 import { isResult, type SqliteDatabase, transaction } from './database.js';
 
-/** Named functions, each of which writes a part of a transaction. What goes in and out is plain data. */
+/**
+ * Named functions, each of which writes a part of a transaction. Their parameters and results are
+ * plain data.
+ */
 export type Writes = Readonly<Record<string, (...parameters: never[]) => unknown>>;
 
-/** A write that is asked for: which function, with what. */
+/** A requested write: the function and its parameters. */
 export interface WriteCall {
   readonly name: string;
   readonly parameters: readonly unknown[];
 }
 
-/** What became of it. `busy`: another process holds the lock, nothing was written, and it may be tried again. */
+/**
+ * The result of a write. `busy`: another process holds the lock, nothing was written, and the write
+ * may be retried.
+ */
 export type WriteResult =
   | { readonly outcome: 'committed'; readonly value: unknown }
   | { readonly outcome: 'failed' | 'busy'; readonly error: unknown };
 
 /**
- * Commits the calls in one transaction and with one fsync. If that fails, each is tried in a transaction of its own, so
- * that one caller's failure is not another's.
+ * Commits the calls in one transaction, with one fsync. If that fails, runs each in a transaction
+ * of its own, so that one caller's failure does not affect another.
  */
 export function commitTogether(
   database: SqliteDatabase,

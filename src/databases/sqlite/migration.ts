@@ -1,24 +1,26 @@
 import { isResult, prepare, type SqliteDatabase, transaction } from './database.js';
 
-/** Marks a file as one of this program's, in SQLite's own field for it (`PRAGMA application_id`): "SOrd". */
+/**
+ * Marks a file as this program's, in SQLite's own field for it (`PRAGMA application_id`): "SOrd".
+ */
 export const APPLICATION_ID = 0x534f7264;
 
 const SCHEMA_TABLE = 'store_orders_schema';
 
-/** How the tables of each part came to be: `steps[n]` leads from version n to n + 1. */
+/** The history of each part's tables: `steps[n]` leads from version n to n + 1. */
 export type Schemas = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Brings the tables of all parts to their newest version, in one transaction. A part's version stands in the table
- * `store_orders_schema`. A file that holds other tables, is not a SQLite database, or has a newer version of any part
- * is refused by a throw and is not changed.
+ * Migrates the tables of all parts to their newest version, in one transaction. The table
+ * `store_orders_schema` has each part's version. Throws, and changes nothing, if the file holds
+ * other tables, is not a SQLite database, or has a newer version of any part.
  */
 export function migrate(database: SqliteDatabase, schemas: Schemas): void {
   const parts = Object.entries(schemas);
   const found = schemaVersions(database, schemas);
   if (parts.every(([part, steps]) => found.get(part) === steps.length)) return;
   transaction(database, () => {
-    // Looked at again under the lock: another process may have migrated meanwhile.
+    // Read again under the lock, because another process may have migrated meanwhile.
     const versions = schemaVersions(database, schemas);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     database.exec(
@@ -32,7 +34,10 @@ export function migrate(database: SqliteDatabase, schemas: Schemas): void {
   });
 }
 
-/** The version of each part's tables, 0 when they are not there. Throws as {@link migrate} does for what it refuses. */
+/**
+ * Returns the version of each part's tables, or 0 if they are missing. Throws in the same cases as
+ * {@link migrate}.
+ */
 export function schemaVersions(database: SqliteDatabase, schemas: Schemas): ReadonlyMap<string, number> {
   const versions = new Map(Object.keys(schemas).map((part) => [part, 0]));
   if (!isOurs(database)) return versions;
@@ -49,10 +54,14 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
   return versions;
 }
 
-/** `false` for a database without any table, which may become ours. Throws for anybody else's. */
+/**
+ * Returns `false` for a database without tables, which this program may use. Throws for another
+ * program's database.
+ */
 function isOurs(database: SqliteDatabase): boolean {
   try {
-    // First what fails as busy before it is a statement: libsql would leave that open, and refuse to begin a log then.
+    // This statement comes first, because it fails if the file is busy. libsql would leave later
+    // ones open, and then refuse to begin a log.
     if (prepare(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").all().length === 0) return false;
     const [row] = prepare(database, 'PRAGMA application_id').all();
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;

@@ -1,21 +1,21 @@
 import { checkOptions } from '../options.js';
 
-/** What is announced of an operation beside its answer. */
+/** An announcement about an operation, sent with its responses. */
 export interface Announcement {
-  /** Since when it is deprecated, or from when on it will be (RFC 9745). */
+  /** When it was or will be deprecated (RFC 9745). */
   readonly deprecatedAt?: Date | undefined;
-  /** From when on it will answer no longer (RFC 8594); not before `deprecatedAt`. */
+  /** When it stops responding (RFC 8594). Not before `deprecatedAt`. */
   readonly sunsetAt?: Date | undefined;
   /**
-   * The address of a page that says more: what replaces it, or what a beta operation does not
-   * promise yet.
+   * The address of a page with details: the replacement, or what a beta operation does not promise
+   * so far.
    */
   readonly documentation?: string | undefined;
 }
 
 /**
- * The header fields `Deprecation`, `Sunset` and `Link` as pairs of name and value, as `new
- * Headers()` takes them. The link's relation is `deprecation` or `sunset` if there is such a date
+ * Returns the header fields `Deprecation`, `Sunset` and `Link` as pairs of name and value, as `new
+ * Headers()` accepts them. The link's relation is `deprecation` or `sunset` if there is such a date
  * (RFC 9745 §3, RFC 8594 §6), and `service-doc` otherwise (RFC 8631 §4.1). Throws a TypeError or
  * RangeError that names the option.
  */

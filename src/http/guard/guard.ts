@@ -8,28 +8,28 @@ import {
 import { type ClientAddress, createExchange } from '../exchange.js';
 import { isPromise } from '../host-call.js';
 import { attempt, finish, limitFieldsOf, type Reply } from '../reply.js';
-import { type RequestHead, readHead } from '../request-head.js';
+import { type RequestHead, readHead, withRawHeaders } from '../request-head.js';
 import { NOT_OURS } from '../route.js';
 
 /**
- * The key check, the quotas and the limit fields of the service, before other routes of a host: a
- * key's quota counts over the whole interface. Give it the limiter and the `authenticate` of the
+ * Applies the key check, the quotas and the limit fields of the service to other routes of a host,
+ * so that a key's quota covers the whole API. Give it the limiter and the `authenticate` of the
  * service. It never throws and never rejects.
  */
 export interface Guard {
-  /** Charges a request, at once when the parts answer at once. */
+  /** Charges a request. Synchronous if the parts are. */
   admit(request: RequestHead, clientAddress?: ClientAddress): GuardOutcome | Promise<GuardOutcome>;
 }
 
 /**
- * Either the host answers, and adds the limit fields in `headers` (names and values in turn), or
- * `reply` is the answer.
+ * Either the host responds, and adds the limit fields in `headers` (names and values in turn), or
+ * `reply` is the response.
  */
 export type GuardOutcome =
   | { readonly admitted: true; readonly principal: Principal; readonly headers: readonly string[] }
   | { readonly admitted: false; readonly reply: Reply };
 
-/** Creates the guard. Throws a TypeError that names the option if one is wrong. */
+/** Creates a guard. Throws a TypeError that names an invalid option. */
 export function createGuard(options: AdmissionOptions): Guard {
   checkAdmissionOptions(options);
   const { addressPlan = ADDRESS_PLAN } = options;
@@ -39,9 +39,11 @@ export function createGuard(options: AdmissionOptions): Guard {
     headers: limitFieldsOf(exchange),
   }));
   return {
-    admit(request, clientAddress) {
-      const { method, rawHeaders } = request;
-      const exchange = createExchange(NOT_OURS, method, rawHeaders, readHead(request), clientAddress, addressPlan);
+    admit(received, clientAddress) {
+      const request = withRawHeaders(received);
+      const { method, url, rawHeaders } = request;
+      const head = readHead(request);
+      const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
       const outcomeOf = (settled: GuardOutcome | Reply): GuardOutcome =>
         'admitted' in settled ? settled : { admitted: false, reply: finish(exchange, settled) };
       const result = attempt(exchange, identify);

@@ -3,21 +3,21 @@ import type { Http2ServerResponse } from 'node:http2';
 import type { Principal } from '../admission.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
-import { frameworkAddress, type NodeMountOptions, type NodeRequest, send } from '../mounts/node.js';
+import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead, send } from '../mounts/node.js';
 import { checkMethods, checkOptions } from '../options.js';
 import { forEachField } from '../reply.js';
 import type { Guard, GuardOutcome } from './guard.js';
 
 const principals = new WeakMap<object, Principal>();
 
-/** Whose key a request had that a {@link nodeGuard} let pass. */
+/** Returns the principal of a request that a {@link nodeGuard} has admitted. */
 export function principalOf(request: NodeRequest): Principal | undefined {
   return principals.get(request);
 }
 
 /**
- * The guard as a middleware for Express and Connect, or in a listener for node:http: `next` is
- * called for whom it admits.
+ * Creates a middleware for Express and Connect, or for use in a node:http listener. It calls `next`
+ * for admitted requests.
  */
 export function nodeGuard(
   guard: Guard,
@@ -34,19 +34,19 @@ export function nodeGuard(
       }
       // The client has hung up, or the host has answered in the meantime. (`undefined` says so in
       // HTTP/2; `null` is a turn to come.)
-      if (response.headersSent || response.destroyed || response.socket === undefined) return;
+      if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);
       forEachField(headers, (name, value) => void response.setHeader(name, value));
       next();
     }
-    const outcome = guard.admit(request, () => clientAddress(request));
+    const outcome = guard.admit(originalHead(request), () => clientAddress(request));
     if (outcome instanceof Promise) outcome.then(proceed);
     else proceed(outcome);
   };
 }
 
-/** The guard around a handler from Request to Response, which is called for whom it admits. */
+/** Wraps a handler from Request to Response, and calls it for admitted requests. */
 export function fetchGuard<Context extends unknown[] = unknown[]>(
   guard: Guard,
   handle: (request: Request, principal: Principal, ...context: Context) => Response | Promise<Response>,
@@ -65,9 +65,9 @@ export function fetchGuard<Context extends unknown[] = unknown[]>(
 }
 
 function withFields(answer: Response, fields: readonly string[]): Response {
-  // What switches protocols, or is an error of the network, is no answer that could carry fields.
+  // A protocol switch or a network error cannot carry header fields.
   if (answer.status < 200) return answer;
-  // A copy, because the headers of a response that was fetched cannot be changed.
+  // A copy, because the headers of a fetched response are immutable.
   const response = new Response(answer.body, answer);
   forEachField(fields, (name, value) => response.headers.set(name, value));
   return response;

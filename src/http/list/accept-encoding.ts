@@ -1,21 +1,21 @@
-/** The content codings (RFC 9110 §8.4.1) that this service has, the best first. */
+/** The supported content codings (RFC 9110 §8.4.1), best first. */
 export type Coding = 'br' | 'gzip' | 'identity';
 
 const CODINGS: readonly Coding[] = ['br', 'gzip', 'identity'];
 
 const ALIASES: ReadonlyMap<string, string> = new Map([['x-gzip', 'gzip']]);
 
-/** One member: a coding or `*`, and perhaps its weight, with up to three decimals. */
+/** Matches one member: a coding or `*`, with an optional weight of up to three decimals. */
 const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?$/;
 
 /**
- * The coding that a client likes best, by its `Accept-Encoding` (RFC 9110 §12.5.3): the one with
- * the highest weight, of equals the smallest. A client that names only codings, and not `identity`,
- * is sent one of them. Where nothing is acceptable, and where a member is malformed, it is as if
- * that had not been said. What is short is sent as it is, unless the client refuses that.
+ * Returns the client's preferred coding by its `Accept-Encoding` (RFC 9110 §12.5.3): the one with
+ * the highest weight, or among equals the smallest. A client that names only codings, without
+ * `identity`, gets one of them. If nothing is acceptable, the field is ignored. A malformed member
+ * is ignored too. Short content is not compressed, unless the client refuses `identity`.
  */
 export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {
-  // Most clients refuse nothing: only a weight of zero does.
+  // Most clients refuse nothing. Only a weight of zero refuses.
   if (acceptEncoding === undefined || (isShort && !acceptEncoding.includes('=0'))) return 'identity';
   const weights = new Map<string, number>();
   for (const member of acceptEncoding.toLowerCase().split(',')) {

@@ -1,15 +1,14 @@
+// Imported, because fake timers replace the global one.
+import { setImmediate } from 'node:timers';
 import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
-import { hostCall, hostItems, hostStream } from '../host-call.js';
+import { afterHost, hostCall, hostItems, hostStream, isPromise } from '../host-call.js';
 import { digestOf } from './entity-tag.js';
 import { createReplayableBytes, type ReplayableBytes } from './replayable-bytes.js';
 
 export type Batches = Iterable<OrderBatch> | AsyncIterable<OrderBatch | StreamedText>;
 
-/**
- * A batch as it stands in the list: a comma, then its orders. Where it comes first, the comma is
- * left out.
- */
+/** The bytes of a batch: a comma, then its orders. The first batch is sent without the comma. */
 interface SerializedBatch {
   readonly bytes: Buffer;
   readonly digest: string;
@@ -19,10 +18,9 @@ const OPEN = Buffer.from('[');
 const CLOSE = Buffer.from(']');
 
 /**
- * Creates the serialiser of frozen lists. It remembers the bytes of a batch that never changes for
- * as long as the batch itself lives, so that of the next list only the new batches are serialised.
- * Between two of those the event loop has its turn; a list with only one such batch is whole at
- * once.
+ * Creates a serialiser of frozen lists. It caches the bytes of a frozen batch as long as the batch
+ * lives, so only new batches of the next list are serialised. The event loop gets a turn between
+ * two of them. A list with a single new batch is complete at once.
  */
 export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
   const remembered = new WeakMap<object, SerializedBatch>();
@@ -60,7 +58,7 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
         return close();
       }
 
-      /** Stops before each batch that is to be serialised, but the first. */
+      /** Pauses before each batch to be serialised, except the first. */
       function* appendInTurns(stored: Iterable<OrderBatch>): Generator<undefined, string> {
         let isFirst = true;
         for (const batch of hostItems(stored)) {
@@ -80,17 +78,20 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
     });
 }
 
-/** The JSON text of a batch of a streamed list. Text that cannot be fetched is a failure of the host. */
+/**
+ * Returns the JSON text of a batch of a streamed list. If the text cannot be fetched, the host has
+ * failed.
+ */
 export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
-  return typeof batch === 'object' && 'version' in batch
-    ? hostCall(
-        () => batch.text(),
-        (text) => text,
-      )
-    : printBatch(batch);
+  if (typeof batch !== 'object' || !('version' in batch)) return printBatch(batch);
+  const text = hostCall('store.list', () => batch.text());
+  return isPromise(text) ? afterHost('store.list', text, (fetched) => fetched) : text;
 }
 
-/** What says whether a batch was serialised before; nothing, if a host may still change it. */
+/**
+ * Returns the object that identifies a serialised batch, or `undefined` if a host may still change
+ * it.
+ */
 function versionOf(batch: OrderBatch | StreamedText): object | undefined {
   if (typeof batch === 'string') return undefined;
   if ('version' in batch) return batch.version;

@@ -4,8 +4,8 @@ import type { Coding } from './accept-encoding.js';
 import type { Produce } from './replayable-bytes.js';
 
 /**
- * In bytes. What is compressed may be some hundred bytes smaller than this, and then fits into one
- * packet anyway.
+ * In bytes. Compressing saves some hundred bytes, and a shorter response fits into one packet
+ * anyway.
  */
 export const LEAST_COMPRESSED = 1_024;
 
@@ -14,18 +14,15 @@ const PIECE_BYTES = 65_536;
 const BROTLI_PARAMETERS = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18 };
 
 /**
- * Levels at which more time gains little: half the time of zlib's own default for gzip, a sixth of
- * the list in both.
+ * Beyond these levels, more time gains little. They take half the time of zlib's default for gzip,
+ * and both reduce the list to a sixth.
  */
 const COMPRESSORS = {
   gzip: () => createGzip({ level: 4, chunkSize: PIECE_BYTES }),
   br: () => createBrotliCompress({ params: BROTLI_PARAMETERS, chunkSize: PIECE_BYTES }),
 };
 
-/**
- * Produces the compressed list, in zlib's threads. The digest is that of nothing: the list itself
- * has one.
- */
+/** Compresses the list on zlib's threads. The digest is empty, because the list itself has one. */
 export function compress(pieces: AsyncIterable<Uint8Array>, coding: Exclude<Coding, 'identity'>): Produce {
   return async (add) => {
     const compressor = pipeline(Readable.from(pieces), COMPRESSORS[coding](), () => {});

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Coding } from './accept-encoding.js';
 
-/** 132 bits of SHA-256, as text. */
+/** Returns 132 bits of SHA-256 as text. */
 export function digestOf(content: string | Uint8Array): string {
   return createHash('sha256').update(content).digest('base64url').slice(0, 22);
 }
 
-/** A strong entity tag; that of each coding is another (RFC 9110 §8.8.3.3). */
+/** Returns a strong entity tag. Each coding has a different one (RFC 9110 §8.8.3.3). */
 export function entityTag(digest: string, coding: Coding): string {
   return coding === 'identity' ? `"${digest}"` : `"${digest}-${coding}"`;
 }
@@ -14,8 +14,8 @@ export function entityTag(digest: string, coding: Coding): string {
 const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
 /**
- * Whether `If-Match` (by the strong comparison) or `If-None-Match` (by the weak one) names the
- * strong tag, or any by `*` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2).
+ * Reports whether `If-Match` (by strong comparison) or `If-None-Match` (by weak comparison) names
+ * the strong tag, or any tag by `*` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2).
  */
 export function namesTag(field: string, tag: string, comparison: 'strong' | 'weak'): boolean {
   if (field.trim() === '*') return true;

@@ -1,12 +1,15 @@
-/** Bytes that are produced once and read by many, each at its own pace and from the beginning. */
+/**
+ * Bytes that are produced once and read by many readers, each at its own pace and from the
+ * beginning.
+ */
 export interface ReplayableBytes {
-  /** Resolves when the first piece is there; rejects if producing failed before. */
+  /** Resolves when the first piece is there. Rejects if the producer failed before. */
   started(): Promise<void>;
-  /** Resolves at its end, to why it is not whole if producing failed. Never rejects. */
+  /** Resolves at the end, to the failure if the bytes are incomplete. Never rejects. */
   readonly ended: Promise<Failure | undefined>;
-  /** Once it is whole: before, `undefined`. */
+  /** Returns the bytes once they are complete, before that `undefined`. */
   whole(): WholeBytes | undefined;
-  /** All pieces, those that are still to come included. Throws where producing failed. */
+  /** Yields all pieces, including later ones. Throws at the point where the producer failed. */
   read(): AsyncIterable<Uint8Array>;
 }
 
@@ -14,7 +17,7 @@ interface WholeBytes {
   readonly body: string | Uint8Array | Pieces;
   /** In bytes. */
   readonly length: number;
-  /** What the producer says of the whole. */
+  /** The digest that the producer returned for the whole. */
   readonly digest: string;
 }
 
@@ -23,20 +26,19 @@ export interface Failure {
 }
 
 /**
- * Adds the pieces; returns the digest of the whole. What it does before its first `await` is done
- * at once.
+ * Adds the pieces, and returns the digest of the whole. Runs synchronously up to its first `await`.
  */
 export type Produce = (add: (piece: Uint8Array) => void) => string | Promise<string>;
 
 /**
- * Pieces that are all there, and the same for all readers: to hand over many of them at a time
- * costs no memory.
+ * All pieces, complete and shared by all readers, so that handing over many at a time costs no
+ * memory.
  */
 interface Pieces extends AsyncIterable<Uint8Array>, Iterable<Uint8Array> {}
 
 /**
- * Produces to the end, whether anybody reads or not: the pieces are kept for the next reader, and a
- * slow reader or one that hangs up holds up nobody.
+ * Runs the producer to its end, whether anybody reads or not, and keeps the pieces for later
+ * readers. A reader that is slow or hangs up delays no other.
  */
 export function createReplayableBytes(produce: Produce): ReplayableBytes {
   const produced: Uint8Array[] = [];
@@ -81,7 +83,10 @@ export function createReplayableBytes(produce: Produce): ReplayableBytes {
     }
   }
 
-  /** The piece of this index, `undefined` behind the last; waits until that is certain. */
+  /**
+   * Resolves to the piece with this index, or to `undefined` after the last. Waits until that is
+   * certain.
+   */
   async function pieceAt(index: number): Promise<Uint8Array | undefined> {
     while (index === produced.length && whole === undefined && failure === undefined) {
       await new Promise<void>((resolve) => onProgress.push(resolve));
@@ -104,7 +109,7 @@ export function createReplayableBytes(produce: Produce): ReplayableBytes {
   };
 }
 
-/** A text that was serialised at once, as bytes for those who need bytes. */
+/** Wraps a serialised text for readers that need bytes. */
 export function replayableText(text: string, digest: string): ReplayableBytes {
   const whole = { body: text, length: text.length, digest };
   const done = Promise.resolve(undefined);

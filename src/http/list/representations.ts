@@ -1,28 +1,37 @@
 import type { Reply } from '../reply.js';
+import type { ReadHead } from '../request-head.js';
 import { type Coding, preferredCoding } from './accept-encoding.js';
 import { compress, LEAST_COMPRESSED } from './compression.js';
 import { entityTag, namesTag } from './entity-tag.js';
 import { createReplayableBytes, type Failure, type ReplayableBytes } from './replayable-bytes.js';
-import { type ListRequest, readListFields } from './request-fields.js';
 
-/** The list as one client is sent it, but for the fields that any reply has. */
+/** What an answer with the list depends on. */
+export interface ListRequest {
+  readonly method: string | undefined;
+  readonly head: Pick<ReadHead, 'ifMatch' | 'ifNoneMatch' | 'acceptEncoding'>;
+}
+
+/** The list as it is sent to one client, except for the fields of every reply. */
 export interface Representation {
   readonly status: 200 | 304 | 412;
   readonly fields: readonly string[];
   readonly body: Reply['body'];
-  /** Of a body that is not whole yet: when it is, or why it will not be. Never rejects. */
+  /**
+   * For a body that is still incomplete: resolves when it is complete, or to why it will not be.
+   * Never rejects.
+   */
   readonly ended?: Promise<Failure | undefined>;
 }
 
 export const PRECONDITION_FAILED: Representation = { status: 412, fields: [], body: undefined };
 
-/** The one of a list that never changes which suits a request. */
+/** Selects the representation of a frozen list that suits a request. */
 export type Representations = (request: ListRequest) => Representation | Promise<Representation>;
 
 /**
- * Creates them from the bytes of the list. A list is compressed when the first client wants it so,
- * who reads along. A request that is a HEAD, or has a tag, waits until the list is whole: before,
- * there is no tag and no length to tell.
+ * Creates representations from the bytes of the list. The list is compressed when the first client
+ * asks for it, which reads along. A HEAD request, or one with a tag, waits until the list is
+ * complete, because its tag and length are unknown before.
  */
 export function createRepresentations(identity: ReplayableBytes): Representations {
   const compressed = new Map<Coding, ReplayableBytes>();
@@ -30,7 +39,7 @@ export function createRepresentations(identity: ReplayableBytes): Representation
   const isText = typeof identity.whole()?.body === 'string';
 
   function select(request: ListRequest): Representation | Promise<Representation> {
-    const { ifMatch, ifNoneMatch, acceptEncoding } = readListFields(request);
+    const { ifMatch, ifNoneMatch, acceptEncoding } = request.head;
     const isConditional = ifMatch !== undefined || ifNoneMatch !== undefined;
     const whole = identity.whole();
     if (whole === undefined && (isConditional || request.method === 'HEAD')) {
@@ -39,8 +48,8 @@ export function createRepresentations(identity: ReplayableBytes): Representation
     const isShort = whole !== undefined && whole.length < LEAST_COMPRESSED;
     const coding = preferredCoding(acceptEncoding, isShort);
     if (whole !== undefined && isConditional) {
-      // In the order of RFC 9110 §13.2.2. `If-Unmodified-Since` is ignored (§13.1.4): the list has
-      // no date.
+      // In the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is ignored (§13.1.4), because
+      // the list has no date.
       const tag = entityTag(whole.digest, coding);
       if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return PRECONDITION_FAILED;
       if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag, 'weak')) {
@@ -82,7 +91,7 @@ export function createRepresentations(identity: ReplayableBytes): Representation
     return fields;
   }
 
-  /** What a 304 has too (RFC 9110 §15.4.5). */
+  /** Returns the fields that a 304 also has (RFC 9110 §15.4.5). */
   function validators(coding: Coding): string[] {
     const digest = identity.whole()?.digest;
     const tag = digest === undefined ? [] : ['ETag', entityTag(digest, coding)];

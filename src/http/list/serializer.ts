@@ -6,28 +6,28 @@ import { digestOf } from './entity-tag.js';
 import { type Failure, type ReplayableBytes, replayableText } from './replayable-bytes.js';
 import {
   createRepresentations,
+  type ListRequest,
   PRECONDITION_FAILED,
   type Representation,
   type Representations,
 } from './representations.js';
-import { type ListRequest, readListFields } from './request-fields.js';
 
 /**
- * Orders that are serialised in one go, in less than half a millisecond, into a text that goes out
- * in one write with the head.
+ * Orders serialised in one go, in less than half a millisecond, into a text that is sent in one
+ * write with the head.
  */
 const BATCH = 512;
 
-/** A text up to this length goes out in one write with the head; above, a Buffer is cheaper. */
+/** Up to this length, a text is sent in one write with the head. Above it, a Buffer is cheaper. */
 const LARGEST_TEXT = 65_536;
 
 const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
 
 /**
- * Creates the serialiser of one service. What is frozen it serialises once, and remembers the last;
- * what is not frozen a host may still change, so it is serialised each time, without a tag and
- * uncompressed. It returns a promise only for what cannot be serialised at once: then the first
- * piece is awaited, so that a store that fails at once is a 503.
+ * Creates the serialiser of one service. It serialises a frozen list once, and caches the most
+ * recent one. A list that is not frozen may still change, so it is serialised each time, without a
+ * tag and uncompressed. Returns a promise only for a list that cannot be serialised at once. It
+ * then waits for the first piece, so that a store that fails immediately leads to a 503.
  */
 export function createListSerializer(): (
   listed: ListedOrders,
@@ -39,7 +39,7 @@ export function createListSerializer(): (
   function remember(listed: ListedOrders, bytes: ReplayableBytes): Representations {
     const representations = createRepresentations(bytes);
     remembered = { listed, representations };
-    // One that failed is forgotten: the next request tries again.
+    // A failed list is dropped, so that the next request tries again.
     bytes.ended.then((failure) => {
       if (failure !== undefined && remembered?.representations === representations) remembered = undefined;
     });
@@ -56,7 +56,7 @@ export function createListSerializer(): (
   return (listed, request) => {
     if (remembered !== undefined && remembered.listed === listed) return remembered.representations(request);
     if (Object.isFrozen(listed)) return remember(listed, serializeOnce(listed))(request);
-    const { ifMatch = '*', ifNoneMatch } = readListFields(request);
+    const { ifMatch = '*', ifNoneMatch } = request.head;
     if (ifMatch.trim() !== '*') return PRECONDITION_FAILED;
     if (ifNoneMatch?.trim() === '*') return { status: 304, fields: [], body: undefined };
     if (Symbol.asyncIterator in listed) {
@@ -68,7 +68,7 @@ export function createListSerializer(): (
   };
 }
 
-/** An array of orders, not of batches. */
+/** Distinguishes an array of orders from an array of batches. */
 function isOrders(listed: ListedOrders): listed is readonly Order[] {
   if (Symbol.asyncIterator in listed) return false;
   const [first] = hostItems<Order | OrderBatch>(listed);
@@ -115,8 +115,8 @@ async function* serializeStream(
 }
 
 /**
- * Not a generator: the store's work must also end when nobody ever reads, and one that never began
- * has nothing to end.
+ * Not a generator: the store's work must end even if nobody ever reads, and a generator that never
+ * started runs no cleanup.
  */
 function resume(
   first: IteratorResult<Uint8Array, undefined>,

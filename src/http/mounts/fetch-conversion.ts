@@ -5,24 +5,26 @@ export function headOf({ method, url, headers }: Request): RequestHead {
   return { method, url, rawHeaders: [...headers].flat() };
 }
 
-/** The client's address where the runtime puts it on the request, as srvx and h3 do. */
+/** Returns the client's address from the request, where srvx and h3 put it. */
 export function ipOf(request: Request): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
 }
 
 /**
- * Without `Connection`, which is the runtime's: HTTP/2 forbids it, and a Request does not say by
- * which it came.
+ * Leaves out `Connection`, which the runtime controls. HTTP/2 forbids it, and a Request does not
+ * reveal its protocol.
  */
 export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();
   forEachField(headers, (name, value) => {
     if (name !== 'Connection') fields.append(name, value);
   });
-  return new Response(bodyOf(body), { status, headers: fields });
+  // Cloudflare Workers would compress a list again that already is.
+  const coded = fields.has('Content-Encoding') && { encodeBody: 'manual' };
+  return new Response(bodyOf(body), { status, headers: fields, ...coded });
 }
 
-/** A 204 must have `null`: even an empty text is refused. */
+/** A 204 requires `null`, because even an empty string is rejected. */
 function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
   if (body === undefined) return null;
   if (typeof body === 'string' || body instanceof Uint8Array) return body;

@@ -4,14 +4,17 @@ import { headOf, ipOf, toResponse } from './fetch-conversion.js';
 
 export interface FetchMountOptions<Context extends unknown[]> {
   /**
-   * The client's address, by which requests without a valid key are limited, from the request and
-   * whatever else the runtime hands over. Default: `request.ip`, which srvx and h3 have; where
-   * there is none, all such requests share one limit.
+   * Returns the client's address, by which requests without a valid key are limited, from the
+   * request and the runtime's further arguments. Default: `request.ip`, which srvx and h3 set.
+   * Without it, all such requests share one limit.
    */
   readonly clientAddress?: ((request: Request, ...context: Context) => string | undefined) | undefined;
 }
 
-/** Mounts the service wherever a handler is a function from Request to Response. */
+/**
+ * Creates a handler from Request to Response that mounts the service in Hono, h3, Bun, Deno and
+ * other hosts.
+ */
 export function fetchHandler<Context extends unknown[] = unknown[]>(
   service: OrderService,
   options: FetchMountOptions<Context> = {},

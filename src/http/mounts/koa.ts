@@ -5,7 +5,7 @@ import { type RequestHead, withTarget } from '../request-head.js';
 import type { OrderService } from '../service.js';
 import { withVary } from './vary.js';
 
-/** What the mount uses of Koa's context. */
+/** The part of Koa's context that the mount uses. */
 interface KoaContextLike {
   readonly req: RequestHead;
   readonly originalUrl: string;
@@ -17,17 +17,17 @@ interface KoaContextLike {
 }
 
 /**
- * Mounts the service in Koa 3: foreign paths go to `next`, and the reply is Koa's own, so that what
- * other middleware sets stays. To drop readers who take nothing is the host's business, by the
- * `timeout` of the server. The client's address is `ctx.ip`, which follows the `proxy` options of
- * the app.
+ * Creates a middleware that mounts the service in Koa 3. Foreign paths are passed to `next`. The
+ * reply is Koa's own, so fields that other middleware sets stay in force. To drop readers that
+ * stall, set the server's `timeout`. The client's address is `ctx.ip`, which follows the app's
+ * `proxy` options.
  */
 export function koaMiddleware(
   service: OrderService,
 ): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
   checkMethods('service', service, ['respond', 'owns']);
   return async (ctx, next) => {
-    // Koa's routers and mounts cut off and rewrite `url`.
+    // Koa's routers and mounts rewrite `url`.
     const { req, originalUrl: url } = ctx;
     if (!service.owns(url)) {
       await next();
@@ -39,8 +39,8 @@ export function koaMiddleware(
 
 function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   ctx.status = status;
-  // Before the headers, because Koa derives some from it; and an absent one is not set, because Koa
-  // makes it a 204.
+  // Set before the headers, because Koa derives some of them from the body. Not set if it is
+  // absent, because Koa would turn the reply into a 204.
   if (body !== undefined) ctx.body = bodyOf(body);
   forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
 }

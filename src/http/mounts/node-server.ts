@@ -6,8 +6,8 @@ import { forEachField, type Reply } from '../reply.js';
 import type { OrderService, RefusalCode } from '../service.js';
 
 /**
- * What a parser error of Node.js knows (`bytesParsed` and `rawPacket` only if bytes were
- * malformed).
+ * The fields of a parser error of Node.js. `bytesParsed` and `rawPacket` are present only if bytes
+ * were malformed.
  */
 interface ClientError extends Error {
   readonly code?: string;
@@ -21,9 +21,9 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
 };
 
 /**
- * Has the service answer what Node.js would answer or drop by itself: malformed and late requests,
- * methods that it does not know, `CONNECT`, and requests that expect something, without `Host`, or
- * from a client that has closed its sending half.
+ * Makes the service respond to requests that Node.js would otherwise respond to, or drop, by
+ * itself: malformed and late requests, unknown methods, `CONNECT`, and requests with `Expect`,
+ * without `Host`, or from a client that has closed its sending half.
  */
 export function attachTo<S extends Server>(
   server: S,
@@ -31,19 +31,19 @@ export function attachTo<S extends Server>(
   clientAddress: (request: IncomingMessage) => string | undefined,
 ): S {
   checkMethods('server', server, ['on', 'emit']);
-  // The first is an option of the constructor, the second has no other name: both are read at each
-  // connection.
+  // XX
+  // read at each connection.
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   const refused = new WeakSet<Duplex>();
   server.on('connect', (request, socket) => {
-    // Node.js has let go of the socket, and of its errors.
+    // Node.js no longer handles the socket and its errors.
     socket.on('error', () => {});
     lastAnswer(socket, () => service.respond(request, () => clientAddress(request)));
   });
   server.on('clientError', (error: ClientError, socket) => {
-    // Whatever follows what could not be read is one more error on the same socket; it has its
-    // answer.
+    // Bytes that follow a malformed request are further errors on the same socket, which has its
+    // response.
     if (refused.has(socket)) return;
     lastAnswer(socket, () => {
       refused.add(socket);
@@ -53,15 +53,15 @@ export function attachTo<S extends Server>(
   return server;
 }
 
-/** Answers on a socket that is nobody's, and closes it. */
+/** Sends a response on a socket that Node.js no longer handles, and closes it. */
 function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const close = () => void socket.destroy();
   const write = (reply: Reply) => void socket.end(serializeReply(reply), 'latin1', close);
   const response = responseInProgress(socket);
   if (!socket.writable) close();
   else if (response?.writableEnded) socket.end(close);
-  // An answer that has begun would be torn, and the sender of a whole request would take this
-  // answer for its own.
+  // A response that has begun would be corrupted, and the sender of a complete request would take
+  // this response for its own.
   else if (response?.headersSent || response?.req.complete) close();
   else {
     const reply = ask();
@@ -70,7 +70,7 @@ function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   }
 }
 
-/** RFC 9112 §3: a request line that is as it should be, but for its method. */
+/** RFC 9112 §3: a request line that is valid except for its method. */
 const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ [^ \r\n]+ HTTP\/1\.[01]\r?\n/;
 
 function codeOf({ code = '', rawPacket, bytesParsed = 0 }: ClientError): RefusalCode {
@@ -84,13 +84,13 @@ function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>):
   return socket.remoteAddress;
 }
 
-/** Node keeps it here, and asks the same in its own default listener. */
+/** Node.js stores it here, and checks the same in its own default listener. */
 function responseInProgress(socket: Duplex): ServerResponse | undefined {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return response instanceof ServerResponse ? response : undefined;
 }
 
-/** RFC 9112 §4 and §5. */
+/** Follows RFC 9112 §4 and §5. */
 function serializeReply({ status, headers, body }: Reply): string {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n`;
   forEachField(headers, (name, value) => {

@@ -1,6 +1,8 @@
-import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { pipeline, Readable } from 'node:stream';
+import { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { socketAddress } from '../client-address.js';
 import { checkMethods, checkOptions } from '../options.js';
 import { forEachField, type Reply } from '../reply.js';
@@ -16,31 +18,33 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
 export interface NodeMountOptions {
   /**
-   * The client's address, by which requests without a valid key are limited. Default: what the
-   * framework says in `request.ip`, as Express does by its `trust proxy`; without a framework the
+   * Returns the client's address, by which requests without a valid key are limited. Default: the
+   * framework's `request.ip`, which in Express follows `trust proxy`. Without a framework: the
    * connection's peer.
    */
   readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
 }
 
 /**
- * A listener for `node:http`, `https` and `http2`, and, with `next`, a middleware for Express and
- * Connect: foreign paths are passed on.
+ * A listener for `node:http`, `https` and `http2`. Called with `next`, it is a middleware for
+ * Express and Connect that passes on foreign paths.
  */
 export interface NodeHandler {
-  (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void;
+  /** Without `next` it returns a promise unless the reply is written at once, for hosts that wait for it. */
+  (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void | Promise<void>;
   /**
-   * Prepares the `node:http` or `https` server that the handler is mounted in, and returns it.
-   * Without this, Node.js itself answers what it cannot read as a request, methods that it does not
-   * know, `CONNECT`, `Expect` and a missing `Host`, and it drops the answer to a client that has
-   * closed its sending half. With it the service answers all of that, with its Error object and the
-   * limit fields.
+   * Prepares the `node:http` or `https` server in which the handler is mounted, and returns it.
+   * Without this, Node.js itself responds to requests that it cannot parse, unknown methods,
+   * `CONNECT`, `Expect` and a missing `Host`. It also drops the response to a client that has
+   * closed its sending half. After it, the service responds to all of them, with its Error object
+   * and the limit fields.
    */
   attach<S extends Server>(server: S): S;
 }
 
-/** What both kinds of response have in common. */
+/** The common part of both kinds of response. */
 interface NodeResponse extends NodeJS.WritableStream {
+  statusCode: number;
   readonly destroyed: boolean;
   readonly headersSent: boolean;
   readonly writableLength: number;
@@ -50,7 +54,10 @@ interface NodeResponse extends NodeJS.WritableStream {
   end(body?: unknown, encoding?: BufferEncoding | (() => void)): this;
 }
 
-/** Mounts the service in any server that speaks node:http. Headers that the host has set stay. */
+/**
+ * Creates a handler that mounts the service in any server compatible with node:http. Headers that
+ * the host has set stay.
+ */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
   checkMethods('service', service, ['respond', 'refuse', 'owns']);
   checkOptions(options, ['clientAddress']);
@@ -58,34 +65,47 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
 
   const answer = inTurn((request: NodeRequest, response: ServerResponse | Http2ServerResponse, head: RequestHead) => {
     const reply = service.respond(head, () => clientAddress(request));
-    if (reply instanceof Promise) reply.then((settled) => send(response, settled));
-    else send(response, reply);
+    return reply instanceof Promise ? reply.then((settled) => send(response, settled)) : send(response, reply);
   });
 
-  const handle = (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void => {
+  // Three parameters by name: hosts tell a middleware by their number.
+  const handle = (
+    request: NodeRequest,
+    response: ServerResponse | Http2ServerResponse,
+    next?: () => void,
+  ): void | Promise<void> => {
     const head = originalHead(request);
-    if (next !== undefined && !service.owns(head.url ?? '')) next();
-    else answer(request, response, head);
+    if (next === undefined) return answer(request, response, head);
+    // Without a result: restify takes a promise for a call of `next`.
+    if (service.owns(head.url ?? '')) answer(request, response, head);
+    else next();
   };
   return Object.assign(handle, {
     attach: <S extends Server>(server: S): S => attachTo(server, service, clientAddress),
   });
 }
 
-/** Connect and Express cut their mount path off `url` and keep the whole in `originalUrl`. */
-function originalHead(request: NodeRequest): RequestHead {
-  if (!('originalUrl' in request) || typeof request.originalUrl !== 'string') return request;
-  return withTarget(request, request.originalUrl);
+/**
+ * The request with the target that Connect and Express keep in `originalUrl` when they cut their mount
+ * path off `url`. Emulations of node:http have received nothing, so no Host is demanded of them.
+ */
+export function originalHead(request: NodeRequest): RequestHead {
+  const url = 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : request.url;
+  if (!(request instanceof IncomingMessage || 'stream' in request)) {
+    const { method, rawHeaders, headers }: RequestHead = request;
+    return { method, url, rawHeaders, headers };
+  }
+  return url === request.url ? request : withTarget(request, url ?? '');
 }
 
 export function frameworkAddress(request: NodeRequest): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : socketAddress(request);
 }
 
-export function send(response: NodeResponse, { status, headers, body }: Reply): void {
+export function send(response: NodeResponse, { status, headers, body }: Reply): void | Promise<void> {
   const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
   if (response.destroyed || response.headersSent) {
-    // The client has hung up, or the host has answered in the meantime. The store's work ends.
+    // The client has hung up, or the host has responded in the meantime. Ends the store's work.
     pieces?.[Symbol.asyncIterator]()
       .return?.()
       .then(undefined, () => {});
@@ -93,28 +113,34 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
   }
   writeHead(response, status, withVary(headers, response.getHeader('Vary')));
   if (pieces !== undefined) {
-    if (isPlain(response)) writePieces(response, pieces);
-    else pipeline(Readable.from(pieces), response, () => {});
-    return;
+    if (isPlain(response)) return writePieces(response, pieces);
+    return pipeline(Readable.from(pieces), response).catch(() => {
+      // Still to be sent where an emulation of node:http has no connection that could be closed.
+      response.statusCode = 500;
+    });
   }
   if (typeof body === 'string') response.end(body, 'latin1');
   else response.end(body);
   if (response.writableLength > 0 && isPlain(response)) dropIfSilent(response);
 }
 
-/**
- * Of HTTP/1, and written to as it is: middleware that compresses puts a `write` of its own here.
- */
+/** Of HTTP/1, on a connection: emulations of node:http have a class or a socket of their own. */
+function isConnected(response: NodeResponse): response is ServerResponse {
+  return response instanceof ServerResponse && response.socket instanceof Socket;
+}
+
+/** Written to as it is: middleware that compresses puts a `write` of its own here. */
 function isPlain(response: NodeResponse): response is ServerResponse {
-  return response instanceof ServerResponse && !Object.hasOwn(response, 'write');
+  return isConnected(response) && !Object.hasOwn(response, 'write');
 }
 
 /**
  * Middleware that adds headers at the last moment (compression, sessions, response times) puts a
  * `writeHead` of its own here, which in on-headers before 1.1 takes the names of a flat list apart.
+ * So do emulations of node:http, or they ignore it.
  */
 function writeHead(response: NodeResponse, status: number, headers: string[]): void {
-  if (!Object.hasOwn(response, 'writeHead')) {
+  if (!Object.hasOwn(response, 'writeHead') && (isConnected(response) || 'stream' in response)) {
     response.writeHead(status, headers);
     return;
   }

@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 const CHECK_MS = 10_000;
-/** Checks without progress, after which a client has taken nothing for 30 s. */
+/** Checks without progress, after which a client has stalled for 30 s. */
 const MOST_UNCHANGED = 3;
 
 interface Watch {
   readonly socket: Socket;
-  /** What there was to see of the client's progress at the last check. */
+  /** The client's progress as of the last check. */
   seen: string;
   unchanged: number;
 }
@@ -17,8 +17,9 @@ const watches = new Map<ServerResponse, Watch>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Closes the connection if its client takes nothing of what waits for it for 30 s, seen within 40
- * s. Any progress counts. Returns what stops that; it also stops when all is sent.
+ * Closes the connection if its client reads none of the waiting data for 30 s. This is noticed
+ * within 40 s. Any progress counts. Stops when everything is sent, or when the returned function is
+ * called.
  */
 export function dropIfSilent(response: ServerResponse): () => void {
   const { socket } = response;
@@ -50,15 +51,16 @@ async function check(): Promise<void> {
 }
 
 /**
- * An entry of `/proc/net/tcp`: the ports, the state and the bytes that are sent and not
- * acknowledged, all hexadecimal.
+ * Matches an entry of `/proc/net/tcp`: the ports, the state and the unacknowledged bytes, all
+ * hexadecimal.
  */
 const CONNECTION = /:(\w{4}) \w+:(\w{4}) \w\w (\w{8}):/g;
 
 /**
- * What the clients' systems have not acknowledged, by the ports of both ends. Without it, on
- * systems other than Linux, only what this system takes from us is seen. It does that in steps of a
- * megabyte and more, between which a reader of 20 kB/s needs a minute.
+ * Returns the bytes that the clients' systems have not acknowledged, by the ports of both ends. On
+ * systems other than Linux this is missing, and only data that this system accepts from Node.js
+ * counts as progress. It accepts megabytes at a time, and a reader of 20 kB/s takes a minute for
+ * each.
  */
 async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
   const bytes = new Map<string, string>();
@@ -66,7 +68,7 @@ async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
     const text = await readFile(`/proc/self/net/${file}`, 'latin1').catch(() => '');
     for (const [, local, remote, unacknowledged = ''] of text.matchAll(CONNECTION)) {
       const ports = `${Number(`0x${local}`)} ${Number(`0x${remote}`)}`;
-      // Two clients may have the same port: progress of either counts for both.
+      // Two clients may have the same port. Progress of either then counts for both.
       bytes.set(ports, (bytes.get(ports) ?? '') + unacknowledged);
     }
   }

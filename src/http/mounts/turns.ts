@@ -1,14 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 
-/** Requests of one connection that may wait for their turn before nothing more is read from it. */
+/**
+ * Requests of one connection that may wait for their turn. Beyond that, nothing more is read from
+ * it.
+ */
 const MOST_WAITING = 16;
 
 /**
- * Requests of all connections that may wait beyond that. Node.js hands over all that it has read,
- * up to 64 KiB, and each request that waits holds 1.6 kB. The connection that brings one more is
- * closed.
+ * Requests of all connections that may wait beyond that. Node.js delivers everything it has read,
+ * up to 64 KiB, and each waiting request holds 1.6 kB. A connection that exceeds this is closed.
  */
 const MOST_EXTRA = 4_096;
 
@@ -22,27 +24,27 @@ const queues = new WeakMap<Socket, Queue>();
 let extra = 0;
 
 /**
- * A listener that is called for one request of a connection at a time, when the answers before have
- * been sent (RFC 9112 §9.3.2). What can no longer be answered, because an answer before has closed
- * the connection, is not done.
+ * Wraps a listener so that it is called for one request of a connection at a time, after earlier
+ * responses have been sent (RFC 9112 §9.3.2). If an earlier response has closed the connection,
+ * later requests are not carried out.
  */
 export function inTurn<
   Request extends IncomingMessage | Http2ServerRequest,
   Response extends ServerResponse | Http2ServerResponse,
   Rest extends unknown[],
 >(
-  listener: (request: Request, response: Response, ...rest: Rest) => void,
-): (request: Request, response: Response, ...rest: Rest) => void {
-  function call(request: Request, response: Response, ...rest: Rest): void {
+  listener: (request: Request, response: Response, ...rest: Rest) => void | Promise<void>,
+): (request: Request, response: Response, ...rest: Rest) => void | Promise<void> {
+  function call(request: Request, response: Response, ...rest: Rest): void | Promise<void> {
     // In HTTP/2 this is asked of the stream, which of a HEAD is never writable.
-    if (request.socket.writable === false && !('stream' in request)) return;
-    listener(request, response, ...rest);
+    if (request.socket?.writable === false && !('stream' in request)) return;
+    return listener(request, response, ...rest);
   }
 
   return (request, response, ...rest) => {
-    if (response.socket !== null) {
-      call(request, response, ...rest);
-      return;
+    // Where node:http is emulated there is no connection whose turn could come.
+    if (response.socket !== null || !(response instanceof ServerResponse)) {
+      return call(request, response, ...rest);
     }
     const queue = queues.get(request.socket) ?? createQueue(request.socket);
     if (!enter(queue)) return;
@@ -59,12 +61,12 @@ function createQueue(socket: Socket): Queue {
   socket.once('close', () => {
     extra -= Math.max(0, queue.waiting - MOST_WAITING);
   });
-  // Node.js resumes the socket after each answer.
+  // Node.js resumes the socket after each response.
   socket.on('resume', () => queue.isPaused && socket.pause());
   return queue;
 }
 
-/** Whether one more request may wait. */
+/** Reports whether one more request may wait. */
 function enter(queue: Queue): boolean {
   const { socket } = queue;
   if (socket.destroyed) return false;

@@ -1,4 +1,5 @@
 import { PLANS } from '../../limits/index.js';
+import { checkOptions } from '../options.js';
 import { checkBasePath } from '../route.js';
 import {
   ERROR_CODES,
@@ -13,7 +14,7 @@ import { EXAMPLE_ID, headers, type Json, refer, schemas } from './schemas.js';
 export type { OpenApiResponse, OpenApiResponses } from './responses.js';
 export type { Json, Reference } from './schemas.js';
 
-/** How firm an operation is: a `beta` or `experimental` one may change without a new version. */
+/** How stable an operation is: `beta` and `experimental` ones may change in any version. */
 export type Stability = 'stable' | 'beta' | 'experimental';
 
 export interface OpenApiOperation {
@@ -44,7 +45,7 @@ export interface OpenApiDocument {
     readonly '/store/orders': { readonly get: OpenApiOperation };
     readonly '/store/orders/{orderId}': { readonly delete: OpenApiOperation };
   };
-  /** OpenAPI has no place for what is no operation: other paths, and other methods on these paths. */
+  /** The responses to unknown paths and methods, which OpenAPI has no field for. */
   readonly 'x-responses-elsewhere': Readonly<Record<string, OpenApiResponse>>;
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, Json>>;
@@ -66,7 +67,7 @@ const LIST: OpenApiOperation = {
   tags: ['orders'],
   summary: 'List all orders',
   description:
-    'Returns the full set of orders, ascending by id. It has no parameters: filtering and pagination are planned for v2. `HEAD` returns the same without the body. Send the `ETag` of the last answer in `If-None-Match`, and the list comes again only if it has changed; `Accept-Encoding` may ask for gzip or br.',
+    'Returns every order, ascending by id. Filtering and pagination are planned for v2. `HEAD` returns the same header fields without the body. To download the list only when it has changed, send the `ETag` of the last response in `If-None-Match`. `Accept-Encoding` selects gzip or br.',
   deprecated: false,
   'x-stability': 'stable',
   responses: responsesOf('listOrders'),
@@ -76,8 +77,7 @@ const CANCEL: OpenApiOperation = {
   operationId: 'cancelOrder',
   tags: ['orders'],
   summary: 'Cancel an order',
-  description:
-    'Cancels the order if it is pending. An order that has shipped cannot be cancelled, and one that is cancelled stays in the list.',
+  description: 'Cancels a pending order. A shipped order cannot be cancelled. A cancelled order stays in the list.',
   deprecated: false,
   'x-stability': 'stable',
   parameters: [
@@ -86,7 +86,7 @@ const CANCEL: OpenApiOperation = {
       in: 'path',
       required: true,
       description:
-        'The identifier of the order, digit by digit as it was listed. Any other way to write the number (`01`, `+1`, `1e0`) is answered 404.',
+        'The order id, digit for digit as listed. Other spellings of the number (`01`, `+1`, `1e0`) return 404 `invalid_order_id`.',
       schema: refer('schemas', 'OrderId'),
       example: EXAMPLE_ID,
     },
@@ -94,22 +94,24 @@ const CANCEL: OpenApiOperation = {
   responses: responsesOf('cancelOrder'),
 };
 
-/** Makes the document. Throws a TypeError that names the option if one is wrong. */
-export function createOpenApiDocument({ basePath = '/v1' }: OpenApiOptions = {}): OpenApiDocument {
+/** Creates the OpenAPI document. Throws a TypeError that names the option if one is wrong. */
+export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
+  checkOptions(options, ['basePath']);
+  const { basePath = '/v1' } = options;
   checkBasePath(basePath);
   return {
     openapi: '3.1.0',
     info: {
       title: 'Store Orders',
       version: '1.0.0',
-      summary: 'The orders of a store that sells animals: list all of them, cancel one.',
+      summary: 'List the orders of an animal store, and cancel an order.',
       description: DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [
       {
         url: basePath === '' ? '/' : basePath,
-        description: 'The server that this document comes from, be it production, staging or local.',
+        description: 'The server that serves this document: production, staging or local.',
         'x-internal': false,
       },
     ],
@@ -139,33 +141,52 @@ export function printOpenApiDocument(document: OpenApiDocument): string {
     .replaceAll('9223372036854776000', '9223372036854775807');
 }
 
-const DESCRIPTION = `List all orders placed in the store, and cancel one by its identifier.
+const DESCRIPTION = `Lists the orders placed in the store, and cancels an order by its id.
 
 ## Identifiers
 
-\`id\` and \`petId\` are int64. Read them with a parser that keeps every digit; in JavaScript, \`JSON.parse\` rounds
-what is beyond 2^53, and a rounded id names another order.
+\`id\` and \`petId\` are 64-bit integers. Keep every digit: a rounded id names a different order, and cancelling that order
+returns 204.
+
+| language | exact | rounds above 2^53 |
+| --- | --- | --- |
+| JavaScript | \`string\`, \`bigint\` | \`JSON.parse\`, \`response.json()\`, generated clients |
+| Python | \`int\`, from \`json\` | \`float\`; pandas if an id is missing |
+| Go | \`int64\` in a struct, \`Decoder.UseNumber()\` | \`any\`, \`map[string]any\` |
+| Java, Kotlin | \`long\` fields with Jackson or Gson | \`double\`; Gson into a \`Map\` |
+| C# | \`long\` fields with System.Text.Json | \`double\` |
+| shell | \`jq\` 1.7 | \`jq\` 1.6 |
+
+In JavaScript, read the ids as strings. A generated client needs a \`fetch\` that does this to the body of each response:
+
+\`\`\`js
+JSON.parse(text.replace(/"(id|petId)":\\s*(-?\\d+)/g, '"$1":"$2"'))
+\`\`\`
 
 ## Rate limits
 
-| plan | requests a minute | requests a day |
+| plan | requests per minute | requests per day |
 | --- | ---: | ---: |
 ${Object.values(PLANS)
   .map(({ name, policies }) => `| ${name} | ${policies.map(({ quota }) => quota).join(' | ')} |`)
   .join('\n')}
 | enterprise | custom | custom |
 
-Both windows are taken together or not at all, and a refused request takes from neither. The \`X-RateLimit-*\`
-headers are on every response and describe the window that will refuse first; \`RateLimit\` describes each. After 429,
-wait for the seconds in \`Retry-After\`: a key that goes on without waiting can be banned for a time. Requests without a valid
-key are limited by client address. Higher limits are obtained by changing plan; enterprise limits are agreed individually.
+A request counts against both windows. A refused request counts against neither. Every response carries the
+\`X-RateLimit-*\` headers, which describe the window that will refuse first, and \`RateLimit\`, which describes both windows.
+After a 429 or 503, wait the number of seconds in \`Retry-After\`. If the next request is refused too, double the wait each
+time. A key that keeps sending without waiting can be temporarily banned. A \`DELETE\` can be repeated: after a lost
+response, 409 \`order_already_cancelled\` means that the order is cancelled.
+
+Requests without a valid key are limited by client address. For higher limits, change the plan. Enterprise limits
+are agreed individually.
 
 ## Errors
 
-Every error has the same shape, \`{ code, message, status }\`. Another path is answered 404 \`route_not_found\`, and another
-method on one of these paths 405 \`method_not_allowed\` with \`Allow\`.
+Every error is a JSON object with \`code\`, \`message\` and \`status\`. An unknown path returns 404 \`route_not_found\`. An
+unsupported method on a known path returns 405 \`method_not_allowed\` with an \`Allow\` header.
 
 ## Versions and stability
 
-The path begins with the version. Each operation says how firm it is in \`x-stability\`: \`stable\`, \`beta\` or
-\`experimental\`; one that is going to be removed is marked \`deprecated\`.`;
+The path begins with the version. Each operation has a stability mark in \`x-stability\`: \`stable\`, \`beta\` or
+\`experimental\`. An operation that will be removed is marked \`deprecated\`.`;

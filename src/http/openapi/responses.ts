@@ -20,15 +20,15 @@ export interface OpenApiResponse {
   };
 }
 
-/** Responses by status: the components that they refer to. */
+/** References to response components, by status. */
 export type OpenApiResponses = Readonly<Record<string, Reference>>;
 
 /**
- * Where an error can come from: either operation, the cancellation alone, or what is no operation.
+ * Where an error can occur: in both operations, in cancellation alone, or outside the operations.
  */
 type Origin = 'operations' | 'cancelOrder' | 'elsewhere';
 
-/** A new code does not compile before it is said here where it comes from. */
+/** Complete: a code without an origin does not compile. */
 const ORIGINS: Readonly<Record<ErrorCode, Origin>> = {
   bad_request: 'operations',
   missing_api_key: 'operations',
@@ -52,48 +52,48 @@ const ORIGINS: Readonly<Record<ErrorCode, Origin>> = {
 };
 
 interface ResponseText {
-  /** Of the component. */
+  /** The name of the component. */
   readonly name: string;
   readonly description: string;
-  /** Besides those of every error. */
+  /** Headers in addition to those of every error. */
   readonly headers?: readonly HeaderName[];
 }
 
 /** By status and, where one status means two things, by origin. */
 const TEXTS: Readonly<Record<string, ResponseText>> = {
-  400: { name: 'BadRequest', description: 'What was sent is not valid HTTP. The connection is closed.' },
+  400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },
   401: {
     name: 'Unauthorized',
     description: 'The API key is missing or not valid.',
     headers: ['WWW-Authenticate'],
   },
-  404: { name: 'OrderNotFound', description: 'There is no order with this id.' },
-  '404 elsewhere': { name: 'RouteNotFound', description: 'There is nothing at this path.' },
+  404: { name: 'OrderNotFound', description: 'The order does not exist.' },
+  '404 elsewhere': { name: 'RouteNotFound', description: 'The path does not exist.' },
   '405 elsewhere': {
     name: 'MethodNotAllowed',
-    description: 'The path is one of an operation, and the method is not.',
+    description: 'The path does not support this method.',
     headers: ['Allow'],
   },
   408: { name: 'RequestTimeout', description: 'The request did not arrive in time. The connection is closed.' },
-  409: { name: 'NotPending', description: 'The order is not pending, so it cannot be cancelled. Nothing has changed.' },
+  409: { name: 'NotPending', description: 'The order is not pending, so it cannot be cancelled. Nothing was changed.' },
   412: {
     name: 'PreconditionFailed',
     description:
-      'The condition in `If-Match` is false: the list is another, or an order was meant, which has no tag. Nothing was done.',
+      'The `If-Match` condition failed: the list has changed, or the request was for an order, which has no entity tag. Nothing was changed.',
   },
   414: { name: 'UriTooLong', description: 'The request target is too long.' },
   429: {
     name: 'TooManyRequests',
     description:
-      'The rate limit is exceeded, or the key is banned for a time because requests went on after 429. Wait for `Retry-After`; then use exponential backoff.',
+      'The rate limit is exceeded, or the key is temporarily banned for sending requests after a 429. Wait the number of seconds in `Retry-After`, then retry with exponential backoff.',
     headers: ['Retry-After'],
   },
   431: { name: 'HeadersTooLarge', description: 'The header fields are too large. The connection is closed.' },
-  500: { name: 'InternalError', description: 'The service failed in an unforeseen way.' },
-  '501 elsewhere': { name: 'MethodNotImplemented', description: 'No path supports this method.' },
+  500: { name: 'InternalError', description: 'The service failed unexpectedly.' },
+  '501 elsewhere': { name: 'MethodNotImplemented', description: 'The service does not support this method.' },
   503: {
     name: 'ServiceUnavailable',
-    description: 'The service cannot answer at the moment: a part of it fails, or it is about to stop.',
+    description: 'The service is temporarily unavailable: a backend has failed, or the server is shutting down.',
     headers: ['Retry-After'],
   },
 };
@@ -110,23 +110,23 @@ const ERRORS: readonly (ErrorObject & { readonly origin: Origin })[] = ERROR_COD
 }));
 
 const LISTED: OpenApiResponse = {
-  description: 'All orders, ascending by id, cancelled ones too.',
+  description: 'Every order, ascending by id, including cancelled orders.',
   headers: headersOf([...LIMIT_HEADERS, 'ETag', 'Vary', 'Content-Encoding', 'Content-Length']),
   content: {
     'application/json': {
       schema: refer('schemas', 'OrderList'),
-      examples: { orders: { summary: 'Three orders, one of them with an id beyond 2^53.', value: EXAMPLE_ORDERS } },
+      examples: { orders: { summary: 'Three orders, one of them with an id above 2^53.', value: EXAMPLE_ORDERS } },
     },
   },
 };
 
 const NOT_MODIFIED: OpenApiResponse = {
-  description: 'The list is still the one whose entity tag `If-None-Match` named.',
+  description: 'The list has not changed since the response whose entity tag is in `If-None-Match`.',
   headers: headersOf([...LIMIT_HEADERS, 'ETag', 'Vary']),
 };
 
 const CANCELLED: OpenApiResponse = {
-  description: 'The order was pending and is cancelled now.',
+  description: 'The order is now cancelled.',
   headers: headersOf(LIMIT_HEADERS),
 };
 
@@ -141,7 +141,7 @@ export function responses(): Readonly<Record<string, OpenApiResponse>> {
   };
 }
 
-/** What the operation can answer, by status. */
+/** The responses of an operation, by status. */
 export function responsesOf(operation: 'listOrders' | 'cancelOrder'): OpenApiResponses {
   const isCancel = operation === 'cancelOrder';
   return {
@@ -153,7 +153,7 @@ export function responsesOf(operation: 'listOrders' | 'cancelOrder'): OpenApiRes
   };
 }
 
-/** What any other path answers, and any other method on a path of the service; by status. */
+/** The responses to unknown paths and methods, by status. */
 export function responsesElsewhere(): Readonly<Record<string, OpenApiResponse>> {
   return Object.fromEntries(errorsFrom('elsewhere').map((error) => [error.status, errorResponse(textOf(error))]));
 }
@@ -168,11 +168,11 @@ function errorsFrom(wanted: Origin) {
 
 function textOf({ status, origin }: { readonly status: number; readonly origin: Origin }): ResponseText {
   const text = TEXTS[origin === 'elsewhere' ? `${status} ${origin}` : status];
-  if (text === undefined) throw new TypeError(`the status ${status} is not described`);
+  if (text === undefined) throw new TypeError(`status ${status} has no description`);
   return text;
 }
 
-/** All codes of one text, with the real Error objects as examples. */
+/** The response for all codes that share a text, with the real Error objects as examples. */
 function errorResponse(text: ResponseText): OpenApiResponse {
   const errors = ERRORS.filter((error) => textOf(error) === text);
   const codes = errors.map(({ code }) => code);
@@ -198,7 +198,7 @@ function errorResponse(text: ResponseText): OpenApiResponse {
   };
 }
 
-/** Its first sentence: what was wrong. The rest is what to do. */
+/** The first sentence of a message: what was wrong. The rest is what to do. */
 function summaryOf(message: string): string {
   return message.slice(0, message.indexOf('. ') + 1);
 }

@@ -1,4 +1,5 @@
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
+import { errorObject } from '../errors.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
 /** Plain JSON, never changed. */
@@ -25,11 +26,11 @@ export const EXAMPLE_ORDERS = [
 
 const ORDER = {
   type: 'object',
-  description: 'One order (no field is required: what is not known is absent, never `null`).',
+  description: 'An order. No field is required: an unknown field is absent, never `null`.',
   properties: {
     id: {
       ...INT64,
-      description: 'Unique order identifier. Read it exactly: it can be beyond 2^53.',
+      description: 'Unique order identifier. Parse it exactly: it can exceed 2^53.',
       examples: [EXAMPLE_ID],
     },
     petId: { ...INT64, description: 'Identifier of the animal in the order.', examples: [108] },
@@ -53,29 +54,44 @@ const ORDER = {
 
 const ORDER_LIST = {
   type: 'array',
-  description: 'Every order, ascending by id. There are no pages, so there is no largest number of items.',
+  description: 'Every order, ascending by id, without pagination. The number of orders is not bounded.',
   items: refer('schemas', 'Order'),
 };
+
+const EXAMPLE_ERROR = errorObject('order_already_shipped');
 
 /** The schemas by their names; the Error object's with all `codes`. */
 export function schemas(codes: readonly string[]): Readonly<Record<string, Json>> {
   return {
     Order: ORDER,
     OrderList: ORDER_LIST,
-    OrderId: { ...INT64, description: 'Identifier of an order, in plain decimal digits.' },
+    OrderId: { ...INT64, description: 'Order identifier, in decimal digits.' },
     Error: {
       type: 'object',
       description: 'Every error has this shape.',
       required: ['code', 'message', 'status'],
       properties: {
-        code: { type: 'string', description: 'Machine-readable error code.', enum: codes },
+        code: {
+          type: 'string',
+          description: 'Machine-readable error code.',
+          enum: codes,
+          examples: [EXAMPLE_ERROR.code],
+        },
         message: {
           type: 'string',
-          description: 'What was wrong and what to do, for people. Its wording may change.',
+          description: 'Human-readable description: what was wrong and what to do. The wording may change.',
           pattern: '^[ -~]+$',
           maxLength: 200,
+          examples: [EXAMPLE_ERROR.message],
         },
-        status: { type: 'integer', format: 'int32', minimum: 400, maximum: 599, description: 'The HTTP status code.' },
+        status: {
+          type: 'integer',
+          format: 'int32',
+          minimum: 400,
+          maximum: 599,
+          description: 'The HTTP status code.',
+          examples: [EXAMPLE_ERROR.status],
+        },
       },
     },
   };
@@ -98,7 +114,7 @@ function windows(first: string, second: string) {
 
 const HEADERS = {
   'X-RateLimit-Limit': {
-    description: 'The limit in force: that of the window which will refuse first.',
+    description: 'Limit in force: the quota of the window that will refuse first.',
     required: true,
     schema: integer(0),
     example: 60,
@@ -111,31 +127,31 @@ const HEADERS = {
   },
   'X-RateLimit-Reset': {
     description:
-      'Unix timestamp, in seconds, at which the limit in force resets. During a ban, at which a request would pass.',
+      'Unix timestamp, in seconds, at which the limit in force resets. During a ban, the timestamp at which a request can pass again.',
     required: true,
     schema: integer(0),
     example: 1_767_225_660,
   },
   'RateLimit-Policy': {
     description:
-      'The quota (q) and the seconds (w) of each window, as in draft-ietf-httpapi-ratelimit-headers-11. A host may turn it off.',
+      'Quota (`q`) and length in seconds (`w`) of each window (draft-ietf-httpapi-ratelimit-headers-11). Optional.',
     schema: windows('q', 'w'),
     example: '"minute";q=60;w=60, "day";q=1000;w=86400',
   },
   RateLimit: {
     description:
-      'What remains (r) of each window, and the seconds until more can be used (t), as in the same draft. A host may turn it off.',
+      'Requests remaining (`r`) in each window, and seconds (`t`) until more are available. The same draft. Optional.',
     schema: windows('r', 't'),
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },
   'Retry-After': {
-    description: 'Whole seconds to wait before the next request. Waiting that long suffices.',
+    description: 'Whole seconds to wait before the next request. A request sent after that time is within the limit.',
     required: true,
     schema: integer(1),
     example: 60,
   },
   'WWW-Authenticate': {
-    description: 'The challenge of RFC 6750; with `error` only if a key was sent.',
+    description: 'The challenge of RFC 6750. Contains `error` only if a key was sent.',
     required: true,
     schema: { type: 'string', enum: [CHALLENGE, INVALID_TOKEN_CHALLENGE] },
     example: CHALLENGE,
@@ -147,31 +163,31 @@ const HEADERS = {
     example: 'GET, HEAD',
   },
   'Cache-Control': {
-    description: 'Errors are not stored.',
+    description: 'Errors must not be stored.',
     required: true,
     schema: { type: 'string', const: 'no-store' },
     example: 'no-store',
   },
   ETag: {
     description:
-      'The entity tag of the list, another for each coding. Absent when the list is streamed, or may change.',
+      'Entity tag of the list, different for each content coding. Absent if the list is streamed or not a fixed snapshot.',
     schema: { type: 'string', pattern: '^"[\\w-]{22}(?:-(?:gzip|br))?"$', maxLength: 32 },
     example: '"C3Hqqa2Jnq8tqHYacGG9Ht"',
   },
   Vary: {
-    description: 'On what the answer depends: absent when it is too small to be compressed.',
+    description: 'Request header that selects the representation. Absent if the list is too small to compress.',
     schema: { type: 'string', pattern: '^(?:[\\w-]+, )*Accept-Encoding$', maxLength: MAX_FIELD_LENGTH },
     example: 'Accept-Encoding',
   },
   'Content-Encoding': {
-    description: 'The coding of the body, as `Accept-Encoding` asked for it.',
+    description: 'Content coding of the body, chosen by `Accept-Encoding`.',
     schema: { type: 'string', enum: ['gzip', 'br'] },
     example: 'gzip',
   },
   'Content-Length': {
-    description: 'In bytes. Absent when a long list is streamed.',
+    description: 'Length of the body in bytes. Absent if a long list is streamed.',
     schema: integer(0),
-    example: 143,
+    example: 149,
   },
 } as const;
 

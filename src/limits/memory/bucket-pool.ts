@@ -4,14 +4,15 @@ import type { Instant } from '../token-bucket.js';
 import { PackedDecision } from './packed-decision.js';
 import { MAX_PACKED_TAKEN, type PackedPlan } from './packed-plan.js';
 
-/** Whose buckets newcomers to a full pool share; no address is spelled so. */
+/** The bucket that newcomers to a full pool share. No address has this spelling. */
 const OVERFLOW = '*';
 
-/** Two a newcomer: the sweep goes round at least as quickly as the pool grows. */
+/** Slots swept for each newcomer. With two, the sweep keeps pace with a growing pool. */
 const SWEPT_PER_NEWCOMER = 2;
 
-// A slot has 24 bytes: the ends of two windows, then what was taken in them; when free, the next free slot. A slot
-// reference is the number of a slot and that of a shape. So a key costs one look-up, and no object.
+// A slot has 24 bytes: the ends of two windows, then the tokens taken in them. A free slot holds
+// the number of the next free slot. A slot reference combines the numbers of a slot and a shape, so
+// a key costs one look-up and no object.
 const SHAPE_BITS = 5;
 const SHAPE_MASK = 2 ** SHAPE_BITS - 1;
 const MAX_SLOTS = 2 ** (31 - SHAPE_BITS);
@@ -21,16 +22,18 @@ const UNPACKED = 0;
 const NO_WINDOW_MS = Number.NEGATIVE_INFINITY;
 
 /**
- * States by key, `max` of them at most. What no longer matters is swept as newcomers arrive, a few steps each, so there
- * is no timer and no pause. Nothing that matters is ever dropped: in a full pool newcomers share one bucket instead.
+ * Holds at most `max` states by key. Expired states are swept a few at a time as newcomers arrive,
+ * so there is no timer and no pause. A state that still matters is never dropped: newcomers to a
+ * full pool share one bucket instead.
  *
- * One or two interval windows of a key with neither refusals nor a ban to remember are kept packed, any other state as it is.
+ * The state of one or two interval windows without refusals or a ban is packed into bytes. Any
+ * other state is kept as an object.
  */
 export class BucketPool {
   readonly #max: number;
   readonly #slotRefs = new Map<string, number>();
   #hand = this.#slotRefs.entries();
-  /** Whose windows they are, by shape less one. */
+  /** The windows of each shape. The index is the shape's number less one. */
   readonly #shapes: (readonly Identity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
   // Two views of the same bytes.
@@ -44,8 +47,9 @@ export class BucketPool {
   }
 
   /**
-   * Takes from a packed state what the rule would, if all windows have it. Otherwise nothing is changed, and the rule
-   * has to decide: a newcomer, a refusal, another shape, a clock that stepped back, a window that follows a calendar.
+   * Takes tokens from a packed state exactly as the rule would, if all windows have enough.
+   * Otherwise changes nothing and returns `undefined`, and the rule has to decide. This happens for
+   * a newcomer, a refusal, another shape, a clock that stepped back and a calendar window.
    */
   charge(key: string, packed: PackedPlan, cost: number, instant: Instant): PackedDecision | undefined {
     const slotRef = this.#slotRefs.get(key);
@@ -76,7 +80,10 @@ export class BucketPool {
     return new PackedDecision(key, cost, packed, instant, firstTaken, firstLeftMs | 0, secondTaken, secondLeftMs | 0);
   }
 
-  /** Returns the key that the state belongs to: the key itself, or that of the shared bucket in a pool full of others. */
+  /**
+   * Returns the key that holds the state: the key itself, or the shared bucket's if the pool is
+   * full of others.
+   */
   keyOf(key: string, nowMs: number): string {
     if (this.#slotRefs.has(key)) return key;
     this.#sweep(nowMs);
@@ -84,8 +91,9 @@ export class BucketPool {
   }
 
   /**
-   * Returns the state of the bucket that newcomers to a full pool share, if any do. A newcomer that is given a bucket of
-   * its own starts from it, because it may have used it up: with a full one it would pass before its `Retry-After` is over.
+   * Returns the state of the bucket that newcomers to a full pool share, if it is in use. A
+   * newcomer that later gets its own bucket starts from this state. A full bucket would let it pass
+   * before its `Retry-After` is over.
    */
   shared(): KeyState | undefined {
     return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;
@@ -96,7 +104,7 @@ export class BucketPool {
     return slotRef === undefined ? undefined : this.#read(slotRef);
   }
 
-  /** Remembers the state, in the packed form of this shape if it has it; `undefined` forgets the key. */
+  /** Stores the state, packed if it has this shape. `undefined` forgets the key. */
   set(key: string, state: KeyState | undefined, shape: number = this.shapeOf(state?.buckets ?? [])): void {
     const before = this.#slotRefs.get(key);
     if (state === undefined) {
@@ -111,7 +119,10 @@ export class BucketPool {
     if (slotRef !== before) this.#slotRefs.set(key, slotRef);
   }
 
-  /** The number of the form in which these buckets can be packed; 0 if there is none, or too many forms are known already. */
+  /**
+   * Returns the number of the form in which these buckets are packed. Returns 0 if they cannot be
+   * packed, or if too many forms are in use already.
+   */
   shapeOf(buckets: readonly Identity[]): number {
     const [first, second] = buckets;
     if (first === undefined || buckets.length > 2 || buckets.some(({ refill }) => refill !== 'interval'))
@@ -136,7 +147,7 @@ export class BucketPool {
     return { buckets: buckets.filter(({ taken }) => taken > 0) };
   }
 
-  /** Writes the state into the slot; false if it does not fit. */
+  /** Writes the state into the slot. Returns false if it does not fit. */
   #pack(slot: number, { buckets, ban }: KeyState, shapeNumber: number): boolean {
     const shape = this.#shapes[shapeNumber - 1];
     if (shape === undefined || ban !== undefined) return false;

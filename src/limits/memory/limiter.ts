@@ -1,35 +1,46 @@
 import { banned, NO_STRIKES } from '../ban.js';
 import { type Clock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { checkPlan, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
+import { checkPlan, onlyFields, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { BucketPool } from './bucket-pool.js';
 import { type PackedPlan, packPlan } from './packed-plan.js';
 
-/** {@link RateLimiter} in memory: every method answers at once. Exact, never forgets a counter, starts no timer. */
+/**
+ * {@link RateLimiter} in memory. Every method is synchronous. It is exact, never forgets a counter
+ * and starts no timer.
+ */
 export interface MemoryLimiter extends RateLimiter {
   take(key: string, plan: Plan, cost?: number): Decision;
-  /** What `take` would answer now; nothing is changed. */
+  /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision;
-  /** Puts back what a decision took, as far as its windows are still open. Call it at most once for a decision of `take`. */
+  /**
+   * Puts back what a decision took from windows that are still open. Call it at most once for each
+   * decision of `take`.
+   */
   refund(decision: Decision): void;
-  /** What is remembered of a key, `undefined` for nothing. It can be stored, and given to `restore` later. */
+  /**
+   * Returns what is remembered of a key, or `undefined`. Store it and pass it to `restore` later.
+   */
   inspect(key: string): KeyState | undefined;
-  /** Replaces what is remembered of a key: all of its windows, strikes and bans. */
+  /** Replaces everything remembered of a key: its windows, strikes and bans. */
   restore(key: string, state: KeyState): void;
-  /** Forgets the key: full buckets, no ban. */
+  /** Forgets the key: its buckets are full again and it is not banned. */
   reset(key: string): void;
-  /** Refuses the key for `ms` milliseconds from now, whatever its plan says of bans. */
+  /** Refuses the key for `ms` milliseconds from now, whatever its plan says about bans. */
   ban(key: string, ms: number): void;
-  /** Ends a ban, and forgets the ones before. */
+  /** Ends a ban and forgets earlier ones. */
   unban(key: string): void;
 }
 
 export interface MemoryLimiterOptions {
   /** Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
-  /** Most addresses with a bucket of their own at a time; further ones share one. Default: 100,000. */
+  /**
+   * Most addresses with a bucket of their own at a time. Further addresses share one bucket.
+   * Default: 100,000.
+   */
   readonly maxAddresses?: number | undefined;
 }
 
@@ -38,10 +49,20 @@ interface PooledPlan extends PackedPlan {
 }
 
 /**
- * Two pools that cannot evict each other: keys, as many as are issued, and addresses (plans of the partition `address`),
- * which strangers choose. `inspect`, `restore`, `reset`, `ban` and `unban` are about keys. Throws a RangeError for a bad option.
+ * Creates an in-memory rate limiter. Keys and addresses (plans with `partition: 'address'`) live in
+ * separate pools, so that strangers, who choose their addresses, cannot evict a key. `inspect`,
+ * `restore`, `reset`, `ban` and `unban` work on keys. Throws a RangeError for a bad option.
+ *
+ * @example
+ * ```ts
+ * import { createMemoryLimiter, PLANS } from 'store-orders/limiter';
+ *
+ * const limiter = createMemoryLimiter();
+ * const { allowed, retryAfterMs } = limiter.take('ann', PLANS.free);
+ * ```
  */
 export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
+  onlyFields('options', options, ['clock', 'maxAddresses']);
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
   wholeNumber('maxAddresses', maxAddresses, 1);
   const keys = new BucketPool(Number.POSITIVE_INFINITY);
@@ -51,7 +72,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
   let instant: Instant = { nowMs: Number.NaN, utcOffsetMs: 0 };
 
   function pack(plan: Plan): PooledPlan {
-    // One plan after the other is mostly the same, and to compare is quicker than to look up.
+    // Consecutive requests mostly have the same plan, and comparing is quicker than a look-up.
     return recent !== undefined && recent.plan === plan ? recent : packedFor(plan);
   }
 
@@ -60,7 +81,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     if (packed === undefined) {
       checkPlan(plan);
       const pool = plan.partition === 'address' ? addresses : keys;
-      // A plan that was not made by `createPlan` may still change, and its decisions may not.
+      // A plan that was not made by `createPlan` may still change, but the decisions on it may not.
       const snapshot = snapshotPlan(plan);
       packed = { ...packPlan(snapshot, pool.shapeOf(plan.policies)), pool };
       if (snapshot !== plan) return packed;
@@ -86,13 +107,14 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     const bucketKey = pool.keyOf(key, now.nowMs);
     const stored = pool.get(bucketKey);
     const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
-    // A newcomer is refused only by what is shared, which is remembered there.
+    // Only the shared bucket can refuse a newcomer, and it remembers that refusal.
     if (stored !== undefined || decision.verdict === 'within_quota') pool.set(bucketKey, next, shape);
     return decision;
   }
 
   return {
     take(key, plan, cost = 1) {
+      if (typeof key !== 'string') throw new TypeError('key: expected a text');
       const now = read();
       const packed = pack(plan);
       return packed.pool.charge(key, packed, cost, now) ?? decideByRule(key, packed, cost, now);

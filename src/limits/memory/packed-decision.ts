@@ -5,13 +5,13 @@ import type { Instant } from '../token-bucket.js';
 import type { PackedPlan } from './packed-plan.js';
 
 /**
- * The decision on a request that passed, of a plan of one or two windows. One is made for every request, and 32 bytes of
- * it cost 3 %: so it has only what it must, in integers so small that V8 needs no box for them, shares the instant with
- * others of the same millisecond, and computes the rest when it is read.
+ * The decision on an allowed request of a plan with one or two windows. One is created for every
+ * request, and 32 bytes more cost 3 %. So it stores small integers that V8 need not box, shares the
+ * instant with decisions of the same millisecond, and computes the rest on access.
  */
 export class PackedDecision implements Decision {
-  // Only declared: to define them as well, `undefined` first, is so much code that V8 no longer inlines the whole of
-  // `take`, which costs 12 %. For the same reason they are not `#private`.
+  // These fields are declared without initialisers. Code that sets them to `undefined` first would
+  // keep V8 from inlining `take`, which costs 12 %. They are not `#private` for the same reason.
   declare readonly key: string;
   declare readonly cost: number;
   declare private readonly packed: PackedPlan;

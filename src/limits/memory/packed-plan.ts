@@ -1,17 +1,20 @@
 import type { Plan, QuotaPolicy } from '../plan.js';
 
-/** What a pool can keep packed counts at most this, so that it fits into 32 bits. */
+/** The most tokens that a packed bucket counts, so that the count fits into 32 bits. */
 export const MAX_PACKED_TAKEN = 2 ** 31 - 1;
 
-/** Windows of up to 24.8 days: what is left of them fits into 32 bits. */
+/** The longest packed window, 24.8 days, so that the time left in it fits into 32 bits. */
 const MAX_FAST_WINDOW_MS = 2 ** 31 - 1;
 
-/** A plan as a pool reads it for every request. A second window that there is not never refuses. */
+/**
+ * A plan in the form that the pool reads for every request. If there is no second window, its
+ * numbers are such that it never refuses.
+ */
 export interface PackedPlan {
   readonly plan: Plan;
-  /** The packed form of its buckets; see `BucketPool.shapeOf`. */
+  /** The packed form of its buckets. See `BucketPool.shapeOf`. */
   readonly shape: number;
-  /** The same, or none if a request of this plan is for the rule in any case. */
+  /** The same number, or 0 if requests of this plan always need the rule. */
   readonly fastShape: number;
   readonly first: QuotaPolicy;
   readonly second: QuotaPolicy | undefined;
@@ -19,7 +22,7 @@ export interface PackedPlan {
   readonly firstWindowMs: number;
   readonly secondQuota: number;
   readonly secondWindowMs: number;
-  /** How long a window lasts that begins now; `Infinity` if the calendar says. */
+  /** Length of a window that begins now. `Infinity` for a calendar window. */
   readonly firstFreshMs: number;
   readonly secondFreshMs: number;
 }

@@ -16,22 +16,24 @@ import {
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './script.js';
 
 /**
- * Sends one command to the server and resolves to its answer. `key` is the one key that the command is about, for
- * clients of a cluster that cannot tell it from the command.
+ * Sends one command to the server and resolves to its reply. `key` is the only key that the command
+ * touches, for cluster clients that cannot find it in the command.
  */
 export type SendCommand = (command: [name: string, ...parameters: string[]], key: string) => Promise<unknown>;
 
-/** What a call found or did, and the instant at which it did. */
+/** The result of a call, and when the server acted. */
 export type Seen = Found | Passed;
 
-/** A digest costs more than the look-up. */
+/** Cached key names. Computing a digest takes longer than a look-up. */
 const REMEMBERED_NAMES = 10_000;
 
 export type RedisCalls = ReturnType<typeof createRedisCalls>;
 
-/** What the limiter asks of the server, each in one round trip. */
+/** Creates the calls that the limiter makes. Each is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
-  /** What to add to the process's time for the server's. The time that the last call took is in it. */
+  /**
+   * The offset from the process's time to the server's, including how long the last call took.
+   */
   let aheadMs = performance.timeOrigin;
 
   const names = new LRUCache<string, string>({ max: REMEMBERED_NAMES });
@@ -46,8 +48,8 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   }
 
   /**
-   * Resolves to what `read` makes of the answer. `sentMs` is the process's time before the call was
-   * sent. No `async`, since each decision would pay for its promises.
+   * Resolves to what `read` makes of the reply. `sentMs` is the process's time before the call was
+   * sent. Not `async`, because every decision would pay for the extra promises.
    */
   function call<T>(
     mode: Call['mode'],
@@ -64,7 +66,8 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     const planText = plan === undefined ? NO_PLAN : planArgument(plan);
 
     function ask(command: string, script: string): Promise<T> {
-      // Nobody waits for it any longer then: a call that was kept on the way must do nothing.
+      // After this instant the caller has stopped waiting. A call that was delayed until then must
+      // do nothing.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
       return sendOrReject([command, script, '1', name, latest, planText, ...rest], name).then(
@@ -73,7 +76,8 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
           const isInTime = performance.now() - sinceMs < patienceMs;
           if (isInTime) aheadMs = found.nowMs - sentMs;
           if ('utcOffsetMs' in found) return read(found, sinceMs);
-          // In time and yet too late for the server: its clock was stepped, or this is another server of the cluster.
+          // The call was sent in time but arrived too late by the server's clock. The clock was
+          // stepped, or another server of the cluster replied.
           if (isInTime) return ask(command, script);
           throw new Error('the server was reached too late');
         },
@@ -115,7 +119,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   };
 }
 
-/** Clients word it in their own way: "NOSCRIPT No matching script", "NoScriptError". */
+/** Clients word this error differently: "NOSCRIPT No matching script", "NoScriptError". */
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && /no_?script/i.test(error.message);
 }

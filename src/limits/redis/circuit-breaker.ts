@@ -1,27 +1,32 @@
 export interface CircuitBreakerOptions {
-  /** A call has failed that is unanswered for this long. */
+  /** How long a call may stay unanswered before it counts as failed. */
   readonly patienceMs: number;
   /** Asks whether the server works again. */
   readonly probe: () => Promise<unknown>;
-  /** Called at each change: with the failure, or without when the server works again. */
+  /**
+   * Called at each change: with the error when the server fails, without one when it works again.
+   */
   readonly onChange: (error?: unknown) => void;
 }
 
-/** Keeps a failing server from being waited for. */
+/** Stops calls to a failing server, so that requests need not wait for it. */
 export interface CircuitBreaker {
   /**
-   * Settles as `asked.then(done, failed)` would, or as `failed` does when the call is late. A failure
-   * opens the circuit. A late call fails all calls in flight, since they are behind it.
+   * Settles as `asked.then(done, failed)` would, or calls `failed` if the call is late. A failure
+   * opens the circuit. A late call fails every call in flight, because those queue behind it.
    */
   run<T>(asked: Promise<T>, done?: (value: T) => T, failed?: (error: unknown) => T): Promise<T>;
-  /** Why the server is not to be called now, if so. Asking has it probed once a second, in passing. */
+  /**
+   * Returns why the server must not be called now, or `undefined` if it may be. At most once a
+   * second, this also starts a probe.
+   */
   failure(): { readonly error: unknown } | undefined;
 }
 
 const PROBE_EVERY_MS = 1_000;
 
 export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBreakerOptions): CircuitBreaker {
-  /** In the order in which they were made. */
+  /** In the order of the calls. */
   const pending = new Set<{ readonly sinceMs: number; readonly giveUp: (error: unknown) => void }>();
   let isTimed = false;
   let failure: { readonly error: unknown } | undefined;
@@ -36,7 +41,7 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
 
   function watch(afterMs: number): void {
     isTimed = true;
-    // Answers that arrived while this process was busy are read first.
+    // First read replies that arrived while this process was busy.
     setTimeout(() => setImmediate(failTheLate), afterMs).unref();
   }
 
@@ -75,7 +80,7 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
           if (pending.delete(waiting)) resolve(done(value));
         },
         (error) => {
-          // A call that was late has failed before.
+          // A late call has failed already.
           if (!pending.delete(waiting)) return;
           open(error);
           giveUp(error);

@@ -4,12 +4,15 @@ import type { Instant } from '../token-bucket.js';
 
 type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'carry_ban' | 'unban';
 
-/** The plan of a call that is about no plan. */
+/** The plan argument of a call that needs no plan. */
 export const NO_PLAN = '=0||';
 
 const known = new WeakMap<Plan, string>();
 
-/** Returns a plan as the script's ARGV has it: `=`, how many windows, the ban policy, and each window. */
+/**
+ * Returns a plan in the form of the script's ARGV: `=`, the number of windows, the ban policy, then
+ * each window.
+ */
 export function planArgument(plan: Plan): string {
   const ready = known.get(plan);
   if (ready !== undefined) return ready;
@@ -24,31 +27,33 @@ export function planArgument(plan: Plan): string {
   return made;
 }
 
-/** Of 0 windows. */
+/** Stands for 0 windows. */
 const FIRST_CHARACTER = 48;
 
 /**
- * Refusals that a process has decided by itself and the server does not know of. They are of the
- * streak that began at `refusedAtMs`; of another one the script takes no notice.
+ * Refusals that this process decided alone and the server does not know of. They belong to the
+ * streak that began at `refusedAtMs`. The script ignores them if the server's streak is a different
+ * one.
  */
 export interface Report {
   readonly refusedAtMs: number;
-  /** How many the grace forgave. */
+  /** How many refusals the grace forgave. */
   readonly forgiven: number;
-  /** Instants of the server’s clock. */
+  /** Instants of the server's clock. */
   readonly strikesAtMs: readonly number[];
 }
 
 export interface Call {
   readonly mode: Mode;
-  /** Tokens; the length of a `ban`; 0 for the other modes. */
+  /** Tokens, or for `ban` its length in milliseconds, or 0 for other modes. */
   readonly cost: number;
   readonly report?: Report | undefined;
-  /** What the clock shows, unless it is the server's. */
+  /** The current instant. Default: that of the server's clock. */
   readonly instant?: Instant | undefined;
   /**
-   * Two for each window. `charge`: what was taken elsewhere in the unit of `Bucket.taken`, and in how many ms that
-   * window ends. `refund`: tokens to put back, and the end of the window as it was announced.
+   * Two numbers for each window. `charge`: the amount taken elsewhere, in the unit of
+   * `Bucket.taken`, and the milliseconds until that window ends. `refund`: the tokens to put back,
+   * and the announced end of their window.
    */
   readonly amounts?: readonly Amount[] | undefined;
 }
@@ -56,9 +61,9 @@ export interface Call {
 export type Amount = readonly [number, number];
 
 /**
- * Returns the script's ARGV after the latest instant to act at and the plan: `cost mode instant report
- * amounts…`, each numbers with spaces between. What is left out at the end has its default: a plain
- * request is of none.
+ * Returns the script's ARGV after the deadline and the plan: `cost mode instant report amounts…`,
+ * with spaces between the numbers of each. Trailing arguments are left out if they have their
+ * defaults, so a plain request has none.
  */
 export function callArguments({ mode, cost, report, instant, amounts = [] }: Call): readonly string[] {
   if (mode === 'take' && cost === 1 && report === undefined && instant === undefined) return NOTHING_MORE;
@@ -73,24 +78,27 @@ export function callArguments({ mode, cost, report, instant, amounts = [] }: Cal
 
 const NOTHING_MORE: readonly string[] = [];
 
-/** What the script found, and when. */
+/** The state that the script found, and when. */
 export interface Found extends Instant {
-  /** The buckets of the plan, and the ban state with what was reported. */
+  /** The buckets of the plan, and the ban state including what was reported. */
   readonly state: KeyState;
-  /** When the first of the key's other buckets is full again. */
+  /** When the first bucket of another plan is full again. */
   readonly othersFullAtMs: number;
 }
 
-/** A request that passed, and when. */
+/** An allowed request, and when it was allowed. */
 export interface Passed extends Instant {
-  /** Now, and of each window what is taken now and in how many ms `Bucket.atMs` is. */
+  /**
+   * The instant, then for each window the amount taken and the milliseconds until `Bucket.atMs`.
+   */
   readonly numbers: readonly number[];
 }
 
 /**
- * Reads the script's answer: now; for each window `taken` and `atMs` as found, when the first other bucket is full,
- * and the ban state if there is one. Of a request that passes now, and for each window `taken` and in how many ms
- * `atMs` is, after it. Only the server's time if the call came too late to act.
+ * Reads the script's reply. For a refused request: now, `taken` and `atMs` of each window as found,
+ * when the first other bucket is full, and the ban state if there is one. For an allowed request:
+ * now, then `taken` and the milliseconds until `atMs` of each window after it. If the call came too
+ * late to act: only the server's time.
  */
 export function readAnswer(
   answer: unknown,
@@ -106,7 +114,7 @@ export function readAnswer(
     if (numbers.length === others + 1 || numbers.length >= others + 1 + BAN_NUMBERS)
       return { ...readFound(numbers, policies), nowMs, utcOffsetMs };
   }
-  throw new TypeError('send: answered something else than the script');
+  throw new TypeError("send: returned something other than the script's reply");
 }
 
 function readFound(numbers: readonly number[], policies: readonly QuotaPolicy[]): Omit<Found, keyof Instant> {
@@ -123,7 +131,10 @@ function readFound(numbers: readonly number[], policies: readonly QuotaPolicy[])
   };
 }
 
-/** Clients may give integers as numbers, bigints or texts. None if they are anything else. */
+/**
+ * Clients may return integers as numbers, bigints or strings. Returns an empty list for anything
+ * else.
+ */
 function integersOf(answer: unknown): readonly number[] {
   if (!Array.isArray(answer)) return [];
   if (answer.every(Number.isInteger)) return answer;
@@ -131,7 +142,7 @@ function integersOf(answer: unknown): readonly number[] {
   return numbers.every(Number.isInteger) ? numbers : [];
 }
 
-/** What the server remembers, as its script printed it. */
+/** Reads the state that the server remembers, as its script serialises it. */
 export function readState(answer: unknown): KeyState | undefined {
   const [ban = '', printed = ''] = String(answer).split('!');
   const buckets = printed.split(';').flatMap((text): NamedBucket | [] => {
@@ -149,7 +160,7 @@ export function readState(answer: unknown): KeyState | undefined {
   return buckets.length === 0 ? undefined : { buckets };
 }
 
-/** How many numbers a ban state has without its strikes. */
+/** Numbers in a ban state before its strikes. */
 const BAN_NUMBERS = 6;
 
 function banStateOf(numbers: readonly number[]): BanState {

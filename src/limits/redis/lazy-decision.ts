@@ -3,8 +3,8 @@ import type { Plan } from '../plan.js';
 import { lesser, windowState } from '../rule.js';
 
 /**
- * The decision on a request that a backend has let pass, computed from its answer when it is read: as in
- * packed-decision.ts, what is not read costs nothing.
+ * A decision to allow a request, computed from a backend's reply when it is read. As in
+ * packed-decision.ts, properties that are not read cost nothing.
  */
 export class PassedDecision implements Decision {
   readonly key: string;
@@ -14,7 +14,10 @@ export class PassedDecision implements Decision {
   readonly #numbers: readonly number[];
   #windows: readonly WindowState[] | undefined;
 
-  /** `numbers`: now, and for each window the taken of its bucket and how many ms from now its `atMs` is. */
+  /**
+   * `numbers`: now, then for each window its bucket's `taken` and the milliseconds until its
+   * `atMs`.
+   */
   constructor(key: string, plan: Plan, cost: number, utcOffsetMs: number, numbers: readonly number[]) {
     this.key = key;
     this.plan = plan;

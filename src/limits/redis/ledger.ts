@@ -7,22 +7,28 @@ import { type Bucket, type Instant, settle, withTaken } from '../token-bucket.js
 import { type Amount, type Found, planArgument } from './codec.js';
 import type { BackendLimiter } from './shared-limiter.js';
 
-/** What one plan has admitted to a key here, to be charged to the server. */
+/**
+ * Tokens of one plan that this process has granted to a key, and still has to charge to the server.
+ */
 interface Debt {
   readonly plan: Plan;
   state: KeyState;
-  /** Settles, and never rejects, when it was sent. What is admitted from then on is another debt. */
+  /** Settles when the charge was sent. Never rejects. Tokens granted later belong to a new debt. */
   sent?: Promise<void>;
-  /** What the server added it to, and the local time when it was sent. */
+  /** The state that the server added the debt to, and the local time when it was sent. */
   charged?: { readonly to: Found; readonly sentAtMs: number };
 }
 
-/** At a time: the first requests after an outage are not to wait for the whole of it. */
+/**
+ * Charges in flight at a time, so that the first requests after an outage need not wait for all of
+ * it.
+ */
 const CHARGED_AT_ONCE = 100;
 
 /**
- * Keeps account of what this process has decided alone and the server has to be told. `wait` gives up
- * on what was asked of the server, and rejects then: it is still owed, unless an answer comes late.
+ * Records what this process decides alone, and reports it to the server. `wait` limits how long a
+ * call to the server may take, and rejects after that. Then the debt stays open, unless a late
+ * reply settles it.
  */
 export function createLedger(
   server: BackendLimiter,
@@ -32,7 +38,7 @@ export function createLedger(
 ) {
   const debts = new Map<string, readonly Debt[]>();
   const debtOf = new WeakMap<Decision, Debt>();
-  /** Keys whose ban the server has to be told. */
+  /** Keys whose bans still have to be reported to the server. */
   const bans = new Set<string>();
   let beganMs = Number.NEGATIVE_INFINITY;
 
@@ -64,7 +70,7 @@ export function createLedger(
     const now = instant();
     const buckets = windows.map(({ policy, resetAtMs }): NamedBucket => {
       const before = settle(find(debt.state, policy), policy, now);
-      // The window is that of the local limiter, which may have begun before the debt did.
+      // The local limiter's window may have begun before the debt did.
       const atMs = policy.refill === 'interval' ? resetAtMs : before.atMs;
       const taken = before.atMs === atMs ? before.taken : 0;
       const { name, windowMs, refill } = policy;
@@ -116,30 +122,30 @@ export function createLedger(
   }
 
   return {
-    /** From now on this process decides alone. */
+    /** Marks the moment from which this process decides alone. */
     begin(): void {
       beganMs = clock.nowMs();
     },
 
-    /** Takes note of a decision of the local limiter. */
+    /** Records a decision of the local limiter. */
     note(decision: Decision): void {
       const { key, cost, verdict } = decision;
       if (verdict === 'within_quota' && cost > 0) admit(decision);
       if (verdict !== 'banned') return;
       const ban = local.inspect(key)?.ban;
-      // Of an earlier one the server has told.
+      // The server has reported any earlier ban itself.
       if (ban !== undefined && ban.banEndMs - ban.banMs >= beganMs) bans.add(key);
     },
 
-    /** Takes note of a ban that the server was not told. */
+    /** Records a ban that the server does not know of. */
     noteBan: (key: string) => bans.add(key),
 
     owes,
 
-    /** Tells the server what is owed for this key. Never rejects. */
+    /** Reports what is owed for this key to the server. Never rejects. */
     settle: settleKey,
 
-    /** Tells the server all that is owed, until something fails. */
+    /** Reports everything that is owed to the server, until a call fails. */
     async settleAll(): Promise<void> {
       const keys = [...new Set([...debts.keys(), ...bans])];
       for (let from = 0; from < keys.length; from += CHARGED_AT_ONCE) {
@@ -149,7 +155,10 @@ export function createLedger(
       }
     },
 
-    /** Puts back what a decision took here. Resolves to the decision that the server has to refund, if any. */
+    /**
+     * Puts back what a decision took in this process. Resolves to the decision that the server has
+     * to refund, if any.
+     */
     async refund(decision: Decision): Promise<Decision | undefined> {
       const debt = debtOf.get(decision);
       if (debt === undefined) return decision;
@@ -174,13 +183,13 @@ function find(state: KeyState, policy: QuotaPolicy): Bucket | undefined {
   return state.buckets.find((bucket) => isSame(bucket, policy));
 }
 
-/** The decision with the windows that the server has charged for it. */
+/** Returns the decision with only the windows that the server has charged for it. */
 function asCharged(decision: Decision, owed: KeyState, { to, sentAtMs }: NonNullable<Debt['charged']>): Decision {
   const aheadMs = to.nowMs - sentAtMs;
   const windows = decision.windows.map((window) => {
     const { policy, resetAtMs } = window;
     if (policy.refill === 'continuous') return { ...window, resetAtMs: resetAtMs + aheadMs };
-    // A window that was over had nothing to charge.
+    // A window that was over was not charged.
     if (resetAtMs <= sentAtMs || find(owed, policy)?.atMs !== resetAtMs) return { ...window, resetAtMs: 0 };
     const found = settle(find(to.state, policy), policy, to);
     return { ...window, resetAtMs: found.taken > 0 ? found.atMs : Math.min(found.atMs, resetAtMs + aheadMs) };

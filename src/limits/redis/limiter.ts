@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { type Clock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
 import { checkCost, createMemoryLimiter } from '../memory/limiter.js';
-import { type Plan, snapshotPlan, wholeNumber } from '../plan.js';
+import { onlyFields, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
 import { createRedisCalls, type SendCommand } from './calls.js';
 import { type OnBackendError, withLocalFallback } from './local-fallback.js';
 import { withRefusalCache } from './refusal-cache.js';
@@ -11,71 +11,99 @@ import { createSharedLimiter } from './shared-limiter.js';
 export type { OnBackendError, SendCommand };
 
 /**
- * {@link RateLimiter} whose keys are counted in a Redis or Valkey server, together for all processes: each request is
- * one call of one script. Decides as the memory limiter does. `take` and `peek` reject only with `onBackendError:
- * 'closed'`; the others reject when the server fails.
+ * {@link RateLimiter} that counts keys in a Redis or Valkey server, shared by all processes. Each
+ * request is one call of one script. Decides as the memory limiter does. `take` and `peek` reject
+ * only with `onBackendError: 'closed'`. The other methods reject when the server fails.
  */
 export interface RedisLimiter extends RateLimiter {
-  /** What `take` would answer now; nothing is changed. */
+  /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
   /**
-   * Puts back what a decision took, as far as its windows are still open. Call it at most once, with
-   * the decision that `take` returned and no copy of it.
+   * Puts back what a decision took from windows that are still open. Call it at most once, with the
+   * very decision that `take` returned, not a copy.
    */
   refund(decision: Decision): Promise<void>;
-  /** What is remembered of a key, `undefined` for nothing. */
+  /** Resolves to what is remembered of a key, or `undefined`. */
   inspect(key: string): Promise<KeyState | undefined>;
-  /** Forgets the key: full buckets, no ban. Other processes may refuse it for a second more. */
+  /**
+   * Forgets the key: its buckets are full again and it is not banned. Other processes may refuse it
+   * for up to another second.
+   */
   reset(key: string): Promise<void>;
   /**
-   * Refuses the key for `ms` milliseconds from now, whatever its plan says of bans. If the server
-   * fails, this process holds the ban alone and tells the server later.
+   * Refuses the key for `ms` milliseconds from now, whatever its plan says about bans. If the
+   * server fails, only this process enforces the ban until it can report it.
    */
   ban(key: string, ms: number): Promise<void>;
-  /** Ends a ban, and forgets the ones before. Other processes may refuse the key for a second more. */
+  /**
+   * Ends a ban and forgets earlier ones. Other processes may refuse the key for up to another
+   * second.
+   */
   unban(key: string): Promise<void>;
-  /** Who decides now: the server for all processes, or while it fails what `onBackendError` says. */
+  /**
+   * `shared` while the server decides for all processes. While it fails, the value of
+   * `onBackendError`.
+   */
   readonly mode: 'shared' | OnBackendError;
 }
 
 export interface RedisLimiterOptions {
-  /** Any client, for example `(command) => ioredis.call(...command)` or `(command) => redis.sendCommand(command)`. */
+  /**
+   * Sends a command by any client, for example `(command) => ioredis.call(...command)` or
+   * `(command) => redis.sendCommand(command)`.
+   */
   readonly send: SendCommand;
-  /** What the names of its keys in the server begin with. Default: `store-orders:`. */
+  /** Prefix of the names of its keys in the server. Default: `store-orders:`. */
   readonly prefix?: string | undefined;
-  /** Default: `local`. What it admits is charged when the server works again. */
+  /** Default: `local`. Requests that it allows are charged once the server works again. */
   readonly onBackendError?: OnBackendError | undefined;
-  /** The longest that a decision may take, that of `onBackendError` included, in milliseconds. Default: 100. */
+  /**
+   * Milliseconds that a decision may take at most, including one by `onBackendError`. Default: 100.
+   */
   readonly deadlineMs?: number | undefined;
-  /** Most addresses with a bucket of their own at a time; further ones share one. Default: 100,000. */
+  /**
+   * Most addresses with a bucket of their own at a time. Further addresses share one bucket.
+   * Default: 100,000.
+   */
   readonly maxAddresses?: number | undefined;
-  /** For tests. Default: the server's, so that hosts agree. With a clock that the server does not know, nothing ever expires there. */
+  /**
+   * A clock for tests. Default: the server's clock, so that all hosts agree. With any other clock,
+   * keys never expire in the server.
+   */
   readonly clock?: Clock | undefined;
 }
 
-/** Published on the `node:diagnostics_channel` named `store-orders:limiter` whenever the mode of a limiter changes. */
+/**
+ * Published on the `node:diagnostics_channel` named `store-orders:limiter` whenever a limiter's
+ * mode changes.
+ */
 export interface LimiterModeMessage {
   readonly mode: RedisLimiter['mode'];
   readonly prefix: string;
-  /** Why the server is not asked any longer. */
+  /** Why the server is no longer called. */
   readonly error?: unknown;
 }
+
+const OPTIONS = ['send', 'prefix', 'onBackendError', 'deadlineMs', 'maxAddresses', 'clock'];
 
 const modes = channel('store-orders:limiter');
 
 /**
- * Addresses (plans of the partition `address`) stay in this process's memory: strangers choose them, and would fill the
- * server or keep it busy. Opens and closes nothing. Throws a TypeError or RangeError that names the option.
+ * Creates a rate limiter whose keys are counted in a Redis or Valkey server. Addresses (plans with
+ * `partition: 'address'`) are counted in this process's memory, because strangers choose them and
+ * could fill the server or keep it busy. Opens and closes no connection. Throws a TypeError or
+ * RangeError that names the bad option.
  */
 export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
+  onlyFields('options', options, OPTIONS);
   const { send, prefix = 'store-orders:', onBackendError = 'local', deadlineMs = 100, maxAddresses, clock } = options;
   if (typeof send !== 'function') throw new TypeError('send: expected a function');
-  if (typeof prefix !== 'string') throw new TypeError('prefix: expected a text');
+  if (typeof prefix !== 'string') throw new TypeError('prefix: expected a string');
   if (!['local', 'open', 'closed'].includes(onBackendError)) {
     throw new TypeError('onBackendError: expected local or open or closed');
   }
   wholeNumber('deadlineMs', deadlineMs, 1, 60_000);
-  // A tenth is left for the timer to be late and for the decision that is made instead.
+  // Leaves a tenth for a late timer and for the decision made instead.
   const patienceMs = Math.ceil(deadlineMs * 0.9);
   const localClock = clock ?? createSystemClock();
   const local = createMemoryLimiter({ clock: localClock, maxAddresses });
@@ -92,6 +120,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
 
   return {
     take(key, plan, cost = 1) {
+      if (typeof key !== 'string') throw new TypeError('key: expected a text');
       checkCost(cost, plan);
       if (plan.partition === 'address') return local.take(key, plan, cost);
       return limiter.take(key, snapshotPlan(plan), cost);

@@ -7,37 +7,46 @@ import { createLedger } from './ledger.js';
 import { type BackendLimiter, refusalOf } from './shared-limiter.js';
 
 /**
- * Who decides while the server fails: `local`, this process alone by the same rule; `open`, the same,
- * but nothing is refused; `closed`, nobody: requests are answered 503.
+ * How to decide while the server fails. `local`: this process alone, by the same rule. `open`: the
+ * same, but it refuses nothing. `closed`: not at all, so clients receive a 503.
  */
 export type OnBackendError = 'local' | 'open' | 'closed';
 
-/** Who decides now: the server for all processes, or while it fails what `onBackendError` says. */
+/**
+ * `shared` while the server decides for all processes. While it fails, the value of
+ * `onBackendError`.
+ */
 type Mode = 'shared' | OnBackendError;
 
 export interface LocalFallbackOptions {
   readonly local: MemoryLimiter;
-  /** That of `local`. */
+  /** The clock of the local limiter. */
   readonly clock: Clock;
   readonly onBackendError: OnBackendError;
-  /** A call has failed that is unanswered for this long. */
+  /** How long a call may stay unanswered before it counts as failed. */
   readonly patienceMs: number;
   readonly onMode: (mode: Mode, error?: unknown) => void;
 }
 
-/** Settles within the patience. Only `take` and `peek` are decided here while the server fails; the others reject. */
+/**
+ * Settles within the patience. While the server fails, only `take` and `peek` are decided in this
+ * process; the others reject.
+ */
 export interface LimiterWithFallback extends Omit<BackendLimiter, 'charge' | 'carryBan' | 'probe'> {
   readonly mode: Mode;
 }
 
 /**
- * Has the local limiter decide while the server fails, and then tells the server what was admitted and
- * who was banned. What was admitted here stays taken here: the next outage in the same window grants
- * nobody a fresh quota.
+ * Wraps a limiter so that this process decides while the server fails. Afterwards the server is
+ * charged for the requests allowed here, and learns of bans. What was allowed here also stays
+ * charged here, so a second outage in the same window grants no fresh quota.
  */
 export function withLocalFallback(server: BackendLimiter, options: LocalFallbackOptions): LimiterWithFallback {
   const { local, clock, onBackendError, patienceMs, onMode } = options;
-  /** Of the call that failed first: in a cluster the server that has this key is the one to probe. */
+  /**
+   * The key of the call that failed first. In a cluster, the server that has this key is the one to
+   * probe.
+   */
   let failedKey: string | undefined;
 
   const breaker = createCircuitBreaker({
@@ -65,7 +74,7 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
     return decision;
   }
 
-  /** What the server knows of a ban is known here too. */
+  /** A ban that the server reports applies here too. */
   function heed(decision: Decision): Decision {
     const { key, verdict, nowMs } = decision;
     const known = local.inspect(key);
@@ -97,7 +106,7 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
       if (!(asked instanceof Promise)) return asked;
       return breaker.run(asked, heed, (error) => {
         const decision = decideHere('take', key, plan, cost, error);
-        // The server may have charged it all the same, and have said so too late.
+        // The server may have charged the request after all, and reported it too late.
         asked.then((late) => (late.verdict === 'within_quota' ? refund(decision) : undefined)).catch(() => {});
         return decision;
       });

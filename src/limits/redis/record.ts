@@ -1,18 +1,18 @@
 /**
  * Lua that reads what is remembered of a key. The record is one string: 16 bytes for each window of
- * the plan that came last, then 17 more for each, then that plan as ARGV has it. If there is more to
+ * the most recent plan, then 17 bytes for each, then that plan as in ARGV. If there is more to
  * remember, `!`, the ban state, `!` and the buckets of other plans follow.
  *
  * | part           | form                                                                               |
  * |----------------|------------------------------------------------------------------------------------|
- * | 16 bytes       | doubles: `taken` and `atMs` of the window's bucket; a full one is 0, 0             |
+ * | 16 bytes       | doubles: `taken` and `atMs` of the window's bucket; a full bucket is 0, 0          |
  * | 17 bytes       | doubles: `quota` and `windowMs`; a byte: the kind of its refill                    |
  * | ban state      | `refusedAtMs forgiven banEndMs banMs level forgetAtMs`, then each of `strikesAtMs` |
  * | another bucket | `name windowMs refill taken atMs;`                                                 |
  *
- * A request that brings the plan of the record takes the numbers before it for its own, so that none
- * is parsed or printed. Each is an integer below 2^53, exact as a double; Lua would print 14 digits of
- * it, so none is concatenated.
+ * A request with the record's plan uses the numbers before it as they are, so that nothing is
+ * parsed or formatted. Each number is an integer below 2^53, which a double holds exactly. Lua
+ * would format only 14 digits of it, so no number is ever concatenated.
  */
 export const CHECK = /* lua */ `
 -- The character after "=" stands for how many windows a plan has.
@@ -32,7 +32,7 @@ local function isPacked(stored, bytes, count)
 end
 `;
 
-/** Lua that reads texts: a record of another plan, or with more to remember than windows. */
+/** Lua that parses text: a record of another plan, or one that remembers more than windows. */
 export const PARSE = /* lua */ `
 local function wholeNumbers(text)
   local list = {}
@@ -102,9 +102,9 @@ end
 `;
 
 /**
- * Sets `packed`, which begins with the bytes of `count` windows, `ban` (nil for none) and `others`. What
- * is stored and is not a record is deleted. A record that ends with the plan of this request has no ban
- * state and no other buckets.
+ * Sets `packed`, which begins with the bytes of `count` windows, `ban` (nil if there is none) and
+ * `others`. Deletes a stored value that is not a record. A record that ends with this request's
+ * plan has no ban state and no other buckets.
  */
 export const READ_RECORD = /* lua */ `
 local stored = redis.pcall('GET', key)

@@ -6,31 +6,38 @@ import { decide } from '../rule.js';
 import { planArgument, type Report } from './codec.js';
 import { type BackendLimiter, type Refusal, refusalOf, type SharedLimiter } from './shared-limiter.js';
 
-/** A refused key as the server knows it, and what was refused here since. */
+/** A refused key as the server knows it, and the refusals here since then. */
 interface Entry {
   readonly plan: Plan;
   readonly refusal: Refusal;
-  /** The server's time when it refused. */
+  /** The server's time of the refusal. */
   readonly sinceMs: number;
-  /** Not reported so far. */
+  /** Refusals that the grace forgave and that are not reported yet. */
   forgiven: number;
   strikesAtMs: readonly number[];
-  /** Strikes since the server's answer, reported or not. */
+  /** Strikes since the server's reply, reported or not. */
   strikes: number;
   isRefreshed: boolean;
 }
 
 const LIFE_MS = 1_000;
-/** When one request goes to the server again, while others are answered from here. */
+/**
+ * Age of an entry after which one request asks the server again, while others are still answered
+ * from the cache.
+ */
 const FRESH_MS = 900;
 const MAX_KEYS = 10_000;
-/** As many processes, each with its part of the strikes unreported, ban at twice the strikes at most. */
+/**
+ * The divisor of the strikes. Even if that many processes each leave their share unreported, a key
+ * is banned after twice the strikes at most.
+ */
 const PARTS = 10;
 
 /**
- * Answers requests of a refused key by the rule, for a second at most, and reports them with the next
- * call. What would change more than the streak of refusals is left to the server, bans above all, and
- * so is a wait of which the second is unsure. A key that is evicted costs a call and a few strikes.
+ * Wraps a limiter so that requests of a refused key are refused by the rule in this process, for at
+ * most a second, and reported with the next call. The server still decides everything that changes
+ * more than the streak, bans above all. It also decides if its clock might round the wait to
+ * another second. Evicting a key from the cache costs one call and a few strikes.
  */
 export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined): BackendLimiter {
   const entries = new LRUCache<string, Entry>({ max: MAX_KEYS });
@@ -61,7 +68,10 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     return decision;
   }
 
-  /** By the rule, if the server's time lies between these and it need not be asked. */
+  /**
+   * Decides by the rule, if the server's time is known to lie within these bounds and the server
+   * need not be asked.
+   */
   function decideHere(
     entry: Entry,
     key: string,
@@ -106,7 +116,7 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     return entry && reportOf(entry);
   }
 
-  /** From now on the server is asked, which still hears of the strikes. */
+  /** From now on the server is asked, and the strikes are still reported to it. */
   function doubt(key: string): void {
     const entry = entries.peek(key);
     if (entry !== undefined) entries.set(key, { ...entry, refusal: { ...entry.refusal, othersFullAtMs: 0 } });
@@ -165,7 +175,7 @@ function withReport(state: KeyState, report: Report | undefined): KeyState {
   return { buckets, ban: { ...ban, forgiven: ban.forgiven + report.forgiven, strikesAtMs } };
 }
 
-/** Whether nothing is different but what the streak has more. */
+/** Reports whether the two states differ only in the length of the streak. */
 function isStreakLonger(before: BanState | undefined, after: BanState | undefined): boolean {
   if (before === undefined || after === undefined) return before === after;
   return (
@@ -178,7 +188,7 @@ function isStreakLonger(before: BanState | undefined, after: BanState | undefine
   );
 }
 
-/** As `Retry-After` has them. */
+/** Returns whole seconds as in `Retry-After`. */
 function secondsOf(ms: number): number {
   return Math.ceil(ms / 1_000);
 }

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { MAX_STRIKES } from '../plan.js';
 import { CHECK, PARSE, READ_RECORD } from './record.js';
 
-// The Lua is text in modules and no file beside them, so that a host can bundle this package.
+// The Lua is kept in TypeScript modules rather than separate files, so that a host can bundle this
+// package.
 
-/** Sets `now` and `offset`. A call that is too late to act ends here. */
+/** Sets `now` and `offset`. Ends here if the call is too late to act. */
 const READ_CLOCK = /* lua */ `
 local now, offset, isServerTime = nil, 0, clock == ''
 if isServerTime then
@@ -18,11 +19,12 @@ else
 end
 `;
 
-// A table that is written `{ nil, nil }` has room for two: to grow it costs more than what is put into it.
+// A table written as `{ nil, nil }` has room for two values. Growing it would cost more than
+// filling it.
 
 /**
- * token-bucket.ts: brings each window up to now, `takens` and `ats`. A bucket that is refilled
- * continuously is full `lengths` after `ats` at the latest; others have 0 there.
+ * Brings each window up to now, as token-bucket.ts does: sets `takens` and `ats`. Sets `lengths` to
+ * the longest time from `ats` until a continuously refilled bucket is full, and to 0 for others.
  */
 const SETTLE_WINDOWS = /* lua */ `
 local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER
@@ -46,7 +48,7 @@ for i = 1, count do
 end
 `;
 
-/** ban.ts: sets `passes` and `ban` as it is from now on; `found` is what was known before. */
+/** Sets `passes` and the new state `ban`, as ban.ts does. `found` is the state before. */
 const SETTLE_BAN = /* lua */ `
 local isTake = mode == 'take' or mode == 'peek'
 local passes, found, banText = isTake and not isOver, nil, nil
@@ -134,8 +136,8 @@ end
 `;
 
 /**
- * Sets `states`, the bytes of what is to be remembered of the windows, and the answer. A window that is
- * neither charged nor pulled back stays as it was found.
+ * Sets `states`, the bytes to store for the windows, and the answer. A window that is neither
+ * charged nor pulled back stays as it was found.
  */
 const CHANGE_WINDOWS = /* lua */ `
 local isCharged = passes and cost > 0
@@ -174,7 +176,7 @@ for i = 1, count do
 end
 `;
 
-/** Stores what is left to remember, until the last instant at which it matters. */
+/** Stores what is left to remember, until the last instant when it matters. */
 const WRITE_RECORD = /* lua */ `
 local soonest, rest = 0, ''
 if ban or others then
@@ -214,11 +216,12 @@ return answer
 `;
 
 /**
- * The rule of rule.ts, token-bucket.ts and ban.ts as one atomic step of the server. What it takes and
- * what it returns is in codec.ts. Of a request that does not pass it returns the state that it found,
- * of which `decide` makes the decision.
+ * Applies the rule of rule.ts, token-bucket.ts and ban.ts as one atomic step of the server.
+ * codec.ts documents its arguments and its reply. For a refused request it returns the state that
+ * it found, from which `decide` computes the decision.
  *
- * Runs on Redis from 5 on and on Valkey: no flags, no functions, effects are what is replicated.
+ * Runs on Redis 5 or newer and on Valkey. It uses no flags and no functions, and the server
+ * replicates its effects.
  */
 export const SCRIPT = `
 local key, latest, plan = KEYS[1], tonumber(ARGV[1]), ARGV[2]
@@ -228,13 +231,16 @@ ${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOW
 
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
-/** A write that changes nothing and leaves nothing behind: it fails where the script's would. */
+/**
+ * A write that changes nothing and leaves nothing behind. It fails where the script's write would
+ * fail.
+ */
 export const PROBE = /* lua */ `
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end
 if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end
 `;
 
-/** Returns the ban state, `!`, and each bucket, as a text: what is stored is not one. */
+/** Returns the ban state, `!`, and each bucket as text, because the stored record is binary. */
 export const INSPECT = `${CHECK}${PARSE}
 local stored = redis.pcall('GET', KEYS[1])
 if type(stored) == 'table' and redis.call('TYPE', KEYS[1]).ok == 'string' then return stored end

@@ -7,45 +7,45 @@ import type { RedisCalls, Seen } from './calls.js';
 import type { Amount, Found, Report } from './codec.js';
 import { PassedDecision } from './lazy-decision.js';
 
-/** A limiter of keys that a server counts, for all processes together. */
+/** A limiter whose keys a server counts, for all processes together. */
 export interface BackendLimiter extends RateLimiter {
-  /** What `take` would return now; nothing is changed. */
+  /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
-  /** Puts back what a decision took, as far as its windows are still open. */
+  /** Puts back what a decision took from windows that are still open. */
   refund(decision: Decision): Promise<void>;
   /** Charges what was taken elsewhere. Resolves to the state that it was added to. */
   charge(key: string, plan: Plan, amounts: readonly Amount[]): Promise<Found>;
   inspect(key: string): Promise<KeyState | undefined>;
   reset(key: string): Promise<void>;
-  /** Bans the key by hand, for `ms` milliseconds from now. */
+  /** Bans the key by hand for `ms` milliseconds from now. */
   ban(key: string, ms: number): Promise<void>;
-  /** Has a ban last as long as this one at least, and count as many before it. */
+  /** Makes a ban last at least as long as this one, at least at its level. */
   carryBan(key: string, ban: BanState, nowMs: number): Promise<void>;
   unban(key: string): Promise<void>;
-  /** Resolves if the server works that has this key. */
+  /** Resolves if the server that has this key works. */
   probe(key: string): Promise<void>;
 }
 
-/** The limiter that the script is. It rejects when the server fails. */
+/** The limiter that the script implements. It rejects when the server fails. */
 export interface SharedLimiter extends BackendLimiter {
-  /** `report` is what the server does not know of the key so far. */
+  /** Takes tokens. `report` holds what the server does not know of the key. */
   take(key: string, plan: Plan, cost?: number, report?: Report): Promise<Decision>;
   peek(key: string, plan: Plan, cost?: number, report?: Report): Promise<Decision>;
 }
 
-/** What the server knows of a key that it has refused. */
+/** The server's state of a key that it has refused. */
 export interface Refusal {
   readonly state: KeyState;
-  /** When a bucket of another plan is full again, which the server has to be told. */
+  /** When a bucket of another plan is full again. The server has to be asked then. */
   readonly othersFullAtMs: number;
-  /** What to add to the local time for the server's: at least and at most, by the round trip. */
+  /** The bounds of what to add to the local time for the server's, known from the round trip. */
   readonly aheadMs: number;
   readonly mostAheadMs: number;
 }
 
 const refusals = new WeakMap<Decision, Refusal>();
 
-/** Returns what the server knows of the key, if the decision is the refusal of a `take`. */
+/** Returns what the server knows of the key, if the decision is a refusal by `take`. */
 export function refusalOf(decision: Decision): Refusal | undefined {
   return refusals.get(decision);
 }
@@ -71,7 +71,7 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
         state: next,
         othersFullAtMs,
         aheadMs: isLocal ? 0 : nowMs - performance.now(),
-        // The server's clock may show another millisecond in an instant.
+        // Within this instant the server's clock may move to the next millisecond.
         mostAheadMs: isLocal ? 0 : nowMs + 1 - sentMs,
       });
     }
@@ -91,7 +91,7 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
     charge: (key, plan, amounts) =>
       call('charge', key, plan, { amounts }, (seen) => {
         if ('state' in seen) return seen;
-        throw new TypeError('send: answered something else than the script');
+        throw new TypeError("send: returned something other than the script's reply");
       }),
 
     ban: (key, ms) => call('ban', key, undefined, { cost: ms }, () => {}),

@@ -1,13 +1,16 @@
 import type { Order, OrderId } from '../order.js';
 
-/** Orders ascending by id, in frozen batches; a change leaves the batches that it does not touch what they are. */
+/**
+ * Orders in ascending order of their ids, in frozen batches. A change keeps the batches that it
+ * does not touch.
+ */
 export interface SortedBatches {
   readonly batches: readonly (readonly Order[])[];
-  /** With these orders added, or put in the place of those with their ids. */
+  /** Returns a copy with these orders added, replacing those with the same ids. */
   with(orders: Iterable<Order>): SortedBatches;
 }
 
-/** Orders in a batch: to print them takes a fraction of a millisecond. */
+/** Orders in a batch. Serialising one takes a fraction of a millisecond. */
 const BATCH = 512;
 
 export const NO_ORDERS: SortedBatches = sortedBatches([]);
@@ -36,7 +39,7 @@ function sortedBatches(batches: readonly (readonly Order[])[]): SortedBatches {
   };
 }
 
-/** The index of the last batch that begins at `id` or before it; 0 if none does. */
+/** Returns the index of the last batch that begins at or before `id`, or 0. */
 function batchOf(batches: readonly (readonly Order[])[], id: OrderId): number {
   let low = 0;
   let high = batches.length;
@@ -48,7 +51,7 @@ function batchOf(batches: readonly (readonly Order[])[], id: OrderId): number {
   return low;
 }
 
-/** Of two orders with the same id, the newer. */
+/** Merges two lists. If both have an order with the same id, keeps the newer. */
 function merge(older: readonly Order[], newer: readonly Order[]): Order[] {
   const merged: Order[] = [];
   let at = 0;
@@ -59,7 +62,10 @@ function merge(older: readonly Order[], newer: readonly Order[]): Order[] {
   return merged.concat(newer.slice(at));
 }
 
-/** Batches at the end are filled and then left alone, because new orders mostly come last; others may grow twice as long. */
+/**
+ * Splits a batch. Batches at the end are filled and then left alone, because new orders mostly come
+ * last. Others may grow to twice the size.
+ */
 function split(orders: readonly Order[], isLast: boolean): (readonly Order[])[] {
   if (!isLast && orders.length <= 2 * BATCH) return [Object.freeze(orders)];
   const batches: (readonly Order[])[] = [];

@@ -6,12 +6,17 @@ import { NO_ORDERS } from './sorted-batches.js';
 
 const NONE: readonly Order[] = Object.freeze([]);
 
-/** Puts as they come are sorted when there are this many, or when a list is asked for. */
+/** Unsorted puts are sorted once there are this many, or when a list is requested. */
 const MANY = 1_000;
 
-/** {@link OwnedOrderStore} in memory: every method answers at once, so the service's replies are synchronous. */
+/**
+ * {@link OwnedOrderStore} in memory. Every method is synchronous, and so are the service's replies.
+ */
 export interface MemoryOrderStore extends OwnedOrderStore {
-  /** Frozen: the orders, or when there are more than 512 frozen batches of them; `list().flat()` is every order in both cases. */
+  /**
+   * Returns frozen orders, or frozen batches of them if there are more than 512. In both cases
+   * `list().flat()` is every order.
+   */
   list(): readonly Order[] | readonly (readonly Order[])[];
   cancel(id: OrderId): CancelOutcome;
   put(orders: Iterable<OrderInput>, options?: PutOptions): PutOutcome;
@@ -25,7 +30,18 @@ interface Entry {
   status: OrderStatus;
 }
 
-/** Throws a TypeError that names the field if one of `orders` is no order, a RangeError if an id comes twice. */
+/**
+ * Creates an in-memory order store. Throws a TypeError that names the field if one of `orders` is
+ * invalid, and a RangeError if an id occurs twice.
+ *
+ * @example
+ * ```ts
+ * import { createMemoryOrderStore } from 'store-orders/store';
+ *
+ * const store = createMemoryOrderStore([{ id: 9007199254740993n, petId: 7, quantity: 1 }]);
+ * store.cancel(9007199254740993n); // 'cancelled'
+ * ```
+ */
 export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): MemoryOrderStore {
   const entries = new Map<number | OrderId, Entry>();
   let sorted = NO_ORDERS;
@@ -43,7 +59,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
       return batches.length > 1 ? batches : (batches[0] ?? NONE);
     },
 
-    // Neither a cancellation nor a shipment shows in the list (the wire has no status), so the batches stay.
+    // The list has no status, so cancelling and shipping leave the batches as they are.
     cancel(id) {
       const entry = entries.get(keyOf(id));
       const outcome = cancelOutcome(entry?.status);
@@ -69,7 +85,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
         entries.set(keyOf(id), entry);
         unsorted.set(id, entry.order);
       }
-      // So that the next list finds little to do.
+      // Leaves less work for the next list.
       if (unsorted.size >= MANY) sort();
       return { outcome: 'stored', count: added.size };
     },
@@ -87,7 +103,10 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
   return store;
 }
 
-/** An id that a number holds exactly is kept under that number: V8 leaves compiled code to hash a bigint, and to compare it. */
+/**
+ * Returns the map key of an id: a number if that holds the id exactly. V8 leaves compiled code to
+ * hash and compare bigints.
+ */
 function keyOf(id: OrderId): number | OrderId {
   const number = Number(id);
   return Number.isSafeInteger(number) ? number : id;

@@ -1,11 +1,12 @@
+import { channel } from 'node:diagnostics_channel';
 import type { OrderId } from '../order.js';
 
-/** A way to ask for one order, and one for several at a time. */
+/** Changes one order, or several at a time. */
 export interface Ask<Outcome> {
   alone(id: OrderId): Promise<Outcome>;
   /**
-   * Asks for orders that differ, ascending. Of each it then gives the outcome, or throws what
-   * failed of that one alone.
+   * Changes different orders, in ascending order. Returns a function that gives the outcome for
+   * each order, or throws the error of that order alone.
    */
   together(ids: readonly OrderId[]): Promise<(id: OrderId) => { readonly outcome: Outcome } | 'locked'>;
 }
@@ -16,18 +17,21 @@ interface Caller<Outcome> {
   reject(error: unknown): void;
 }
 
-/** A few callers more cost the server little, and all of a group wait for the slowest. */
+/** A few more callers cost the server little, but the whole group waits for the slowest order. */
 const MOST_TOGETHER = 128;
-/** How many connections may wait for rows that somebody else has locked. */
+/** Most connections that may wait for rows locked by another transaction. */
 const MOST_ALONE = 4;
-/** What takes longer holds up nobody: the next group is sent beside it. */
+/** A slower statement delays no other: the next group is sent at the same time. */
 const SLOW_MS = 25;
 
+/** How many were asked for together: `{ writes }`. */
+const commits = channel('store-orders:commit');
+
 /**
- * Sends what is asked for in one turn of the event loop, and while a statement is on its way, with
- * the next one: one round trip and one commit for all of them. An order that somebody else has
- * locked is asked for alone, and so is each order of a group that the server refused as a whole, so
- * that one failure fails alone. What was not answered is not sent again.
+ * Groups calls of one turn of the event loop, and calls made while a statement is in flight: one
+ * round trip and one commit for all of them. An order that another transaction has locked is sent
+ * alone. If the server rejects a group as a whole, each of its orders is sent alone, so that one
+ * failure does not affect others. A statement without a reply is never sent again.
  */
 export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promise<Outcome> {
   let waiting: Caller<Outcome>[] = [];
@@ -49,6 +53,7 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
   }
 
   async function send(callers: readonly Caller<Outcome>[]): Promise<void> {
+    if (commits.hasSubscribers) commits.publish({ writes: callers.length });
     const [first, ...others] = callers;
     if (first !== undefined && others.length === 0 && alone < MOST_ALONE) {
       await askAlone(first.id).then(first.resolve, first.reject);
@@ -96,14 +101,13 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 }
 
 /**
- * Classes of errors after which a statement may have been carried out, or which the next one would
- * meet as well.
+ * Classes of errors after which a statement may have run, or which the next one would meet as well.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 
 /**
- * Whether the server has undone the statement because of something in it. Node's own codes have no
- * digit.
+ * Reports whether the server has rolled the statement back because of something in it. Node.js's
+ * own codes have no digit.
  */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;

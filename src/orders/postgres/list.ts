@@ -5,14 +5,15 @@ import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { ListedOrders } from '../store.js';
 import { type OrderTable, readOrder } from './table.js';
 
-/** Rows printed in one go: about 200 KB and 3 ms of the server. */
+/** Rows serialised in one go: about 200 KB and 3 ms of the server. */
 const PAGE = 2_000;
 
 /**
- * Lists the orders of a table. Less than a page of them is a frozen array, the same one for as long as a fresh look at the
- * table gives the same text. A longer list is streamed page by page from one snapshot on a connection of its own, and
- * none of it is kept: a copy for later readers would cost its size in memory, and a look at all rows to know that it
- * still holds. Where the pool cannot hold a connection the array has all orders.
+ * Creates a function that lists the orders of a table. Fewer than a page are returned as a frozen
+ * array, the same one as long as a new query returns the same text. A longer list is streamed page
+ * by page from one snapshot on a connection of its own, and not cached: a copy would cost its size
+ * in memory, and a query of all rows to validate it. If the pool cannot hold a connection, the
+ * array has all orders.
  */
 export function createLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const connect = pool.connect?.bind(pool);
@@ -32,7 +33,7 @@ export function createLister(pool: PostgresPool, table: OrderTable): () => Promi
 
 type ListedTable = Pick<OrderTable, 'table' | 'id' | 'json'>;
 
-/** The orders' JSON texts page by page, from one snapshot. */
+/** Yields the orders' JSON texts page by page, from one snapshot. */
 export function readTexts(readSnapshot: SnapshotReader, table: ListedTable): AsyncGenerator<string> {
   return readSnapshot((client) => pages(client, pageReader(table, PAGE)));
 }
@@ -48,7 +49,7 @@ async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenera
 }
 
 interface Page {
-  /** The orders' JSON texts with commas between, printed by the server: see README.md. */
+  /** The orders' JSON texts separated by commas, serialised by the server. See README.md. */
   readonly text: string;
   /** The id of the last order of a full page, after which there may be more. */
   readonly last: OrderId | undefined;
@@ -58,14 +59,14 @@ interface Page {
 type PageReader = (client: PostgresClient, first: OrderId, expected?: number) => Promise<Page>;
 
 function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): PageReader {
-  // Nothing but the aggregation is above the sorted rows, so it meets them in their order.
+  // Nothing but the aggregation is above the sorted rows, so it receives them in their order.
   const statement = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
 
   /**
-   * Prepared for as many rows as are expected: what was planned for a few would sort the whole
-   * table once it has grown.
+   * The statement is prepared for the expected number of rows. A plan for a few rows would sort the
+   * whole table once it has grown.
    */
   function ask(client: PostgresClient, first: OrderId, expected: number) {
     if (expected >= PAGE) return client.query(statement, [`${first}`]);

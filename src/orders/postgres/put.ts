@@ -9,14 +9,14 @@ export const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
     AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)`;
 
-/** The records handed over, as one text, in the order in which they came. */
+/** The records as one text, in the order in which they were passed. */
 const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (${GIVEN_ROWS}) WITH ORDINALITY)`;
 
 /** What an insertion does with an order that is there. */
 export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
       excluded.id, excluded.pet_id, excluded.quantity, excluded.ship_date, excluded.complete, excluded.status)`;
 
-// Stored in the order of their ids, so that two of these at once cannot wait for each other.
+// Stored in ascending order of their ids, so that two concurrent puts cannot wait for each other.
 
 const INSERT = `WITH ${GIVEN},
   taken AS (
@@ -43,7 +43,8 @@ export async function putRecords(
 ): Promise<PutOutcome> {
   const put = () => client.query(replace ? UPSERT : INSERT, [printRecords(records)]);
   const { rows } = await put().catch((error) => {
-    // Another transaction has committed one of these ids since the statement began, and nothing was stored. Now it shows.
+    // Another transaction has committed one of these ids since the statement began, and nothing was
+    // stored. A second attempt will see it.
     if (isUniqueViolation(error)) return put();
     throw error;
   });

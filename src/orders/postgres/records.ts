@@ -6,7 +6,10 @@ import { readTexts } from './list.js';
 import { OWN_TABLE } from './own-table.js';
 import { readOrder, readTable } from './table.js';
 
-/** Every order of the store's own table with its status, ascending by id, page by page from one snapshot. */
+/**
+ * Yields every order of the store's own table with its status, ascending by id, page by page from
+ * one snapshot.
+ */
 export async function* readRecords(
   connect: NonNullable<PostgresPool['connect']>,
 ): AsyncGenerator<readonly OrderRecord[]> {

@@ -11,11 +11,12 @@ import { putRecords } from './put.js';
 import { type OrderTable, type PostgresOrderTable, readOrder, readTable } from './table.js';
 import { createTransition } from './transition.js';
 
-/** {@link OwnedOrderStore} in a PostgreSQL database: what was answered is on its disk. */
+/** {@link OwnedOrderStore} in a PostgreSQL database. An acknowledged change is on its disk. */
 export interface PostgresOrderStore extends OwnedOrderStore {
   /**
-   * Makes the table, or brings it to its newest version; to be awaited before anything else. May be called by any number
-   * of processes at once, and needs no right to make tables when there is nothing to make.
+   * Creates the table, or migrates it to its newest version. Await it before any other call. Any
+   * number of processes may call it at once. If there is nothing to create, it needs no right to
+   * create tables.
    */
   migrate(): Promise<void>;
   list(): Promise<ListedOrders>;
@@ -27,21 +28,21 @@ export interface PostgresOrderStore extends OwnedOrderStore {
 }
 
 /**
- * The store over a table of its own, `store_orders`, in the schema that is first in the
- * connections' `search_path`. Any number of processes may share it. The pool stays the caller's: it
- * closes it, and listens for its `error` events, by which `pg` tells of idle connections that end.
- * Throws a TypeError if it is no pool.
+ * Creates an order store over a table of its own, `store_orders`, in the first schema of the
+ * connections' `search_path`. Any number of processes may share it. The caller owns the pool: it
+ * closes it, and listens for the `error` events by which `pg` reports idle connections that end.
+ * Throws a TypeError if `pool` is not a pool.
  *
- * Every method is one statement and one round trip, which cancels that come at the same time share,
- * but for `list` when there are 2,000 orders or more: those are read from one snapshot, on a
- * connection that is held until the client has read them or hung up. Long lists hold four
- * connections of the pool at most. While others wait for one, a client that takes less than about
- * 1 MB a second may have its list ended.
+ * Every method is one statement and one round trip, and concurrent cancels share one. The exception
+ * is `list` with 2,000 orders or more. Those are read from one snapshot, on a connection that is
+ * held until the client has read them or hung up. Long lists hold at most four connections of the
+ * pool. While others wait for one, a client that reads less than about 1 MB per second may have its
+ * list aborted.
  *
- * A statement whose answer is lost is never sent again, because it may have been carried out: the
- * call rejects. A server that does not answer at all is for the pool to give up on:
- * `connectionTimeoutMillis`, `statement_timeout` and `query_timeout` of `pg`.
- * `synchronous_commit=off` is overruled for every write; the server's `fsync` cannot be.
+ * A statement whose reply is lost is never sent again, because it may have run: the call rejects.
+ * Timeouts for a server that does not respond at all are set on the pool:
+ * `connectionTimeoutMillis`, `statement_timeout` and `query_timeout` of `pg`. Every write overrides
+ * `synchronous_commit=off`. The server's `fsync` setting cannot be overridden.
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkPool(pool);
@@ -63,11 +64,11 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
 }
 
 /**
- * The store over a table of the host, which makes and fills it. What else a cancel is to do there
- * belongs into a trigger, which is a part of the same statement; one FOR EACH STATEMENT sees all
- * orders that are cancelled together. In all else as {@link createPostgresOrderStore}. Throws a
- * TypeError that names the option if one cannot be right; what the database does not know is a
- * rejection of `list` and `cancel`.
+ * Creates an order store over a table of the host, which creates and fills it. Further effects of a
+ * cancel belong in a trigger, which runs as part of the same statement. A FOR EACH STATEMENT
+ * trigger sees all orders that are cancelled together. Otherwise it works like {@link
+ * createPostgresOrderStore}. Throws a TypeError that names an invalid option. If the database lacks
+ * a table or column, `list` and `cancel` reject.
  */
 export function createMappedOrderStore(pool: PostgresPool, table: PostgresOrderTable): OrderStore {
   checkPool(pool);

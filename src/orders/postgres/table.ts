@@ -2,26 +2,39 @@ import { quoteName, quoteTable } from '../../databases/postgres/quote.js';
 import type { OrderStatus } from '../cancellation.js';
 import type { Order } from '../order.js';
 
-/** Where a host keeps its orders: a table, or a view that can be updated where a table is not as said here. */
+/**
+ * Where a host keeps its orders: a table that fits this description, or otherwise an updatable view
+ * that does.
+ */
 export interface PostgresOrderTable {
-  /** `orders` or `shop.orders`, as in the catalogue: upper case counts. No name in it may have a dot. */
+  /**
+   * `orders` or `shop.orders`, as in the catalogue: upper case matters. A name must not contain a
+   * dot.
+   */
   readonly table: string;
-  /** The names of its columns. A field without one is absent from the list, as it is where its column is NULL. */
+  /**
+   * The names of its columns. A field without a column is absent from the list, and so is a field
+   * whose column is NULL.
+   */
   readonly columns: {
     /** An integer column with a unique index. */
     readonly id: string;
-    /** Of any type that is written as text: text, an enum, an integer. */
+    /** Any type that can be written as text: text, an enum, an integer. */
     readonly status: string;
     readonly petId?: string | undefined;
-    /** An integer. Beyond ±(2^53 − 1) it is absent. */
+    /** An integer. Absent if it is beyond ±(2^53 − 1). */
     readonly quantity?: string | undefined;
-    /** A timestamp, or a text in RFC 3339. A timestamp without time zone, or a date, is taken as UTC. */
+    /**
+     * A timestamp, or a text in RFC 3339. A date, or a timestamp without time zone, is taken as
+     * UTC.
+     */
     readonly shipDate?: string | undefined;
     readonly complete?: string | undefined;
   };
   /**
-   * What stands in the status column where it is not our own word. Of several texts for one status all are read and the
-   * first is written. Any other text, or NULL, is a status that can be neither cancelled nor shipped.
+   * The texts of the status column that differ from ours. If a status has several texts, all are
+   * read and the first is written. An order with any other text, or with NULL, can be neither
+   * cancelled nor shipped.
    */
   readonly statuses?: Readonly<Partial<Record<KnownStatus, string | readonly string[] | undefined>>> | undefined;
 }
@@ -30,12 +43,12 @@ type KnownStatus = (typeof KNOWN_STATUSES)[number];
 
 const KNOWN_STATUSES = ['pending', 'shipped', 'cancelled'] as const;
 
-/** The same, checked and in the words of SQL, with `o` for the table. */
+/** The same table, checked and quoted for SQL. Its alias is `o`. */
 export interface OrderTable {
   readonly table: string;
   readonly id: string;
   readonly status: string;
-  /** A row as `printOrder` prints it. */
+  /** A row as `printOrder` serialises it. */
   readonly json: string;
   /** Every text that stands for a known status. */
   readonly statuses: ReadonlyMap<string, OrderStatus>;
@@ -47,7 +60,7 @@ export function readTable({ table, columns, statuses = {} }: PostgresOrderTable)
     return quoteName(`columns.${field}`, columns?.[field] ?? '');
   }
 
-  /** Nothing where there is no column or the value is NULL. */
+  /** Returns nothing if there is no column or the value is NULL. */
   function member(field: keyof typeof columns, print: (column: string) => string): string {
     return columns[field] === undefined ? '' : ` || coalesce(',"${field}":' || ${print(`o.${column(field)}`)}, '')`;
   }
@@ -60,7 +73,7 @@ export function readTable({ table, columns, statuses = {} }: PostgresOrderTable)
     json: [
       `'{"id":' || o.${id}::int8`,
       member('petId', (value) => `${value}::int8`),
-      // As many as an `Order` can say, which is a number.
+      // As large as an `Order` allows, where it is a number.
       member(
         'quantity',
         (value) => `CASE WHEN abs(${value}::numeric) <= ${Number.MAX_SAFE_INTEGER} THEN ${value}::int8 END`,
@@ -73,7 +86,7 @@ export function readTable({ table, columns, statuses = {} }: PostgresOrderTable)
   };
 }
 
-/** An order that was printed by {@link OrderTable.json} and read by `parseJson`. */
+/** Converts an order that {@link OrderTable.json} serialised and `parseJson` parsed. */
 export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<Record<string, unknown>>): Order {
   return {
     id: BigInt(String(id)),
@@ -84,7 +97,10 @@ export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<
   };
 }
 
-/** RFC 3339 wants a time and its zone, of which the types know one or none. An infinite date is none: NULL. */
+/**
+ * RFC 3339 requires a time and its zone, of which the column types have one or none. An infinite
+ * date becomes NULL.
+ */
 function printDateTime(column: string): string {
   const completed = (rest: string) => `to_json(nullif(to_json(${column}) #>> '{}', 'infinity') || '${rest}')::text`;
   return `CASE pg_typeof(${column}) WHEN 'timestamp'::regtype THEN ${completed('Z')}

@@ -9,26 +9,26 @@ import type { OrderTable } from './table.js';
 const OTHER_STATUS: OrderStatus = 'other';
 
 /**
- * How long a statement for several orders waits for a lock, which only a trigger or a rule of the
- * host can make it do.
+ * How long a statement for several orders waits for a lock. Only a host's trigger or rule can make
+ * it wait.
  */
 const LOCK_MS = 100;
 
-/** What a statement found of an order, and whether it changed it. */
+/** The status of an order that a statement found, and whether it changed the order. */
 interface Found {
   readonly status: OrderStatus | undefined;
   readonly isChanged: boolean;
 }
 
 /**
- * Creates a transition to the status `next`: `decide` gives the outcome for the status found, which
- * is `next` where the order is to be changed. Orders that are asked for at the same time go
- * together, in one statement.
+ * Creates a transition to the status `next`. `decide` returns the outcome for the status found,
+ * which is `next` if the order is to be changed. Orders requested at the same time share one
+ * statement.
  *
- * The row is locked before it is looked at. An UPDATE with the status in its condition would do
- * with less, but what to answer when it changes nothing could then only be read from the
- * statement's snapshot, which under READ COMMITTED may be older than the change that it lost
- * against: 'pending', of an order that has just shipped.
+ * The row is locked before it is read. An UPDATE with the status in its condition would do with
+ * less. But if it changed nothing, the outcome could only be read from the statement's snapshot.
+ * Under READ COMMITTED that may be older than the change that it lost against: 'pending', for an
+ * order that has just shipped.
  */
 export function createTransition<Outcome extends string>(
   client: PostgresClient,
@@ -63,15 +63,14 @@ export function createTransition<Outcome extends string>(
     },
 
     async together(ids) {
-      // Not prepared: planned while the table is small, it would read the whole table once that has
-      // grown.
+      // Not prepared. A plan for a small table would read the whole table once it has grown.
       const { rows } = await client.query(several, [`{${ids.join(',')}}`]);
       const found = new Map(rows.map((row) => [String(row['id']), row]));
       return (id) => {
         const row = found.get(`${id}`);
         if (row?.['found'] === '0') return 'locked';
         const outcome = outcomeOf(id, readFound(row));
-        // To another caller of the same order it is as this one has left it.
+        // Another caller of the same order finds it as this one has left it.
         if (outcome === next) found.set(`${id}`, { status: to });
         return { outcome };
       };
@@ -90,8 +89,9 @@ function statementForOne({ table, id, status }: OrderTable, from: readonly strin
 }
 
 /**
- * The ids come ascending, and are locked so; a row that somebody else has locked is not waited for.
- * A row is answered for each order that there is, with `found` as '0' for one that was locked.
+ * The ids are ascending, and are locked in that order. The statement does not wait for a row that
+ * another transaction has locked. It returns a row for each existing order, with `found` = '0' for
+ * a locked one.
  */
 function statementForSeveral({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH asked AS MATERIALIZED (

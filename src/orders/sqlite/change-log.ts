@@ -1,18 +1,24 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import type { OrderId } from '../order.js';
 
-/** A put of more orders than this is not noted one by one: the next list then reads everything again. */
+/**
+ * A put of more orders than this is not logged one by one. The next list then reads everything
+ * again.
+ */
 export const MOST_NOTED = 1_000n;
 
-/** Revisions whose changes are kept. A caller that lists more rarely reads everything again. */
+/** Revisions whose changes are kept. A caller that lists less often reads everything again. */
 const KEPT = 1_000n;
 
-/** Changes that are read in one go, in some milliseconds: with more of them everything is read again, page by page. */
+/**
+ * Most changes to look up, which takes some milliseconds. With more of them, everything is read
+ * again, page by page.
+ */
 const MOST_READ = 5_000n;
 
 /**
- * Notes, in a transaction that the caller has begun, that orders were put: the next revision, and which they were, so
- * that a caller that has listed the revision before need not read the others again.
+ * Logs, in the caller's transaction, that orders were put: the next revision, and their ids. A
+ * caller that has listed the revision before need not read the other orders again.
  */
 export function prepareChanges(database: SqliteDatabase): (orders: readonly { readonly id: OrderId }[]) => void {
   const bumpRevision = prepare(database, 'UPDATE orders_revision SET revision = revision + 1');
@@ -30,9 +36,12 @@ export function prepareChanges(database: SqliteDatabase): (orders: readonly { re
 }
 
 export interface ChangeLog {
-  /** Grows with every put, of whatever process. */
+  /** Grows with every put of any process. */
   revision(): bigint;
-  /** The ids put after this revision, ascending; `undefined` if not all of them are known, or they are too many. */
+  /**
+   * Returns the ids put after this revision, ascending. Returns `undefined` if not all of them are
+   * known, or if there are too many.
+   */
   changesSince(revision: bigint): readonly OrderId[] | undefined;
 }
 

@@ -4,19 +4,22 @@ import type { ListedOrders, StreamedText } from '../store.js';
 import { PAGE, type Page, type RemotePageReader, readChangedPages, readPages } from './pages.js';
 import type { Look, OrderReads } from './reads.js';
 
-/** A change by another process is listed after this at the latest: to look at each list would cost it a fifth of a request. */
+/**
+ * How late a change by another process may be listed. Checking at each list would cost it a fifth
+ * of a request.
+ */
 const CHANGES_LISTED_AFTER_MS = 100;
 
-/** The list as it was found last: the same object for as long as the listed fields do not change. */
+/** The most recent list: the same object as long as the listed fields do not change. */
 export interface RememberedList {
-  /** What may be answered without a look. */
+  /** Returns the list if it can be served without a check. */
   fresh(): ListedOrders | undefined;
-  /** What was found last, unless this process has changed it since. */
+  /** Returns the most recent list, unless this process has changed the orders since. */
   last(): ListedOrders | undefined;
   revision(): bigint | undefined;
-  /** Takes what a look has found; `stream` makes a list that is too long to be read at once. */
+  /** Updates the list from a check. `stream` creates a list that is too long to be read at once. */
   take(look: Look, stream?: () => ListedOrders): ListedOrders;
-  /** This process has changed what is listed: the next list shows it. */
+  /** Marks that this process has changed the orders, so that the next list shows the change. */
   changed(): void;
 }
 
@@ -47,14 +50,14 @@ export function createRememberedList(): RememberedList {
 
 export interface FileList {
   /**
-   * A frozen array, or above one page a frozen iterable that reads page by page from one snapshot. While the disk hangs
-   * it is what was found last.
+   * Returns a frozen array, or above one page a frozen iterable that reads page by page from one
+   * snapshot. While the disk hangs, returns the most recent list.
    */
   list(): ListedOrders | Promise<ListedOrders>;
   changed(): void;
 }
 
-/** Lists the orders of a file that is read on another thread. */
+/** Creates a list of the orders in a file that another thread reads. */
 export function createFileList(reader: FileReader<OrderReads>): FileList {
   const remembered = createRememberedList();
   const stream = createStreams(reader);
@@ -65,7 +68,7 @@ export function createFileList(reader: FileReader<OrderReads>): FileList {
 
     function take(found: Look): ListedOrders {
       const orders = remembered.take(found, stream);
-      // It was asked for before a change: the next list is to look again.
+      // The check began before a change, so the next list has to check again.
       if (looking !== begun) remembered.changed();
       return orders;
     }
@@ -95,7 +98,7 @@ export function createFileList(reader: FileReader<OrderReads>): FileList {
   };
 }
 
-/** Makes lists that know of each other which pages have changed since. */
+/** Creates lists that know which pages have changed since the one before. */
 function createStreams(reader: FileReader<OrderReads>): () => AsyncIterable<StreamedText> {
   let newest: { readonly revision: bigint; readonly pages: readonly Page[] } | undefined;
   let lists = 0;

@@ -5,13 +5,19 @@ import type { StreamedText } from '../store.js';
 /** Rows read in one go, in a millisecond or two. */
 export const PAGE = 500n;
 
-/** Pages for one message from thread to thread: with one each, a long list takes longer to send than to read. */
+/**
+ * Pages per message between threads. With one page each, sending a long list would take longer than
+ * reading it.
+ */
 const PAGES_AT_ONCE = 4;
 
-/** No limit, in SQLite's words. */
+/** No limit, in SQLite's syntax. */
 export const ALL = -1n;
 
-/** Some orders in sequence, from `first` up to the next page. The same object for as long as none of them changes. */
+/**
+ * Orders in sequence, from `first` up to the next page. The same object as long as none of them
+ * changes.
+ */
 export interface Page {
   readonly first: OrderId;
 }
@@ -20,19 +26,22 @@ export interface PrintedPage extends StreamedText {
   readonly version: Page;
 }
 
-/** The orders of a page as one text, and the id of the last of them. */
+/** The orders of a page as one text, and the id of the last one. */
 export interface ReadPage {
   readonly last: OrderId;
   readonly json: string;
 }
 
-/** Reads pages, all from one snapshot; at once, or on another thread. */
+/** Reads pages from one snapshot, synchronously or on another thread. */
 export interface PageReader {
-  /** Pages of at most `length` orders, from `first` up to `to`: {@link PAGES_AT_ONCE}, or fewer if there are no more. */
+  /**
+   * Returns pages of at most `length` orders, from `first` up to `to`: {@link PAGES_AT_ONCE}, or
+   * fewer if there are no more.
+   */
   readPages(first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
-  /** All orders from `first` up to `last`. */
+  /** Returns all orders from `first` up to `last`. */
   pageText(first: OrderId, last: OrderId): string;
-  /** How many orders there should be on a page that has been changed. */
+  /** Returns how many orders a changed page should have. */
   pageLength(first: OrderId, last: OrderId): bigint;
 }
 
@@ -43,7 +52,10 @@ export type RemotePageReader = {
   ) => Promise<ReturnType<PageReader[Name]>>;
 };
 
-/** `printBatch` in SQL, a page as one text: its rows as objects would cost three times the time, and garbage of several times the list. */
+/**
+ * `printBatch` in SQL, a page as one text. Its rows as objects would take three times as long, and
+ * leave garbage of several times the list.
+ */
 const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FROM (
   SELECT id, '{"id":' || id
     || iif(pet_id IS NULL, '', ',"petId":' || pet_id)
@@ -53,7 +65,10 @@ const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FR
     || '}' AS json
   FROM orders WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?)`;
 
-/** A damaged tree may have its rows in any order: who reads on after the last of them would read for ever. */
+/**
+ * A damaged tree may return its rows in any order. Reading on after the last of them could then go
+ * on forever.
+ */
 export const OUT_OF_ORDER = 'its orders are out of order, so it is damaged; run db check';
 
 export function preparePages(database: SqliteDatabase): PageReader {
@@ -78,7 +93,10 @@ export function preparePages(database: SqliteDatabase): PageReader {
 
     pageText: (first, last) => String(select.get(first, last, ALL)?.['json']),
 
-    /** A page may grow to twice its length before it becomes two. New orders mostly come last, where it is not let grow. */
+    /**
+     * A page may grow to twice its length before it is split. The last page is never longer,
+     * because new orders mostly come there.
+     */
     pageLength(first, last) {
       const orders = Number(count.get(first, last, 2n * PAGE + 1n)?.['orders']);
       return orders > 2n * PAGE ? PAGE : 2n * PAGE;
@@ -86,7 +104,7 @@ export function preparePages(database: SqliteDatabase): PageReader {
   };
 }
 
-/** Reads the pages of a range. */
+/** Yields the pages of a range. */
 export async function* readPages(
   reader: RemotePageReader,
   from: OrderId = INT64_MIN,
@@ -99,10 +117,10 @@ export async function* readPages(
     const pages = await asked;
     const last = pages.at(-1)?.last;
     const isEnd = last === undefined || last === to || pages.length < PAGES_AT_ONCE;
-    // What comes next is read while this is printed.
+    // The next page is read while this one is serialised.
     if (!isEnd) {
       asked = reader.readPages(last + 1n, to, length);
-      // A failure is met when it is awaited, if it ever is.
+      // A failure is handled when it is awaited, if it ever is.
       asked.catch(() => {});
     }
     for (const { last, json } of pages) {
@@ -113,7 +131,10 @@ export async function* readPages(
   }
 }
 
-/** Reads of the former `pages` only those in which an order has changed; `changed` are the ids, ascending. */
+/**
+ * Yields the previous `pages`, and reads only those in which an order has changed. `changed` has
+ * the ids in ascending order.
+ */
 export async function* readChangedPages(
   reader: RemotePageReader,
   pages: readonly Page[],

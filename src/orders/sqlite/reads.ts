@@ -5,26 +5,35 @@ import { prepareChangeLog } from './change-log.js';
 import { type PageReader, preparePages, type ReadPage } from './pages.js';
 import { orderOf, recordOf } from './table.js';
 
-/** What a look at the orders finds. `orders` is absent if nothing has changed, or if there are more than asked for. */
+/**
+ * The result of a check. `orders` is absent if nothing has changed, or if there are more than
+ * requested.
+ */
 export interface Look {
   readonly revision: bigint;
   readonly isChanged: boolean;
   readonly orders?: readonly Order[];
 }
 
-/** A long list as it begins. */
+/** The start of a long list. */
 export interface BegunList {
   readonly revision: bigint;
-  /** The ids put since the revision that was asked about; `undefined` if they are not known. */
+  /** The ids put since the given revision, or `undefined` if they are not known. */
   readonly changed: readonly OrderId[] | undefined;
 }
 
-/** What can be read of orders. Functions of plain data: they run in a worker too. */
+/** The reads of orders. They take and return plain data, because they also run in a worker. */
 export type OrderReads = {
-  /** Whether the orders are other ones than at the `known` revision, and which, if they are at most so many. */
+  /**
+   * Reports whether the orders have changed since the `known` revision, and returns them if there
+   * are at most `most`.
+   */
   look(known: bigint | undefined, most: bigint): Look;
   get(id: OrderId): OrderRecord | undefined;
-  /** Begins to read a long list, from one snapshot. The number is the caller's, and another one for each list. */
+  /**
+   * Begins to read a long list from one snapshot. The caller chooses a different number for each
+   * list.
+   */
   beginList(list: number, since: bigint | undefined): BegunList;
   readPages(list: number, first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
   pageText(list: number, first: OrderId, last: OrderId): string;
@@ -32,7 +41,10 @@ export type OrderReads = {
   endList(list: number): void;
 };
 
-/** On a database that has the tables; `openAnother` opens it once more. */
+/**
+ * Prepares the reads of a database that has the tables. `openAnother` opens the same database
+ * again.
+ */
 export function prepareReads(database: SqliteDatabase, openAnother: () => SqliteDatabase): OrderReads {
   const { revision } = prepareChangeLog(database);
   const selectAtMost = prepare(database, 'SELECT * FROM orders ORDER BY id LIMIT ?');
@@ -43,7 +55,8 @@ export function prepareReads(database: SqliteDatabase, openAnother: () => Sqlite
     look(known, most) {
       const found = revision();
       if (found === known) return { revision: found, isChanged: false };
-      // Read after its revision, a list may be newer than its label, never older: then it is read again next time.
+      // Because the rows are read after the revision, a list may be newer than its label but never
+      // older. In that case the next check reads it again.
       const rows = selectAtMost.all(most < 0n ? most : most + 1n);
       const isLong = most >= 0n && rows.length > most;
       return { revision: found, isChanged: true, ...(!isLong && { orders: rows.map(orderOf) }) };
@@ -65,8 +78,9 @@ interface Snapshot extends PageReader {
 }
 
 /**
- * Lists that are being read each have a handle for themselves, because a handle has one snapshot at a time. A handle is
- * kept for the next list: some drivers let go of a file only when the garbage collector has found every statement.
+ * Opens a handle for each list in progress, because a handle has one snapshot at a time. A handle
+ * is kept for the next list. Some drivers release a file only when the garbage collector has found
+ * every statement.
  */
 function createSnapshots(openAnother: () => SqliteDatabase): Omit<OrderReads, 'look' | 'get'> {
   const idle: Snapshot[] = [];

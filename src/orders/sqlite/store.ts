@@ -14,11 +14,11 @@ import { prepareReads } from './reads.js';
 import { ORDERS_SCHEMA } from './table.js';
 import { type OrderWrites, prepareWrites } from './writes.js';
 
-/** {@link OwnedOrderStore} over a SQLite handle: what was answered is on disk. */
+/** {@link OwnedOrderStore} over a SQLite handle. An acknowledged change is on disk. */
 export interface SqliteOrderStore extends OwnedOrderStore {
   /**
-   * A frozen array. It shows what this store has put at once, and what another process has put a tenth of a second later
-   * at most.
+   * Returns a frozen array. It shows this store's own puts at once, and those of another process at
+   * most a tenth of a second later.
    */
   list(): ListedOrders;
   cancel(id: OrderId): Promise<CancelOutcome>;
@@ -28,45 +28,59 @@ export interface SqliteOrderStore extends OwnedOrderStore {
   close(): Promise<void>;
 }
 
-/** {@link OwnedOrderStore} in a SQLite file, read and written on threads of its own: what was answered is on disk. */
+/**
+ * {@link OwnedOrderStore} in a SQLite file that is read and written on threads of its own. An
+ * acknowledged change is on disk.
+ */
 export interface SqliteFileOrderStore extends OwnedOrderStore {
   /**
-   * Frozen: an array, or batches when there are more than 500. It shows what this store has put at once, and what another
-   * process has put a tenth of a second later at most. While the disk hangs it is what was listed last.
+   * Returns a frozen array, or frozen batches if there are more than 500 orders. It shows this
+   * store's own puts at once, and those of another process at most a tenth of a second later. While
+   * the disk hangs, returns the most recent list.
    */
   list(): ListedOrders | Promise<ListedOrders>;
   cancel(id: OrderId): Promise<CancelOutcome>;
   put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
   get(id: OrderId): Promise<OrderRecord | undefined>;
   ship(id: OrderId): Promise<ShipOutcome>;
-  /** Resolves while the file can be read and written; rejects with why it cannot, such as a full disk. */
+  /**
+   * Resolves while the file can be read and written. Rejects with the reason if not, for example a
+   * full disk.
+   */
   probe(): Promise<void>;
-  /** Rejects if the file cannot be closed because its disk does not answer. */
+  /** Rejects if the file cannot be closed because its disk does not respond. */
   close(): Promise<void>;
 }
 
 /** The host's own tables beside the orders, written with them in one commit. */
 export interface HandleParts<W extends Writes> {
-  /** By part, the statements that lead from each version of its tables to the next. */
+  /** By part: the statements that lead from each version of its tables to the next. */
   readonly schemas: Schemas;
-  /** Makes the functions that write, each a part of a transaction; their names are not those of the orders. */
+  /**
+   * Creates the functions that write, each a part of a transaction. Their names must differ from
+   * those of the orders.
+   */
   prepareWrites(database: SqliteDatabase): W;
 }
 
 /** The same for a file. */
 export interface FileParts {
   readonly schemas: Schemas;
-  /** URLs of modules, each with `prepareReads(database)`, `prepareWrites(database)` or both, for the threads. */
+  /**
+   * URLs of modules for the threads, each with `prepareReads(database)`, `prepareWrites(database)`
+   * or both.
+   */
   readonly modules: readonly string[];
 }
 
 /**
- * The store over an open handle of node:sqlite, better-sqlite3 or libsql, which stays the caller's to close. The file
- * must be new, or one of this store's. Sets WAL and `synchronous=FULL` and throws if SQLite refuses them, if the file
- * is foreign or if it is of a newer version. Also sets `busy_timeout=0`: the store waits for other processes' locks
- * itself, without blocking the event loop.
+ * Creates an order store over an open handle of node:sqlite, better-sqlite3 or libsql. The caller
+ * closes the handle. The file must be new or one of this store's. Sets WAL and `synchronous=FULL`,
+ * and throws if SQLite rejects them, or if the file is another program's or has a newer version.
+ * Also sets `busy_timeout=0`, because the store waits for other processes' locks itself, without
+ * blocking the event loop.
  *
- * Everything happens on the handle's own thread, so each commit holds up the event loop for an fsync.
+ * Everything runs on the handle's own thread, so each commit blocks the event loop for an fsync.
  */
 export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
   database: SqliteDatabase,
@@ -90,10 +104,11 @@ export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
 const ORDER_MODULES = [new URL('./reads.js', import.meta.url).href, new URL('./writes.js', import.meta.url).href];
 
 /**
- * The store over a file, created if absent and readable by its owner alone, which it opens with the first driver there
- * is (see `openSqliteDatabase`). Reads and commits on threads of its own, so that no disk holds up the event loop, and
- * streams a long list. A failure of the file is a {@link SqliteFileError}. Throws as `createSqliteOrderStore` does, if
- * there is no driver, and for `:memory:`, which no two handles can share.
+ * Creates an order store over a file, which it opens with the first driver available (see
+ * `openSqliteDatabase`). A missing file is created, readable only by its owner. Reads and commits
+ * on threads of its own, so that no disk blocks the event loop, and streams a long list. Failures
+ * of the file are {@link SqliteFileError}s. Throws in the same cases as `createSqliteOrderStore`,
+ * if there is no driver, and for `:memory:`, which two handles cannot share.
  */
 export function openSqliteOrderStore<R extends Reads = Record<never, never>, W extends Writes = Record<never, never>>(
   file: string,
@@ -118,7 +133,7 @@ export function openSqliteOrderStore<R extends Reads = Record<never, never>, W e
   };
 }
 
-/** What both stores write, each write a part of the next commit. */
+/** The writes of both stores, each a part of the next commit. */
 function writesThrough(
   write: Write<OrderWrites>,
   changed: () => void,

@@ -6,14 +6,17 @@ import type { PutOutcome } from '../store.js';
 import { prepareChanges } from './change-log.js';
 import { valuesOf } from './table.js';
 
-/** What can be written, each a part of somebody else's transaction. Plain functions of plain data: they run in a worker too. */
+/**
+ * The writes, each a part of a caller's transaction. They take and return plain data, because they
+ * also run in a worker.
+ */
 export type OrderWrites = {
   cancel(id: OrderId): CancelOutcome;
   ship(id: OrderId): ShipOutcome;
   put(records: readonly OrderRecord[], replace: boolean): PutOutcome;
 };
 
-/** On a database that has the tables. */
+/** Prepares the writes of a database that has the tables. */
 export function prepareWrites(database: SqliteDatabase): OrderWrites {
   const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
   const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');

@@ -1,33 +1,37 @@
-import { parseArgs } from 'node:util';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { getDefault } from 'valibot';
 import { CONFIG_VARIABLE, type SettingSources } from '../config/read-settings.js';
 import { type SettingName, settingsSchema, settingText } from '../config/settings.js';
 import { messageOf } from '../log/message-of.js';
 import type { Outcome } from '../outcome.js';
 
-/** One command of the program: what it takes, and what it does. */
+/** One command of the program: its form, its help text and its work. */
 export interface Command {
   /** As it is typed: `orders import`. */
   readonly name: string;
-  /** The first sentence stands in the list of commands. */
+  /** The list of commands shows its first sentence. */
   readonly summary: string;
-  /** In their order, all of them required. */
+  /** All are required, in this order. */
   readonly operands: readonly string[];
   /** By name without dashes. Every command also has `--help` and `--json`. */
   readonly options: Readonly<Record<string, CommandOption>>;
-  /** What follows the program's name, for the help text. */
+  /** Lines for the help text, without the program's name. */
   readonly examples?: readonly string[];
   run(invocation: Invocation): Outcome | Promise<Outcome>;
 }
 
 export interface CommandOption {
-  /** What stands for its value in the help text. An option without it takes none. */
+  /** The placeholder for its value in the help text. Absent for an option without a value. */
   readonly value?: string;
   readonly about: string;
+  /** The value when the option is not given. `readSettings` applies those of settings. */
+  readonly default?: string;
+  /** The environment variable of a setting. */
+  readonly env?: string;
   readonly isRequired?: true;
 }
 
-/** One call of a command, its form already checked. */
+/** A call of a command whose form has been checked. */
 export interface Invocation extends SettingSources {
   readonly operands: readonly string[];
 }
@@ -39,15 +43,15 @@ export type ParsedCommand =
 export const PROGRAM = 'store-orders';
 
 const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  json: { about: 'write one JSON value, for scripts' },
-  help: { about: 'show this text' },
+  json: { about: 'print one JSON value, for scripts' },
+  help: { about: 'show this help' },
 };
 
 export function optionsOf(command: Command): ReadonlyMap<string, CommandOption> {
   return new Map(Object.entries({ ...command.options, ...COMMON_OPTIONS }));
 }
 
-/** Checks the arguments of a command against what it takes. */
+/** Checks the arguments of a command against its operands and options. */
 export function parseCommand(
   command: Command,
   args: readonly string[],
@@ -56,9 +60,7 @@ export function parseCommand(
   const options = optionsOf(command);
   const config = {
     args: [...args],
-    options: Object.fromEntries(
-      Array.from(options, ([name, { value }]) => [name, { type: value === undefined ? 'boolean' : 'string' }] as const),
-    ),
+    options: Object.fromEntries(Array.from(options, ([name, option]) => [name, parsedAs(option)] as const)),
     allowPositionals: true,
   };
   const help = `run "${PROGRAM} ${command.name} --help"`;
@@ -71,7 +73,7 @@ export function parseCommand(
     if (mistake !== undefined) return { ok: false, message: `${mistake}; ${help}` };
     return { ok: true, invocation: { flags, operands, environment } };
   } catch (error) {
-    // Node names the option in the text of its error alone.
+    // Node.js names the option only in the text of its error.
     const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
     for (const token of tokens) {
       const mistake = token.kind === 'option' ? mistakeIn(token, options, help) : undefined;
@@ -79,6 +81,11 @@ export function parseCommand(
     }
     return { ok: false, message: messageOf(error) };
   }
+}
+
+function parsedAs({ value, default: otherwise, env }: CommandOption): NonNullable<ParseArgsConfig['options']>[string] {
+  const isFilledIn = otherwise !== undefined && env === undefined;
+  return { type: value === undefined ? 'boolean' : 'string', ...(isFilledIn && { default: otherwise }) };
 }
 
 function missingOrTooMany(
@@ -117,12 +124,12 @@ function mistakeIn(token: OptionToken, options: ReadonlyMap<string, CommandOptio
   return `${rawName}: write ${rawName}=${value} for a value that begins with "-"`;
 }
 
-/** What a user wrote, for a message. Not repeated: a URL, which may have a password in it, and an API key. */
+/** Quotes user input for a message. Omits API keys and URLs, which may contain a password. */
 export function quoted(text: string): string {
   return text.includes('://') || text.startsWith('so_') ? '' : ` ${JSON.stringify(text)}`;
 }
 
-/** The one of `words` that was probably meant, `undefined` if none is near. */
+/** Returns the word that was probably meant, `undefined` if none is near. */
 export function nearest(word: string, words: Iterable<string>): string | undefined {
   const most = Math.min(2, Math.floor(word.length / 2));
   const [near] = Array.from(words, (candidate) => ({ candidate, distance: distance(word, candidate) }))
@@ -131,7 +138,7 @@ export function nearest(word: string, words: Iterable<string>): string | undefin
   return near?.candidate;
 }
 
-/** How many characters have to be added, removed or replaced (Levenshtein). */
+/** Returns the number of characters to add, remove or replace (Levenshtein). */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [above, character] of [...from].entries()) {
@@ -145,27 +152,39 @@ function distance(from: string, to: string): number {
   return row.at(-1) ?? 0;
 }
 
-/** These settings as options of a command, and `--config`. */
+/** Returns these settings as options of a command, with `--config`. */
 export function settingOptions(names: readonly SettingName[]): Readonly<Record<string, CommandOption>> {
   const options: Record<string, CommandOption> = {};
   for (const name of names) {
     const { flag, value, help, env } = settingText(name);
     const otherwise = value === undefined ? undefined : getDefault(settingsSchema.entries[name]);
-    const about = `${help}${otherwise === undefined ? '' : ` [default: ${otherwise}]`} [env: ${env}]`;
-    options[flag] = { ...(value !== undefined && { value }), about };
+    options[flag] = {
+      about: help,
+      env,
+      ...(value !== undefined && { value }),
+      ...(otherwise !== undefined && { default: `${otherwise}` }),
+    };
   }
-  return { ...options, config: { value: 'FILE', about: `JSON file with settings [env: ${CONFIG_VARIABLE}]` } };
+  return { ...options, config: { value: 'FILE', about: 'JSON file with settings', env: CONFIG_VARIABLE } };
 }
 
 /**
- * How to call another command on the same storage: advice that can be copied. A URL is left out,
- * because it may have a password in it.
+ * Returns a line for the shell that calls another command on the same storage. It has no URL,
+ * because a URL may contain a password. Under npm it begins with `npx`, because npm installs no
+ * program on the PATH of a user.
  */
-export function callOf({ flags }: Invocation, words: string): string {
+export function commandLine({ flags, environment }: Invocation, words: string): string {
+  const program = environment['npm_lifecycle_event'] === undefined ? PROGRAM : `npx ${PROGRAM}`;
   const options = ['config', 'db', 'database-url', 'redis-url'].map((name) => {
     const value = flags.get(name);
     if (typeof value !== 'string') return '';
-    return ` --${name} ${value.includes('://') ? 'URL' : /^[\w./-]+$/.test(value) ? value : JSON.stringify(value)}`;
+    return ` --${name} ${value.includes('://') ? 'URL' : shellWord(value)}`;
   });
-  return `"${PROGRAM} ${words}${options.join('')}"`;
+  return `${program} ${words}${options.join('')}`;
+}
+
+/** Quotes one argument for the shell. cmd.exe accepts only double quotes. */
+function shellWord(text: string): string {
+  if (process.platform === 'win32') return /^[\w.:\\/-]+$/.test(text) ? text : `"${text}"`;
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -6,7 +6,7 @@ import { createTable } from './terminal.js';
 
 export const configCommand: Command = {
   name: 'config print',
-  summary: 'Shows the settings that serve would have, and where each comes from. Passwords are left out.',
+  summary: 'Shows the settings that serve would use and where each comes from, without passwords.',
   operands: [],
   options: settingOptions(SETTING_NAMES),
   examples: ['config print', 'config print --config settings.json --json'],
@@ -31,7 +31,7 @@ function printConfig(invocation: Invocation): Outcome {
   return done(table(rows).join('\n'), json);
 }
 
-/** URLs without users, passwords and parameters. */
+/** Removes users, passwords and parameters from URLs. */
 function withoutPasswords(text: string): string {
   return text.includes('://') ? text.replace(/:\/\/[^/?#]*@/g, '://').replace(/[?#].*$/, '') : text;
 }

@@ -16,29 +16,32 @@ const FILE_OPTIONS = settingOptions(['db']);
 export const dbCommands: readonly Command[] = [
   {
     name: 'db check',
-    summary: 'Reads every page, says whether the database is sound and what is in it, and changes nothing.',
+    summary: 'Checks every page of the database and shows what is in it. Changes nothing.',
     operands: [],
     options: FILE_OPTIONS,
+    examples: ['db check --db shop.db'],
     run: (invocation) => withExisting(invocation, check),
   },
   {
     name: 'db backup',
-    summary: 'Copies the database to a new file, itself a database, while a server goes on writing.',
+    summary: 'Copies the database to a new file. A server may keep running and writing.',
     operands: ['FILE'],
     options: FILE_OPTIONS,
+    examples: ['db backup copy.db'],
     run: (invocation) => withExisting(invocation, (file) => backUp(file, invocation.operands[0] ?? '')),
   },
   {
     name: 'db restore',
-    summary: 'Puts a backup in the place of the database, all of it or nothing, while no server runs.',
+    summary: 'Replaces the database with a backup, or leaves it as it was. Stop the server first.',
     operands: ['BACKUP'],
     options: FILE_OPTIONS,
+    examples: ['db restore copy.db'],
     run: (invocation) => withFile(invocation, (file) => restore(invocation.operands[0] ?? '', file)),
   },
 ];
 
 const NO_FILE =
-  'the settings name a PostgreSQL database, and the db commands are for SQLite files; name one with --db, or use pg_dump and pg_restore for the other';
+  'the db commands need an SQLite file, but the settings name a PostgreSQL database; name a file with --db, or use pg_dump and pg_restore';
 
 async function withFile(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
   const read = readSettings(invocation, ['db', 'databaseUrl']);
@@ -53,7 +56,7 @@ async function withFile(invocation: Invocation, work: (file: string) => Outcome 
   }
 }
 
-/** The same for a database that is there. */
+/** The same for a file that must exist. */
 function withExisting(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
   return withFile(invocation, (file) => {
     if (!existsSync(file)) return failed(noSuchDatabase(file));
@@ -62,7 +65,7 @@ function withExisting(invocation: Invocation, work: (file: string) => Outcome | 
   });
 }
 
-/** All from one read transaction, so that the counts belong together while a server writes. */
+/** Reads everything in one transaction, so that the counts match while a server writes. */
 function check(file: string): Outcome {
   const { database, versions } = openAsItIs(file);
   try {
@@ -71,9 +74,7 @@ function check(file: string): Outcome {
     const problems = problemsOf(database);
     if (problems.length > 0) return failed(damage(file, problems));
     if ([...versions.values()].every((version) => version === 0)) {
-      return failed(
-        `${file}: it is empty, without any table; start the server, which fills it, or put a backup in its place`,
-      );
+      return failed(`${file} is empty; start the server to create its tables, or restore a backup with db restore`);
     }
     const revisions = Number(prepare(database, 'SELECT count(*) AS count FROM orders_revision').get()?.['count']);
     if (revisions !== 1) return failed(damage(file, [`orders_revision has ${revisions} rows instead of 1`]));
@@ -84,30 +85,12 @@ function check(file: string): Outcome {
   }
 }
 
-interface Report {
-  readonly file: string;
-  readonly orders: { readonly total: number; readonly byStatus: Readonly<Record<string, number>> };
-  readonly keys: { readonly total: number; readonly revoked: number };
-  /** Changes when what is listed does. */
-  readonly revision: number;
-  /** By part. A file that is behind is brought up by whatever command opens it to work on it. */
-  readonly schema: Readonly<Record<string, { readonly file: number; readonly program: number }>>;
-  /** `delete` for a file that no server has opened yet, such as a backup. */
-  readonly journalMode: string;
-  /** As this program has its commits synced: 2 is FULL, one fsync each. */
+type Report = ReturnType<typeof reportOn> & {
+  /** How this program syncs commits. 2 is FULL: one fsync for each. */
   readonly synchronous: number;
-  readonly pages: number;
-  readonly freePages: number;
-  readonly pageBytes: number;
-  readonly fileBytes: number;
-  readonly logBytes: number;
-}
+};
 
-function reportOn(
-  file: string,
-  database: SqliteDatabase,
-  versions: ReadonlyMap<string, number>,
-): Omit<Report, 'synchronous'> {
+function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<string, number>) {
   const number = (sql: string) => Number(Object.values(prepare(database, sql).get() ?? {})[0] ?? Number.NaN);
   const hasKeys = versions.get('program') !== 0;
   const statuses = prepare(database, 'SELECT status, count(*) AS count FROM orders GROUP BY status').all();
@@ -121,10 +104,12 @@ function reportOn(
       total: hasKeys ? number('SELECT count(*) FROM keys') : 0,
       revoked: hasKeys ? number('SELECT count(revoked_at) FROM keys') : 0,
     },
+    // Changes with every change of the list.
     revision: number('SELECT revision FROM orders_revision'),
     schema: Object.fromEntries(
       Object.entries(SCHEMAS).map(([part, { length }]) => [part, { file: versions.get(part) ?? 0, program: length }]),
     ),
+    // "delete" for a file that no server has opened yet, such as a backup.
     journalMode: String(prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode']),
     pages: number('PRAGMA page_count'),
     freePages: number('PRAGMA freelist_count'),
@@ -138,7 +123,7 @@ function describe(report: Report): string {
   const { orders, keys, schema, synchronous } = report;
   const byStatus = Object.entries(orders.byStatus).map(([status, count]) => `${count} ${status}`);
   const versions = Object.entries(schema).map(([part, { file, program }]) =>
-    file === program ? `${part} ${file}` : `${part} ${file}, this program has ${program}`,
+    file === program ? `${part} ${file}` : `${part} ${file} (this program: ${program})`,
   );
   const rows = {
     orders: `${orders.total}${byStatus.length === 0 ? '' : ': '}${byStatus.join(', ')}`,
@@ -146,9 +131,9 @@ function describe(report: Report): string {
     revision: report.revision,
     schema: versions.join('; '),
     journal: report.journalMode,
-    sync: `${synchronous === 2 ? 'full' : `only level ${synchronous}`}, as this program sets it`,
+    sync: `${synchronous === 2 ? 'full' : `only level ${synchronous}`}, set by this program`,
     pages: `${report.pages} of ${report.pageBytes} bytes, ${report.freePages} of them free`,
-    size: `${report.fileBytes} bytes, and ${report.logBytes} in its log`,
+    size: `${report.fileBytes} bytes, plus ${report.logBytes} in its -wal file`,
   };
   const lines = Object.entries(rows).map(([name, value]) => `${name.padEnd(8)}  ${value}`);
   return [`${report.file} is sound`, ...lines].join('\n');

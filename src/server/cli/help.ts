@@ -1,17 +1,19 @@
 import { type Command, optionsOf, PROGRAM } from './command.js';
 
-const ABOUT = `${PROGRAM}: the orders of an animal store over HTTP, and commands for the one who runs it`;
-const MORE = `Run "${PROGRAM} help COMMAND" for the options of a command. Every command takes --json, for scripts.
-Exit codes: 0 done, 1 failed, 2 misused.`;
+const ABOUT = `${PROGRAM}: an HTTP server for the orders of an animal store, with commands to operate it`;
+const MORE = `Run "${PROGRAM} help COMMAND" for the options of a command. Every command accepts --json, for scripts.
+Exit codes: 0 success, 1 failure, 2 invalid command line or settings.`;
 const EXAMPLES = ['', '--port 3000 --db shop.db', 'orders import orders.ndjson', 'keys create --plan pro --name shop'];
 
-/** The help text of one command. */
+/** Returns the help text of one command. */
 export function commandHelp(command: Command): string {
   const options = [...optionsOf(command)].sort(([, a], [, b]) => Number(b.isRequired ?? 0) - Number(a.isRequired ?? 0));
   const rows = options.map(
-    ([name, { value, about, isRequired }]): Row => [
+    ([name, { value, about, isRequired, default: otherwise, env }]): Row => [
       `--${name}${value === undefined ? '' : ` ${value}`}`,
-      `${about}${isRequired ? ' (required)' : ''}`,
+      [about, isRequired && '(required)', otherwise && `[default: ${otherwise}]`, env && `[env: ${env}]`]
+        .filter(Boolean)
+        .join(' '),
     ],
   );
   const required = options.flatMap(([name, { value, isRequired }]) => (isRequired ? [`--${name} ${value}`] : []));
@@ -20,7 +22,7 @@ export function commandHelp(command: Command): string {
   return [about, `Usage: ${usage}`, `Options:\n${table(rows)}`, ...examples(command.examples)].join('\n\n');
 }
 
-/** The help text of the program, or of one group of commands such as `orders`. */
+/** Returns the help text of the program, or of one group of commands such as `orders`. */
 export function listHelp(commands: readonly Command[], defaultName: string, group?: string): string {
   const rows = commands.map(
     ({ name, operands, summary }): Row => [
@@ -28,13 +30,13 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
       `${summary.split(/(?<=\.) /)[0]}${name === defaultName ? ' (the default command)' : ''}`,
     ],
   );
-  const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the commands that begin with ${group}`;
+  const about = group === undefined ? ABOUT : `${PROGRAM} ${group}: the ${group} commands`;
   const usage = [PROGRAM, ...(group === undefined ? ['[COMMAND]'] : [group, 'COMMAND']), '[options]'].join(' ');
   const shown = group === undefined ? EXAMPLES : commands.flatMap((command) => command.examples?.slice(0, 1) ?? []);
   return [about, `Usage: ${usage}`, `Commands:\n${table(rows)}`, ...examples(shown), MORE].join('\n\n');
 }
 
-/** A script for bash that completes commands and their options. Any other word is completed as a file. */
+/** Returns a bash script that completes commands and options, and any other word as a file. */
 export function bashCompletion(commands: readonly Command[], defaultName: string): string {
   const firstWords = new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''));
   const cases = commands.map((command) => branch(command.name, optionWords(command)));

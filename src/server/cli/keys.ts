@@ -1,14 +1,18 @@
-import { describePlan, type KeyPlan, type ParsedPlan, parseKeyPlan } from '../keys/key-plan.js';
+import { describePlan, type ParsedPlan, parseKeyPlan } from '../keys/key-plan.js';
 import type { IssuedKey, KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
-import { type Command, callOf, type Invocation } from './command.js';
+import { type Command, commandLine, type Invocation } from './command.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 const PLAN_OPTIONS = {
-  plan: { value: 'PLAN', about: 'free, pro, business, or enterprise with quotas of its own', isRequired: true },
-  'per-minute': { value: 'N', about: 'requests per minute, for enterprise' },
-  'per-day': { value: 'N', about: 'requests per day, for enterprise' },
+  plan: {
+    value: 'PLAN',
+    about: 'free, pro, business, or enterprise with --per-minute, --per-day or both',
+    isRequired: true,
+  },
+  'per-minute': { value: 'N', about: 'requests per minute, only for enterprise' },
+  'per-day': { value: 'N', about: 'requests per day, only for enterprise' },
 } as const;
 
 export const keyCommands: readonly Command[] = [
@@ -16,15 +20,20 @@ export const keyCommands: readonly Command[] = [
     name: 'keys create',
     summary: 'Creates an API key and shows it once. Only its digest is stored.',
     operands: [],
-    options: { ...PLAN_OPTIONS, name: { value: 'NAME', about: 'whose key it is' }, ...STORAGE_OPTIONS },
+    options: {
+      ...PLAN_OPTIONS,
+      name: { value: 'NAME', about: 'a name for the key, such as its owner' },
+      ...STORAGE_OPTIONS,
+    },
     examples: ['keys create --plan pro --name shop', 'keys create --plan enterprise --per-minute 5000'],
     run: createKey,
   },
   {
     name: 'keys list',
-    summary: 'Lists all keys, with their plans. Revoked keys are listed too.',
+    summary: 'Lists all keys with their plans, including revoked keys.',
     operands: [],
     options: STORAGE_OPTIONS,
+    examples: ['keys list --json'],
     run: listKeys,
   },
   {
@@ -38,7 +47,7 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys rotate',
     summary:
-      'Gives a key a new text and shows it once. Id, plan and used quotas stay. A running server refuses the old text within a second.',
+      'Replaces a key and shows the new one once. Its id, plan and used quotas stay. A running server refuses the old key within a second.',
     operands: ['KEY_ID'],
     options: STORAGE_OPTIONS,
     examples: ['keys rotate key_0123456789'],
@@ -76,15 +85,15 @@ function rotateKey(invocation: Invocation): Promise<Outcome> {
     const rotated = await keys.rotate(id);
     if (typeof rotated === 'string') return unchanged(invocation, rotated);
     if (await isHandedOver(invocation, rotated)) return { outcome: 'done' };
-    return failed(`cannot write the new key to stdout, and the old one is no longer valid; rotate ${id} again`);
+    return failed(`cannot write the new key to stdout, and the old key no longer works; rotate ${id} again`);
   });
 }
 
-/** Writes a new key, which is shown only now. Nobody would have it if that failed. */
+/** Writes a new key, which cannot be shown later. Returns `false` if nobody has received it. */
 async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<boolean> {
   const { key, id, plan } = issued;
   const rows = [`key   ${key}`, `id    ${id}`, `plan  ${describePlan(plan)}`];
-  const advice = 'Keep the key now: it is not stored, and will not be shown again.';
+  const advice = 'Save the key now. It is not stored and cannot be shown again.';
   const text = flags.has('json') ? JSON.stringify({ key, ...listed(issued) }) : [...rows, '', advice].join('\n');
   try {
     return await writeText(process.stdout, `${text}\n`);
@@ -107,7 +116,7 @@ function listKeys(invocation: Invocation): Promise<Outcome> {
         .filter(Boolean)
         .join('  '),
     );
-    const none = `no keys; create one: ${callOf(invocation, 'keys create --plan free')}`;
+    const none = `no keys; create one: ${commandLine(invocation, 'keys create --plan free')}`;
     return done(rows.length === 0 ? none : rows.join('\n'), keys.map(listed));
   });
 }
@@ -123,7 +132,7 @@ function revokeKey(invocation: Invocation): Promise<Outcome> {
   return changeKey(invocation, (keys, id) => keys.revoke(id), 'is revoked');
 }
 
-/** Changes the key that the operand names, and shows what it is then. */
+/** Changes the key that the operand names, and reports its new state. */
 function changeKey(
   invocation: Invocation,
   change: (keys: KeyRing, id: string) => KeyChange | Promise<KeyChange>,
@@ -142,12 +151,12 @@ function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'
   return failed(outcome === 'not_found' ? unknownKey(invocation) : `${invocation.operands[0]} is already revoked`);
 }
 
-/** The operand may be an API key, taken for its id: it is not repeated anywhere. */
+/** The operand may be an API key by mistake, so it is repeated only if it is an id. */
 export function unknownKey(invocation: Invocation): string {
   const [id = ''] = invocation.operands;
-  const advice = `run ${callOf(invocation, 'keys list')}`;
+  const advice = `run "${commandLine(invocation, 'keys list')}"`;
   return /^key_[0-9A-Za-z]{1,20}$/.test(id)
-    ? `there is no key ${id}; ${advice}`
+    ? `the key ${id} does not exist; ${advice}`
     : `KEY_ID: expected the id of a key, such as key_0123456789; ${advice}`;
 }
 
@@ -163,26 +172,14 @@ function readPlan({ flags }: Invocation): ParsedPlan {
 
 const EXPECTED_NUMBER = 'expected a whole number from 1 to 1000000000';
 
-/** NaN for what is no number of requests. */
+/** Returns NaN for text that is not a valid number of requests. */
 function readNumber(value: string | true | undefined): number | undefined {
   if (value === undefined) return undefined;
   const number = /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : Number.NaN;
   return number <= 1_000_000_000 ? number : Number.NaN;
 }
 
-interface ListedKey extends Omit<KeyRecord, 'plan'>, Omit<KeyPlan, 'name'> {
-  readonly plan: KeyPlan['name'];
-}
-
-/** A key as scripts see it: flat, the plan by its name. */
-function listed({ id, name, plan, createdAt, revokedAt }: KeyRecord): ListedKey {
-  const { name: planName, ...numbers } = plan;
-  return {
-    id,
-    ...(name !== undefined && { name }),
-    plan: planName,
-    ...numbers,
-    createdAt,
-    ...(revokedAt !== undefined && { revokedAt }),
-  };
+/** Flattens a key for scripts, with its plan by name. */
+function listed({ id, name, plan: { name: plan, ...quotas }, createdAt, revokedAt }: KeyRecord): object {
+  return { id, name, plan, ...quotas, createdAt, revokedAt };
 }

@@ -5,7 +5,7 @@ import { type Command, settingOptions } from './command.js';
 
 export const openApiCommand: Command = {
   name: 'openapi',
-  summary: 'Prints the OpenAPI 3.1 document that the server has at /openapi.json.',
+  summary: 'Prints the OpenAPI 3.1 document, as the server returns it at /openapi.json.',
   examples: ['openapi > openapi.json', 'openapi --base-path /v2'],
   operands: [],
   options: settingOptions(['basePath']),

@@ -19,10 +19,10 @@ export async function importOrders(invocation: Invocation): Promise<Outcome> {
   const statuses = readStatuses(invocation);
   if (statuses === undefined) {
     const given = JSON.stringify(invocation.flags.get('statuses'));
-    return misused(`--statuses: expected lower-case words with commas between, such as returned,on_hold, not ${given}`);
+    return misused(`--statuses: expected lower-case words separated by commas, such as returned,on_hold, not ${given}`);
   }
-  const format = readFormat(invocation, file.endsWith('.csv') ? 'csv' : 'json');
-  if (format === undefined) return misused(FORMATS);
+  const format = invocation.flags.get('format') ?? (file.endsWith('.csv') ? 'csv' : 'json');
+  if (!isFormat(format)) return misused(unknownFormat(format));
   const name = file === '-' ? 'stdin' : file;
   let input: Input;
   try {
@@ -49,7 +49,7 @@ export async function importOrders(invocation: Invocation): Promise<Outcome> {
   }
 }
 
-/** `undefined` for a list that is none. */
+/** Returns `undefined` for a list that is not valid. */
 function readStatuses({ flags }: Invocation): readonly string[] | undefined {
   const list = flags.get('statuses');
   if (typeof list !== 'string') return [];
@@ -84,7 +84,9 @@ async function store(
     const stored = await importRecords(counted(), replace);
     if (stored.outcome === 'exists') {
       const where = `${name}:${lines.get(stored.id)}`;
-      return failed(`${where}: the id ${stored.id} is already stored; --replace overwrites it; nothing was imported`);
+      return failed(
+        `${where}: the id ${stored.id} is already stored; use --replace to overwrite it; nothing was imported`,
+      );
     }
     return imported(stored.count, counts);
   } catch (error) {
@@ -137,18 +139,20 @@ async function* chunksOf({ stream, bytes }: Input, onProgress: (part: number) =>
 }
 
 export function exportOrders(invocation: Invocation): Outcome | Promise<Outcome> {
-  const format = readFormat(invocation, 'json');
-  if (format === undefined) return misused(FORMATS);
+  const { flags } = invocation;
+  const format = flags.get('format');
+  if (!isFormat(format)) return misused(unknownFormat(format));
   return withStorage(invocation, ({ records }) =>
-    format === 'csv' ? exportCsv(records()) : exportJson(records(), invocation.flags.has('json')),
+    format === 'csv' ? exportCsv(records()) : exportJson(records(), flags.has('json')),
   );
 }
 
-const FORMATS = '--format: expected json or csv';
+function isFormat(text: unknown): text is 'json' | 'csv' {
+  return text === 'json' || text === 'csv';
+}
 
-function readFormat({ flags }: Invocation, otherwise: 'json' | 'csv'): 'json' | 'csv' | undefined {
-  const format = flags.get('format') ?? otherwise;
-  return format === 'json' || format === 'csv' ? format : undefined;
+function unknownFormat(text: unknown): string {
+  return `--format: expected json or csv, not ${JSON.stringify(text)}`;
 }
 
 async function exportCsv(records: Records): Promise<Outcome> {
@@ -174,7 +178,7 @@ export async function exportJson(records: Records, asArray: boolean): Promise<Ou
   return { outcome: 'done' };
 }
 
-/** The order as it is exported: the wire fields, then the status, which is a lower-case word. */
+/** Prints an order as exported: the wire fields and the status, which is a lower-case word. */
 export function printRecord(record: OrderRecord): string {
   return `${printOrder(record).slice(0, -1)},"status":"${record.status}"}`;
 }

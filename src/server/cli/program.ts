@@ -3,40 +3,38 @@ import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import { done, misused, type Outcome } from '../outcome.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
-import { configCommand } from './config-print.js';
-import { dbCommands } from './db.js';
 import { bashCompletion, commandHelp, listHelp } from './help.js';
-import { keyCommands } from './keys.js';
-import { openApiCommand } from './openapi.js';
-import { orderCommands } from './orders.js';
-import { quotaCommands } from './quotas.js';
-import { serveCommand } from './serve.js';
 import { paint } from './terminal.js';
+
+const DEFAULT = 'serve';
+
+/** The commands by their first word, in the order of the help text. A call loads only its own. */
+const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
+  [DEFAULT, async () => [(await import('./serve.js')).serveCommand]],
+  ['orders', async () => (await import('./orders.js')).orderCommands],
+  ['keys', async () => (await import('./keys.js')).keyCommands],
+  ['quota', async () => (await import('./quotas/commands.js')).quotaCommands],
+  ['ban', async () => (await import('./quotas/commands.js')).banCommands],
+  ['db', async () => (await import('./db.js')).dbCommands],
+  ['healthcheck', async () => [(await import('./healthcheck.js')).healthcheckCommand]],
+  ['config', async () => [(await import('./config-print.js')).configCommand]],
+  ['openapi', async () => [(await import('./openapi.js')).openApiCommand]],
+  ['completion', async () => [completionCommand]],
+]);
 
 const completionCommand: Command = {
   name: 'completion',
-  summary: 'Prints a script for bash that completes commands and options.',
+  summary: 'Prints a bash script that completes commands and options.',
   operands: [],
   options: {},
   examples: ['completion >> ~/.bashrc'],
-  run: () => explained(bashCompletion(COMMANDS, DEFAULT)),
+  run: async () => explained(bashCompletion(await allCommands(), DEFAULT)),
 };
 
-const COMMANDS: readonly Command[] = [
-  serveCommand,
-  ...orderCommands,
-  ...keyCommands,
-  ...quotaCommands,
-  ...dbCommands,
-  configCommand,
-  openApiCommand,
-  completionCommand,
-];
-const DEFAULT = serveCommand.name;
 const HELP: ReadonlySet<string> = new Set(['--help', '-h']);
 const EXIT_CODES = { done: 0, failed: 1, misused: 2 } as const;
 
-/** Runs the program with these arguments, and answers with its exit code. */
+/** Runs the program with these arguments and returns its exit code. */
 export async function runProgram(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -45,7 +43,7 @@ export async function runProgram(
   const wantsJson = args.includes('--json');
   if (outcome.outcome !== 'done') {
     await complain(outcome.message);
-    // Where even this cannot be written, stderr has said it.
+    // If this fails too, stderr has the message.
     if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`).catch(() => {});
     return EXIT_CODES[outcome.outcome];
   }
@@ -72,24 +70,29 @@ async function runCommand(
   const given = isHelp ? args.slice(1) : args;
   const wantsHelp = isHelp || beforeOperands(given).some((text) => HELP.has(text));
   const [first = '', second = ''] = given.map((text) => (text.startsWith('-') ? '' : text));
-  if (wantsHelp && HELP.has(given[0] ?? '--help')) return explained(listHelp(COMMANDS, DEFAULT));
+  if (wantsHelp && HELP.has(given[0] ?? '--help')) return explained(listHelp(await allCommands(), DEFAULT));
 
-  const group = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
-  if (group.length > 0 && second === '') {
-    if (wantsHelp) return explained(listHelp(group, DEFAULT, first));
-    const expected = group.map(({ name }) => name.split(' ')[1]).join(', ');
+  const commands = await GROUPS.get(first || DEFAULT)?.();
+  const isGroup = commands?.some(({ name }) => name.includes(' ')) ?? false;
+  if (commands !== undefined && isGroup && second === '') {
+    if (wantsHelp) return explained(listHelp(commands, DEFAULT, first));
+    const expected = commands.map(({ name }) => name.split(' ')[1]).join(', ');
     return misused(`missing command after "${first}"; expected one of ${expected}`);
   }
-  const words = group.length > 0 ? [first, second] : [first].filter(Boolean);
+  const words = isGroup ? [first, second] : [first].filter(Boolean);
   const name = words.join(' ') || DEFAULT;
-  const command = COMMANDS.find((candidate) => candidate.name === name);
-  if (command === undefined) return misused(unknownCommand(name));
+  const command = commands?.find((candidate) => candidate.name === name);
+  if (command === undefined) return misused(unknownCommand(name, await allCommands()));
   if (wantsHelp) return explained(commandHelp(command));
   const parsed = parseCommand(command, given.slice(words.length), environment);
   return parsed.ok ? command.run(parsed.invocation) : misused(parsed.message);
 }
 
-/** The arguments that may be options: those up to `--`. */
+async function allCommands(): Promise<readonly Command[]> {
+  return (await Promise.all(Array.from(GROUPS.values(), (load) => load()))).flat();
+}
+
+/** Returns the arguments before `--`, which may be options. */
 function beforeOperands(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--');
   return end === -1 ? args : args.slice(0, end);
@@ -99,9 +102,9 @@ function explained(text: string): Outcome {
   return { outcome: 'done', text };
 }
 
-function unknownCommand(name: string): string {
-  // Also by its last word alone: "import" is "orders import".
-  const names = COMMANDS.map((command) => command.name);
+function unknownCommand(name: string, commands: readonly Command[]): string {
+  // "import" alone means "orders import".
+  const names = commands.map((command) => command.name);
   const meant =
     names.find((candidate) => candidate.endsWith(` ${name}`)) ??
     nearest(name, [...names, ...names.map((candidate) => candidate.split(' ')[0] ?? '')]) ??

@@ -3,39 +3,43 @@ import { SETTING_NAMES } from '../config/settings.js';
 import { createLog } from '../log/log.js';
 import { misused, type Outcome } from '../outcome.js';
 import { processLifecycle, workerLifecycle } from '../process/lifecycle.js';
-import { runPrimary } from '../process/primary.js';
 import { runServer } from '../process/run-server.js';
-import { type Command, type Invocation, settingOptions } from './command.js';
+import { type Command, commandLine, type Invocation, settingOptions } from './command.js';
 
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Runs the server until SIGTERM or SIGINT. With --json every line of its log is JSON.',
+  summary: 'Runs the server until SIGTERM or SIGINT. With --json the log is JSON on a terminal too.',
   operands: [],
   options: settingOptions(SETTING_NAMES),
+  examples: ['serve --port 3000 --db shop.db', 'serve --config settings.json --log events'],
   run: serve,
 };
 
-/** How long output may still take to be written once everything else is done. */
+/** Time for the last output after everything else has stopped. */
 const LAST_WORDS_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
-  // The server goes on when the reader of its log is gone.
+  // The server keeps running when the reader of its log is gone.
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);
   const readable = process.stdout.isTTY && !invocation.flags.has('json');
   const log = createLog(process.stdout, readable, worker === undefined ? {} : { worker: worker.number });
   try {
-    if (worker === undefined && settings.workers > 1) return await runPrimary(settings.workers, log);
-    const outcome = await runServer(settings, log, worker ?? processLifecycle(log));
+    if (worker === undefined && settings.workers > 1) {
+      const { runPrimary } = await import('../process/primary.js');
+      return await runPrimary(settings.workers, log);
+    }
+    const createKey = commandLine(invocation, 'keys create --plan free');
+    const outcome = await runServer(settings, log, worker ?? processLifecycle(log), createKey);
     if (worker === undefined || outcome.outcome === 'done') return outcome;
     log.flush();
     return await worker.fail(outcome.message);
   } finally {
     log.flush();
-    // Neither an unread log nor a silent peer keeps the process from ending.
+    // An unread log or a silent peer must not keep the process alive.
     setTimeout(() => process.exit(), LAST_WORDS_MS).unref();
   }
 }

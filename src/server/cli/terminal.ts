@@ -1,31 +1,33 @@
+import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
+import { writeText } from '../log/write-text.js';
 
-/** The part of a terminal that is used. */
+/** The part of a terminal that the program uses. */
 export interface TerminalStream {
   readonly isTTY?: boolean | undefined;
-  /** Node's own, which heeds NO_COLOR, FORCE_COLOR and TERM. */
+  /** Implemented by Node.js, which respects NO_COLOR, FORCE_COLOR and TERM. */
   hasColors?(): boolean;
   write(text: string): unknown;
 }
 
 export type Style = 'red' | 'green' | 'yellow' | 'dim' | 'bold';
 
-/** The text in a style, on a terminal with colours. */
+/** Styles text on a terminal with colours, and returns it unchanged elsewhere. */
 export function paint(stream: TerminalStream, style: Style, text: string): string {
   return stream.isTTY && stream.hasColors?.() ? styleText(style, text) : text;
 }
 
-/** One column. A number is aligned to the right. */
+/** One column. Numbers are aligned to the right. */
 export interface Column {
   readonly title: string;
   readonly isNumber?: true;
-  /** How a cell is painted. */
+  /** Chooses the style of a cell. */
   readonly style?: (cell: string) => Style | undefined;
 }
 
 /**
- * Creates a table that is printed piece by piece. Each call returns the lines of some rows, the first
- * call those of the head too. The columns are as wide as the first rows need.
+ * Creates a table that is printed piece by piece. Each call returns the lines of some rows, the
+ * first call also those of the head. The first rows decide the widths.
  */
 export function createTable(
   stream: TerminalStream,
@@ -54,9 +56,32 @@ export function createTable(
   };
 }
 
+/** Switches to the alternate screen, hides the cursor and turns line wrapping off (xterm). */
+const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l';
+const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
+const HOME = '\x1b[H';
+const CLEAR_TO_END = '\x1b[K';
+const CLEAR_BELOW = '\x1b[J';
+
+/**
+ * Runs `work` with a function that redraws the terminal's alternate screen, then restores the
+ * terminal. The function resolves to `false` when the terminal is gone.
+ */
+export async function onOwnScreen(
+  stream: Writable,
+  work: (draw: (lines: readonly string[]) => Promise<boolean>) => Promise<void>,
+): Promise<void> {
+  await writeText(stream, ENTER);
+  try {
+    await work((lines) => writeText(stream, `${HOME}${lines.join(`${CLEAR_TO_END}\n`)}${CLEAR_TO_END}${CLEAR_BELOW}`));
+  } finally {
+    await writeText(stream, LEAVE);
+  }
+}
+
 const WIDTH = 30;
 
-/** A bar that is drawn again where it stands; on anything but a terminal nothing at all. */
+/** Creates a progress bar. It writes nothing unless the stream is a terminal. */
 export function createProgressBar(stream: TerminalStream, title: string) {
   let drawn = '';
   return {

@@ -6,11 +6,11 @@ import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import { type Invocation, settingOptions } from './command.js';
 
-/** For commands on stored orders and keys: where they are. */
+/** The options that name the storage of orders and keys. */
 export const STORAGE_OPTIONS = settingOptions(['db', 'databaseUrl']);
 
 /** A command that ends has no use for a database in memory. */
-export const NOTHING_LEFT = 'a database in memory is gone when this command ends; name a file with --db';
+export const NOTHING_LEFT = 'a database in memory would be lost when this command ends; name a file with --db';
 
 export interface WithStorageOptions {
   /** Create a database where there is none. */
@@ -21,7 +21,10 @@ export interface WithStorageOptions {
   readonly discards?: boolean;
 }
 
-/** Opens the storage that the invocation names, runs `work` on it, and closes it. A failure is an outcome. */
+/**
+ * Opens the storage that the invocation names, runs `work` on it, and closes it. Returns failures
+ * as outcomes.
+ */
 export async function withStorage(
   invocation: Invocation,
   work: (storage: Storage) => Outcome | Promise<Outcome>,

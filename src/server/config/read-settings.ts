@@ -49,7 +49,7 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
   const [named, url] = [found.get('db'), found.get('databaseUrl')];
   if (named !== undefined && url !== undefined) {
     if (named.rank === url.rank) {
-      return mistake(`${named.label} and ${url.label}: both say where the data is; expected one of them`);
+      return mistake(`${named.label} and ${url.label} both name a database; use one of them`);
     }
     found.delete(named.rank < url.rank ? 'databaseUrl' : 'db');
   }
@@ -63,12 +63,12 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
   const { databaseUrl, redisUrl, workers } = result.output;
   if (databaseUrl !== undefined && redisUrl === undefined && names.includes('redisUrl')) {
     return mistake(
-      `${url?.label}: servers on one PostgreSQL database count quotas in one place; name a Redis or Valkey server with --redis-url too`,
+      `${url?.label}: with PostgreSQL, quotas are counted in Redis or Valkey; name its server with --redis-url`,
     );
   }
   if (workers > 1 && databaseUrl === undefined) {
     return mistake(
-      `${found.get('workers')?.label}: one server at a time runs on a file; for more than one worker name a PostgreSQL database with --database-url, and a Redis or Valkey server with --redis-url`,
+      `${found.get('workers')?.label}: more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url`,
     );
   }
   const origins = new Map(Array.from(found, ([name, { label }]) => [name, label] as const));
@@ -124,7 +124,7 @@ function readFile({ flags, environment }: SettingSources): ReadFile {
   try {
     json = readFileSync(path, 'utf8');
   } catch {
-    return mistake(`${label}: expected a JSON file${path.includes('://') ? '' : `, and ${path} cannot be read`}`);
+    return mistake(`${label}: cannot read ${path.includes('://') ? 'the file' : path}; name a JSON file`);
   }
   let content: unknown;
   try {

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isOrigin } from './origin.js';
 import { parseRedisUrl } from './redis-url.js';
 
 /** How a setting is given on the command line and in the environment. */
@@ -25,10 +26,16 @@ function setting<Schema extends v.GenericSchema>(
 }
 
 function count(usage: string, env: string, help: string, [min, max, otherwise]: readonly [number, number, number]) {
+  return setting(usage, env, help, v.optional(wholeNumber(min, max), otherwise), parseNumber);
+}
+
+function wholeNumber(min: number, max: number) {
   const expected = `expected a whole number from ${min} to ${max}`;
-  const number = v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
-  const parse = (text: string) => (/^[0-9]{1,15}$/.test(text) ? Number(text) : text);
-  return setting(usage, env, help, v.optional(number, otherwise), parse);
+  return v.pipe(v.number(expected), v.integer(expected), v.minValue(min, expected), v.maxValue(max, expected));
+}
+
+function parseNumber(text: string): unknown {
+  return /^[0-9]{1,15}$/.test(text) ? Number(text) : text;
 }
 
 function text(expected: string) {
@@ -36,14 +43,17 @@ function text(expected: string) {
 }
 
 const HOST = 'expected a host name or an address';
-const PATH = 'expected a path such as /v1, without a slash at its end';
-const DOT_SEGMENT = 'expected a path without . and .. segments, which clients resolve before they send it';
-const FILE = 'expected the name of a file, or :memory:';
-const NO_FILE = 'expected the name of a file; a PostgreSQL database is named with --database-url';
+const PATH = 'expected a path such as /v1, without a trailing slash';
+const DOT_SEGMENT =
+  'expected a path without . and .. segments, because clients resolve them before they send a request';
+const FILE = 'expected a file name or :memory:';
+const NO_FILE = 'expected a file name; for a PostgreSQL database use --database-url';
+const PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
+const ORIGIN = 'expected an origin such as https://shop.example, without a path; or *';
 const DATABASE_URL =
-  'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password as %40 %2F %3F %23';
+  'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
 const REDIS_URL =
-  'expected a URL such as redis://user:password@host:6379, with @ / ? # in the password as %40 %2F %3F %23; for a cluster several, a comma between';
+  'expected a URL such as redis://user:password@host:6379, with @ / ? # in the password written %40 %2F %3F %23; for a cluster, several URLs separated by commas';
 
 /**
  * How the program is set up, in the order of the help text. Each setting comes from its flag, else
@@ -57,35 +67,59 @@ export const settingsSchema = v.object({
     // The address is shown when listening fails, and a URL may have a password in it.
     v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
   ),
-  port: count('--port PORT', 'PORT', 'port to listen on; 0 for any free one', [0, 65_535, 8080]),
+  port: setting(
+    '--port PORT',
+    'PORT',
+    'port to listen on; 0 picks a free one; a path such as ./shop.sock is a unix socket',
+    v.optional(v.pipe(v.union([v.number(), v.string()], PORT), v.check(isPort, PORT)), 8080),
+    parseNumber,
+  ),
+  metricsPort: setting(
+    '--metrics-port PORT',
+    'STORE_ORDERS_METRICS_PORT',
+    'port of /metrics for Prometheus; worker 2 has the next port, and so on',
+    v.optional(wholeNumber(0, 65_535)),
+    parseNumber,
+  ),
+  corsOrigin: setting(
+    '--cors-origin ORIGIN',
+    'STORE_ORDERS_CORS_ORIGIN',
+    'origins whose web pages may use the service, separated by commas; * for all',
+    v.optional(
+      v.pipe(
+        v.string(ORIGIN),
+        v.check((origins) => origins.split(',').every(isOrigin), ORIGIN),
+      ),
+    ),
+  ),
   workers: count(
     '--workers N',
     'STORE_ORDERS_WORKERS',
-    'processes that serve, over PostgreSQL and Redis',
+    'worker processes; more than one needs PostgreSQL and Redis',
     [1, 1_024, 1],
   ),
   db: setting(
     '--db FILE',
     'STORE_ORDERS_DB',
-    'SQLite database; serve also takes :memory:, which is gone when it stops',
+    'SQLite file; serve also accepts :memory:, which is lost when it stops',
     v.optional(v.pipe(text(FILE), v.regex(/^(?!\w+:\/\/)/, NO_FILE)), 'store-orders.db'),
   ),
   databaseUrl: setting(
     '--database-url URL',
     'DATABASE_URL',
-    'PostgreSQL database in place of --db, postgres://user:password@host:5432/database',
+    'PostgreSQL database instead of --db: postgres://user:password@host:5432/database',
     v.optional(v.pipe(v.string(DATABASE_URL), v.check(isPostgresUrl, DATABASE_URL))),
   ),
   redisUrl: setting(
     '--redis-url URL',
     'REDIS_URL',
-    'Redis or Valkey server that counts the quotas, redis://host:6379',
+    'Redis or Valkey server that counts the quotas: redis://host:6379',
     v.optional(v.pipe(v.string(REDIS_URL), v.check(isRedisUrl, REDIS_URL))),
   ),
   basePath: setting(
     '--base-path PATH',
     'STORE_ORDERS_BASE_PATH',
-    'version segment, where the paths begin',
+    'path before /store/orders, such as the version',
     v.optional(
       v.pipe(
         v.string(PATH),
@@ -98,13 +132,13 @@ export const settingsSchema = v.object({
   trustProxy: count(
     '--trust-proxy N',
     'STORE_ORDERS_TRUST_PROXY',
-    'trusted proxies in front of the server',
+    'number of trusted proxies in front of the server',
     [0, 100, 0],
   ),
   maxConnectionsPerAddress: count(
     '--max-connections-per-address N',
     'STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS',
-    'connections of one address at a time, 0 for no limit; ignored behind proxies',
+    'most connections per client address; 0 for no limit; ignored with --trust-proxy',
     [0, 1_000_000, 256],
   ),
   sample: setting(
@@ -117,13 +151,13 @@ export const settingsSchema = v.object({
   addressPerMinute: count(
     '--address-per-minute N',
     'STORE_ORDERS_ADDRESS_PER_MINUTE',
-    'requests per minute that one address may send without a valid key',
+    'requests per minute without a valid key, per client address',
     [1, 1_000_000_000, 600],
   ),
   log: setting(
     '--log WHAT',
     'STORE_ORDERS_LOG',
-    'requests: all of them and events; events: only failures, starts and stops',
+    'requests: every request and event; events: only failures, starts and stops',
     v.optional(v.picklist(['requests', 'events'], 'expected requests or events'), 'requests'),
   ),
 });
@@ -141,6 +175,12 @@ export function isSettingName(name: string): name is SettingName {
 
 export function settingText(name: SettingName): SettingText {
   return settingsSchema.entries[name];
+}
+
+/** A path has a slash, so that a mistyped number is not one; and a URL, which may have a password in it, is not. */
+function isPort(port: number | string): boolean {
+  if (typeof port === 'string') return /^(?!\w+:\/\/).*\/./.test(port);
+  return Number.isInteger(port) && port >= 0 && port <= 65_535;
 }
 
 /**

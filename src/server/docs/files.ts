@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { type Coding, preferredCoding } from '../../http/list/accept-encoding.js';
 import { digestOf, entityTag, namesTag } from '../../http/list/entity-tag.js';
-import { type ListRequest, readListFields } from '../../http/list/request-fields.js';
+import type { ListRequest } from '../../http/list/representations.js';
 import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
 import type { Reply } from '../../http/reply.js';
 import { printPage } from './page.js';
@@ -43,19 +43,19 @@ const dist = new URL('../../', import.meta.url);
  * `/docs/`, because they import each other.
  */
 export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
-  const document = createOpenApiDocument({ basePath });
-  const scripts = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
+  const document = () => createOpenApiDocument({ basePath });
+  const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
+  const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
   return new Map([
-    ['/openapi.json', docsFile('application/json', printOpenApiDocument(document))],
-    ['/docs', docsFile('text/html; charset=utf-8', printPage(document))],
+    // Printed for the first reader: that takes as long as the rest of a start.
+    ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document()))],
+    ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document(), scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],
-    ...['base', 'layout', 'operation'].map(
+    ...['base', 'layout', 'reference', 'console'].map(
       (name) =>
         [`/docs/${name}.css`, docsFile('text/css; charset=utf-8', read(`server/docs/assets/${name}.css`))] as const,
     ),
-    ...['orders/json.js', ...scripts].map(
-      (path) => [`/docs/${path}`, docsFile('text/javascript; charset=utf-8', read(path))] as const,
-    ),
+    ...scripts.map((path) => [`/docs/${path}`, docsFile('text/javascript; charset=utf-8', read(path))] as const),
   ]);
 }
 
@@ -65,7 +65,7 @@ function read(path: string): string {
 
 /** The reply to GET and HEAD, without the limit fields. */
 export function docsReply(file: DocsFile, request: ListRequest): Reply {
-  const { acceptEncoding, ifNoneMatch = '' } = readListFields(request);
+  const { acceptEncoding, ifNoneMatch = '' } = request.head;
   const { content, etag, headers } = file.represent(preferredCoding(acceptEncoding, false));
   if (namesTag(ifNoneMatch, etag, 'weak')) {
     return { status: 304, headers: [...headers], body: undefined };
@@ -73,12 +73,14 @@ export function docsReply(file: DocsFile, request: ListRequest): Reply {
   return { status: 200, headers: [...headers, 'Content-Length', `${content.length}`], body: content };
 }
 
-function docsFile(type: string, text: string): DocsFile {
-  const plain = Buffer.from(text);
-  const digest = digestOf(plain);
+function docsFile(type: string, print: string | (() => string)): DocsFile {
+  let plain: Buffer | undefined;
+  let digest: ReturnType<typeof digestOf> | undefined;
   const representations = new Map<Coding, Representation>();
 
   function make(coding: Coding): Representation {
+    plain ??= Buffer.from(typeof print === 'string' ? print : print());
+    digest ??= digestOf(plain);
     const etag = entityTag(digest, coding);
     const headers = [
       'Content-Type',

@@ -10,25 +10,28 @@ const CHECKSUM_LENGTH = 6;
 const API_KEY = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
 
 /**
- * A new API key: `so_`, 190 random bits in base62, and a checksum by which a mistyped key is told from an unknown one
- * without a look-up, and by which scanners for leaked secrets know a true one.
+ * Creates an API key: `so_`, 190 random bits in base62, and a checksum. The checksum detects a
+ * mistyped key without a look-up, and lets scanners for leaked secrets recognise a real one.
  */
 export function createApiKey(): string {
   const body = PREFIX + randomBase62(SECRET_LENGTH);
   return body + checksum(body);
 }
 
-/** Whether the text has the form of an API key and its checksum is right. It says nothing of whether it was issued. */
+/** Returns whether the text has the form of an API key and a correct checksum, issued or not. */
 export function isApiKey(text: string): boolean {
   return API_KEY.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)));
 }
 
-/** What is stored instead of a key: its SHA-256 in hex. A key is random enough to need no salt and no slow hash. */
+/**
+ * Returns the SHA-256 of a key in hex, which is stored instead of it. A key is random enough to
+ * need no salt and no slow hash.
+ */
 export function keyDigest(apiKey: string): string {
   return hash('sha256', apiKey, 'hex');
 }
 
-/** Each character equally likely. */
+/** Returns random characters, each equally likely. */
 export function randomBase62(length: number): string {
   return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('');
 }

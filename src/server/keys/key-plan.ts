@@ -2,14 +2,14 @@ import { createPlan, PLANS, type Plan, perDay, perMinute } from '../../limits/in
 
 export type FixedPlanName = keyof typeof PLANS;
 
-/** The plan of one key as it is stored: a fixed plan's name, or the numbers that were agreed, one of them at least. */
+/** The plan of one key as stored: the name of a fixed plan, or at least one agreed quota. */
 export interface KeyPlan {
   readonly name: FixedPlanName | 'enterprise';
   readonly perMinute?: number;
   readonly perDay?: number;
 }
 
-/** What was asked for, still unchecked. */
+/** A requested plan, not yet checked. */
 export interface PlanWish {
   readonly name: string;
   readonly perMinute?: number | undefined;
@@ -22,13 +22,15 @@ export type ParsedPlan =
 
 export const FIXED_PLANS: readonly FixedPlanName[] = ['free', 'pro', 'business'];
 
-/** Checks a plan (specification, part 8): only Enterprise has numbers of its own, and has no default for them. */
+/**
+ * Checks a plan (specification, part 8). Only Enterprise has quotas of its own, without a default.
+ */
 export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan {
   const fixed = FIXED_PLANS.find((plan) => plan === name);
   const hasNumbers = perMinute !== undefined || perDay !== undefined;
   if (fixed !== undefined) {
     return hasNumbers
-      ? { ok: false, message: `the plan ${fixed} has fixed quotas; numbers can be given to enterprise only` }
+      ? { ok: false, message: `the plan ${fixed} has fixed quotas; only enterprise takes quotas of its own` }
       : { ok: true, plan: { name: fixed } };
   }
   if (name !== 'enterprise') {
@@ -37,7 +39,7 @@ export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan 
   if (!hasNumbers) {
     return {
       ok: false,
-      message: 'the plan enterprise has no default quotas; give it some per minute, per day or both',
+      message: 'the plan enterprise has no default quotas; set a quota per minute, per day or both',
     };
   }
   return {
@@ -46,7 +48,7 @@ export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan 
   };
 }
 
-/** The plan as the limiter takes it. */
+/** Converts the plan for the limiter. */
 export function toPlan({ name, perMinute: minute, perDay: day }: KeyPlan): Plan {
   if (name !== 'enterprise') return PLANS[name];
   return createPlan({
@@ -55,7 +57,7 @@ export function toPlan({ name, perMinute: minute, perDay: day }: KeyPlan): Plan 
   });
 }
 
-/** `pro`, or `enterprise, 5000 per minute, 1000000 per day`. */
+/** Describes a plan: `pro`, or `enterprise, 5000 per minute, 1000000 per day`. */
 export function describePlan({ name, perMinute: minute, perDay: day }: KeyPlan): string {
   return [
     name,

@@ -3,25 +3,27 @@ import { createApiKey, randomBase62 } from './api-key.js';
 import type { KeyPlan } from './key-plan.js';
 import { parseKeyPlan } from './key-plan.js';
 
-/** The API keys of the program. The text of a key is in no table, only its digest is; in memory those in use are. */
+/**
+ * The API keys of the program. Tables hold only the digest of a key. Memory holds the keys in use.
+ */
 export interface KeyRing {
-  /** Whose key it is, `undefined` for one that is malformed, unknown or revoked. */
+  /** Returns the principal of a key, `undefined` if it is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /**
-   * Whether the key was valid lately, where `authenticate` asks another process for any other. See
-   * `AdmissionOptions`.
+   * Reports whether the key was valid recently. Present if `authenticate` asks another process
+   * about all other keys. See `AdmissionOptions`.
    */
   isKnownKey?(apiKey: string): boolean;
-  /** Issues a key. The answer is the only place where its text ever is. */
+  /** Issues a key. Only the result contains its text. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
-  /** Whether no key was ever issued. */
+  /** Returns whether no key was ever issued. */
   isEmpty(): boolean | Promise<boolean>;
-  /** All keys, revoked ones too, in the order of issue. */
+  /** Returns all keys, including revoked ones, in the order of issue. */
   list(): readonly KeyRecord[] | Promise<readonly KeyRecord[]>;
   get(id: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   setPlan(id: string, plan: KeyPlan): KeyChange | Promise<KeyChange>;
   revoke(id: string): KeyChange | Promise<KeyChange>;
-  /** Gives a key a new text. Its id, its plan and what it has used of its quotas stay; the old text is refused. */
+  /** Replaces the text of a key, and refuses the old one. Its id, plan and used quotas stay. */
   rotate(id: string): KeyRotation | Promise<KeyRotation>;
 }
 
@@ -30,7 +32,7 @@ export type KeyRotation = IssuedKey | Exclude<KeyChange, 'changed'>;
 export type KeyChange = 'changed' | 'already_revoked' | 'not_found';
 
 export interface KeyRecord {
-  /** Public: it is what logs, limiters and commands call the key. */
+  /** The public name of the key in logs, limiters and commands. */
   readonly id: string;
   readonly name?: string;
   readonly plan: KeyPlan;
@@ -40,20 +42,20 @@ export interface KeyRecord {
 }
 
 export interface IssuedKey extends KeyRecord {
-  /** The API key, to be handed on and not kept. */
+  /** The API key, to be handed on and not stored. */
   readonly key: string;
 }
 
-/** How many of the keys in use a process remembers. */
+/** How many of the keys in use a process caches. */
 export const REMEMBERED_KEYS = 10_000;
 
-/** A key that is in no table yet. */
+/** Creates a key that is not stored anywhere. */
 export function newKey(plan: KeyPlan, name?: string): IssuedKey {
   const id = `key_${randomBase62(10)}`;
   return { key: createApiKey(), id, ...(name !== undefined && { name }), plan, createdAt: new Date().toISOString() };
 }
 
-/** A key as a table has it. Throws if it is stored with a wrong plan. */
+/** A key as a table has it. Throws if it is stored with an invalid plan. */
 export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
   const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
   const parsed = parseKeyPlan({
@@ -61,7 +63,7 @@ export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord
     perMinute: numberOf(row['per_minute']),
     perDay: numberOf(row['per_day']),
   });
-  if (!parsed.ok) throw new Error(`the key ${id} is stored with a wrong plan: ${parsed.message}`);
+  if (!parsed.ok) throw new Error(`the key ${id} is stored with an invalid plan: ${parsed.message}`);
   return {
     id: String(id),
     ...(typeof name === 'string' && { name }),

@@ -20,7 +20,7 @@ export const KEYS_SCHEMA: Schemas = {
 const SELECT = `SELECT id, name, plan, per_minute::text, per_day::text, created_at, revoked_at,
   (SELECT revision FROM store_orders_keys_revision) AS revision FROM store_orders_keys`;
 
-/** What is absent from the JSON is NULL. */
+/** Fields that are absent from the JSON become NULL. */
 const GIVEN_PLAN = `SELECT name, "perMinute", "perDay"
   FROM json_to_record($3::text::json) AS (name text, "perMinute" bigint, "perDay" bigint)`;
 
@@ -35,10 +35,9 @@ const REVOKE = changeOf('revoked_at = $3::text');
 const ROTATE = changeOf('digest = $3::text');
 
 /**
- * Changes a key that is not revoked, and the revision with it, in one statement. The key is locked
- * before it is looked at, as an order is (`orders/postgres/transition.ts`). The revision is random,
- * so that it never comes again: not even after a copy of the database has taken the place of one
- * that was ahead of it.
+ * Changes a key that is not revoked, together with the revision, in one statement. The key is
+ * locked before it is read, like an order (`orders/postgres/transition.ts`). The revision is
+ * random, so that it never repeats, not even after a copy of the database has replaced a newer one.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
@@ -51,18 +50,18 @@ function changeOf(assignment: string): string {
     SELECT (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found`;
 }
 
-/** Connections of a key ring, which stay the caller's. None of them may wait for another. */
+/** Connections of a key ring, owned by the caller. None of them may wait for another. */
 export interface KeyRingClients {
-  /** For changes, and for keys that were valid lately. */
+  /** For changes, and for keys that were valid recently. */
   readonly keys: PostgresClient;
-  /** For the revision of all keys: while it cannot be read, no key is answered. */
+  /** For the revision of all keys. While it cannot be read, no key is authenticated. */
   readonly revision: PostgresClient;
   /** For keys that were never seen, which strangers make up. */
   readonly strangers: PostgresClient;
 }
 
 /**
- * Keys that were never seen are looked up in about 0.1 ms each: so many wait for some tenths of a
+ * Looking up a key that was never seen takes about 0.1 ms, so this many wait for some tenths of a
  * second.
  */
 const STRANGERS_AT_ONCE = 1_000;
@@ -70,22 +69,24 @@ const STRANGERS_AT_ONCE = 1_000;
 /** A key that was valid when it was read. */
 interface KnownKey {
   readonly principal: Principal;
-  /** How many changes of the revision came before: after another one it is looked up again. */
+  /**
+   * How often the revision had changed by then. After a further change, the key is looked up again.
+   */
   readonly changes: number;
 }
 
 /**
- * The key ring in the program's tables; any number of processes may share it. A key in use is
- * answered from memory, and a change by another process seen within a second. That the database
- * fails is a rejection, and never an unknown key; so is a look-up of a key that was never seen
- * while a thousand others are under way.
+ * Creates a key ring in the program's tables, which any number of processes may share. A key in use
+ * is authenticated from memory, and a change by another process is seen within a second. If the
+ * database fails, calls reject rather than report an unknown key. Looking up a key that was never
+ * seen also rejects while a thousand others are in flight.
  */
 export function createPostgresKeyRing(
   clients: KeyRingClients,
   { nowMs }: Pick<Clock, 'nowMs'> = createSystemClock(),
 ): KeyRing & Required<Pick<KeyRing, 'isKnownKey'>> {
   const { keys: client } = clients;
-  // By the key's text, and issued keys only: what strangers send must not push them out.
+  // Indexed by the key's text. Issued keys only, so that made-up keys cannot evict them.
   const known = new LRUCache<string, KnownKey>({ max: REMEMBERED_KEYS });
   let changes = 0;
   const revision = createRevisionWatch(
@@ -97,7 +98,7 @@ export function createPostgresKeyRing(
   let strangers = 0;
   const lookups = new Map<string, { readonly askedMs: number; readonly found: Promise<Principal | undefined> }>();
 
-  /** What may be answered from memory, if the revision is fresh. */
+  /** The keys that may be answered from memory, if the revision is fresh. */
   function rememberedOf(apiKey: string): Principal | undefined {
     const key = known.get(apiKey);
     return key?.changes === changes ? key.principal : undefined;
@@ -112,7 +113,7 @@ export function createPostgresKeyRing(
     }
     const { id, plan } = readKeyRecord(row);
     const principal = { id, plan: toPlan(plan) };
-    // The revision of the same moment: an answer that comes late is not remembered as if it were new.
+    // Uses the revision of the same moment, so that a late answer is not remembered as new.
     if (revision.learn(revisionOf(row), askedMs)) known.set(apiKey, { principal, changes });
     return principal;
   }
@@ -127,7 +128,7 @@ export function createPostgresKeyRing(
     }
   }
 
-  /** One query for all who ask for a key at the same time. */
+  /** Shares one query among all callers that ask for a key at the same time. */
   function lookUp(apiKey: string): Promise<Principal | undefined> {
     const askedMs = nowMs();
     const other = lookups.get(apiKey);
@@ -152,7 +153,7 @@ export function createPostgresKeyRing(
       if (row === undefined) return 'not_found';
       return row['changed'] === '1' ? 'changed' : 'already_revoked';
     } finally {
-      // Even when it failed: its answer may be all that was lost.
+      // Even if the statement failed, because perhaps only its reply was lost.
       revision.forget();
       lookups.clear();
     }
@@ -197,7 +198,7 @@ export function createPostgresKeyRing(
   };
 }
 
-/** Before the first change there is none. */
+/** Before the first change there is no revision. */
 function revisionOf(row: PostgresRow | undefined): string {
   return String(row?.['revision'] ?? '');
 }

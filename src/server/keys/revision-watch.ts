@@ -1,32 +1,37 @@
-/** Knows how old what is remembered may be, by a revision that changes with what it was read from. */
+/** Limits the age of remembered values by a revision that changes with their source. */
 export interface RevisionWatch {
-  /** Whether what is remembered may still be answered. Looks after the revision meanwhile, when that is due. */
+  /**
+   * Returns whether remembered values are fresh enough. Reads the revision again when it is due.
+   */
   isFresh(): boolean;
-  /** Resolves when {@link isFresh} was so, at some moment since this call. Rejects if the revision cannot be read. */
+  /**
+   * Resolves when {@link isFresh} was true at some moment after this call. Rejects if the revision
+   * cannot be read.
+   */
   refresh(): Promise<void>;
   /**
-   * Takes the revision that was read along with something, by a query asked at `askedMs`. Whether that may be remembered:
-   * not if something newer is known.
+   * Reports a revision that was read together with a value, by a query sent at `askedMs`. Returns
+   * whether the value may be remembered: not if a newer revision is known.
    */
   learn(revision: string, askedMs: number): boolean;
-  /** What is known is known to be old, and so is whatever was asked for until now. */
+  /** Marks everything known, and everything asked for until now, as old. */
   forget(): void;
 }
 
-/** The revision is read again after this, if anybody asks. */
+/** The revision is read again after this, if a caller asks. */
 const LOOK_AFTER_MS = 250;
-/** And waited for after this: together with the time of one look a change is seen within a second, at any load. */
+/** Callers wait for it after this, so that a change is seen within a second at any load. */
 export const TRUSTED_MS = 750;
 
 /**
- * Watches one revision instead of refreshing each key, as an LRU cache with a time to live would. A
- * look-up of a key costs 130 µs of our core and 85 µs of PostgreSQL's: for 1,000 keys in use, every
- * 750 ms, 17 % and 11 % of a core. Four looks at the revision a second are 0.05 % of each, for any
- * number of keys.
+ * Watches one revision instead of refreshing each key, as an LRU cache with a time to live would.
+ * Looking up a key costs 130 µs of our processor time and 85 µs of PostgreSQL's: for 1,000 keys in
+ * use, every 750 ms, that is 17 % and 11 % of a core. Four reads of the revision per second cost
+ * 0.05 % of each, for any number of keys.
  *
- * `changed` is called when the revision is another one, before anything of the new one is
- * remembered. At most one look is under way, and none begins within a quarter of a second of the
- * one before, even if that failed.
+ * `changed` is called when the revision has changed, before any data of the new one is cached. At
+ * most one read is in flight, and none starts within a quarter of a second of the previous one,
+ * even if that failed.
  */
 export function createRevisionWatch(
   nowMs: () => number,
@@ -34,7 +39,7 @@ export function createRevisionWatch(
   changed: () => void,
 ): RevisionWatch {
   let known: string | undefined;
-  /** When the query was asked by which `known` is known. */
+  /** When the query was sent that returned `known`. */
   let knownMs = Number.NEGATIVE_INFINITY;
   let forgottenMs = Number.NEGATIVE_INFINITY;
   let look: { readonly askedMs: number; readonly ended: Promise<void>; isUnderWay: boolean } | undefined;
@@ -74,7 +79,7 @@ export function createRevisionWatch(
 
     async refresh() {
       const sinceMs = nowMs();
-      // A look that was under way already may be older than what is asked for: then one more.
+      // A read that was already in flight may be too old. Then one more is needed.
       while (!isTrusted(sinceMs)) await lookAgain();
     },
 

@@ -1,17 +1,17 @@
 import { prepare, type SqliteDatabase, type SqliteRow } from '../../databases/sqlite/database.js';
 
-/** What is read of keys for a request. */
+/** Reads of keys, for requests. */
 export type KeyReads = {
-  /** A number that changes when another connection, of whatever process, has written to the file. */
+  /** Returns a number that changes when another connection, of any process, writes to the file. */
   dataVersion(): bigint;
-  /** The row of a key that is not revoked. */
+  /** Returns the row of a key that is not revoked. */
   keyByDigest(digest: string): SqliteRow | undefined;
 };
 
-/** This module, for the thread that reads. */
+/** The URL of this module, for the thread that reads. */
 export const KEY_READS = import.meta.url;
 
-/** On a database that has the tables. */
+/** Prepares the statements. The tables must exist. */
 export function prepareReads(database: SqliteDatabase): KeyReads {
   const selectVersion = prepare(database, 'PRAGMA data_version');
   const selectByDigest = prepare(database, 'SELECT * FROM keys WHERE digest = ? AND revoked_at IS NULL');

@@ -8,13 +8,13 @@ import { type KeyPlan, toPlan } from './key-plan.js';
 import { type KeyChange, type KeyRecord, type KeyRing, newKey, REMEMBERED_KEYS, readKeyRecord } from './key-ring.js';
 import { type KeyReads, prepareReads } from './sqlite-reads.js';
 
-/** A change by another process is seen after this at the latest. */
+/** How late a change by another process may be seen. */
 const CHANGES_SEEN_AFTER_MS = 250;
 
 /**
- * The key ring in the program's tables of an open database, which stays the caller's to close. Keys of requests are
- * looked up by `read` where there is one, else at once: on another thread, so that no disk holds up this one. While the
- * disk hangs, keys that are remembered stay valid: nobody can revoke one.
+ * Creates a key ring over an open database, which the caller closes. With `read`, keys of requests
+ * are looked up on another thread, so that no disk blocks this one. While the disk hangs,
+ * remembered keys stay valid, because nobody can revoke one.
  */
 export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): KeyRing {
   const reads = prepareReads(database);
@@ -26,8 +26,8 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
   const updateDigest = prepare(database, 'UPDATE keys SET digest = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
 
-  // By the key's text: checksum and digest would cost each request 0.7 µs instead of 0.05. Issued keys only: what
-  // strangers send must not push them out.
+  // By the key's text: checksum and digest would cost each request 0.7 µs instead of 0.05. Only
+  // issued keys, so that strangers cannot evict them.
   const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
   let version: bigint | undefined;
   let lookedMs = Number.NEGATIVE_INFINITY;
@@ -39,7 +39,7 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
     lookedMs = performance.now();
   }
 
-  /** Resolves when what is remembered is as it was a moment ago. */
+  /** Resolves when the cache is as current as a moment ago. */
   function look(ask: Read<KeyReads>): Promise<void> {
     looking ??= ask('dataVersion')
       .then(see, (error: unknown) => {

@@ -13,7 +13,7 @@ export function connectionLimit(): number {
 }
 
 /** Where the system does not say, there is none. */
-function openFilesLimit(): number {
+export function openFilesLimit(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'latin1');
     return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);

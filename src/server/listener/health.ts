@@ -42,7 +42,7 @@ async function readinessReply(backends: Backends, isDraining: () => boolean): Pr
   return reply(isReady ? 200 : 503, content, isReady ? [] : ['Retry-After', '1']);
 }
 
-async function stateOf(state: Backends[string]): Promise<BackendState> {
+export async function stateOf(state: Backends[string]): Promise<BackendState> {
   try {
     return await state();
   } catch {

@@ -8,6 +8,18 @@ import { NOT_OURS } from '../../http/route.js';
 import { type DocsFile, docsReply } from '../docs/files.js';
 import type { Probe, Probes } from './health.js';
 
+/** Answers that never change: where the page is, and that there is no icon, which browsers then remember for a week. */
+const FIXED: ReadonlyMap<string, Reply> = new Map([
+  ['/', redirection('docs')],
+  ['/docs/', redirection('../docs')],
+  ['/favicon.ico', { status: 204, headers: ['Cache-Control', 'public, max-age=604800'], body: undefined }],
+]);
+
+/** Relative, so that it holds behind a proxy that puts the server below a path. */
+function redirection(location: string): Reply {
+  return { status: 302, headers: ['Location', location, 'Content-Length', '0'], body: '' };
+}
+
 /**
  * The service with the paths of the server itself, which need no key: probes and the documentation. Both are charged to the
  * client's address. Over its limit the documentation is refused, while a probe is answered, and its connection closed. What
@@ -23,10 +35,10 @@ export function withOwnPaths(
   const { chargeAddress } = createAdmission(options, () => undefined);
 
   function respondToProbe(probe: Probe, request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
-    const { method, rawHeaders } = request;
+    const { method, url, rawHeaders } = request;
     const head = readHead(request);
     if (head.fault !== undefined) return service.respond(request, clientAddress);
-    const exchange = createExchange(NOT_OURS, method, rawHeaders, head, clientAddress, addressPlan);
+    const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
 
     function settle(reply: Reply): Reply {
       if (!head.hasContent && !exchange.isLast) return reply;
@@ -39,15 +51,19 @@ export function withOwnPaths(
     return isPromise(reply) ? reply.then(settle) : settle(reply);
   }
 
-  function respondWithFile(file: DocsFile, request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
-    const { method, rawHeaders } = request;
+  function respondWithFile(
+    file: DocsFile | Reply,
+    request: RequestHead,
+    clientAddress: ClientAddress,
+  ): Reply | Promise<Reply> {
+    const { method, url, rawHeaders } = request;
     const head = readHead(request);
     if (head.fault !== undefined) return service.respond(request, clientAddress);
-    const exchange = createExchange(NOT_OURS, method, rawHeaders, head, clientAddress, addressPlan);
+    const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
 
     function represent(): Reply {
       if (method !== 'GET' && method !== 'HEAD') return refusal(exchange, 'method_not_allowed', 'Allow', 'GET, HEAD');
-      const { status, headers, body } = docsReply(file, exchange);
+      const { status, headers, body } = 'status' in file ? file : docsReply(file, exchange);
       return { status, headers: [...headers, ...limitFieldsOf(exchange)], body };
     }
 
@@ -61,7 +77,8 @@ export function withOwnPaths(
       const { url = '' } = request;
       const probe = probes.get(url);
       if (probe !== undefined) return respondToProbe(probe, request, clientAddress);
-      const file = docs.get(pathOf(url));
+      const path = pathOf(url);
+      const file = docs.get(path) ?? FIXED.get(path);
       if (file !== undefined) return respondWithFile(file, request, clientAddress);
       return service.respond(request, clientAddress);
     },

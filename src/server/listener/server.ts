@@ -1,18 +1,22 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { Server as NetServer } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { ADDRESS_PLAN } from '../../http/admission.js';
 import { addressKey, socketAddress } from '../../http/client-address.js';
 import {
+  type ClientAddress,
   createOrderService,
   forwardedAddress,
   type NodeRequest,
   nodeHandler,
   type OrderServiceOptions,
+  type RefusalCode,
+  type Reply,
 } from '../../http/index.js';
 import type { Decision, Plan, RateLimiter } from '../../limits/index.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
+import { checkOrigins, withCors } from './cors.js';
 import { type Backends, createProbes } from './health.js';
 import { withOwnPaths } from './own-paths.js';
 import { createPenaltyGate } from './penalty-gate.js';
@@ -25,6 +29,10 @@ export interface OrderServerOptions extends OrderServiceOptions {
    * hold, because all connections are theirs.
    */
   readonly maxConnectionsPerAddress?: number | undefined;
+  /**
+   * Origins of web pages that may use the service, such as `https://shop.example`, or `*` for all. Default: none.
+   */
+  readonly corsOrigins?: readonly string[] | undefined;
   /** What `GET /readyz` reports: 503 if one is out of order, as while the server drains. Default: none. */
   readonly backends?: Backends | undefined;
 }
@@ -41,10 +49,11 @@ export interface OrderServer extends Server {
 
 const SECOND_MS = 1_000;
 const SERVER_OPTIONS = {
-  // Slow clients: a head, or a request, that takes longer is answered 408. Checked every 5 s, not Node's 30.
+  // A slow head or request is answered 408. Node.js begins to count again when it reads a connection
+  // that was held back, so a slow head has its time twice, and two checks: 24 s.
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
-  connectionsCheckingInterval: 5 * SECOND_MS,
+  connectionsCheckingInterval: 2 * SECOND_MS,
   // Node ≥ 24: no body stream is made for a request that has no body. Older versions ignore it.
   optimizeEmptyRequests: true,
 };
@@ -59,12 +68,22 @@ const GRACE_MS = 6 * SECOND_MS;
 /** Longer than a request is on its way. */
 const LINGER_MS = 500;
 
+const FORWARDED =
+  'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy stands before this ' +
+  'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
+
+/** Without `headers`, which Node.js creates when it is read. */
+function isForwarded({ rawHeaders }: NodeRequest): boolean {
+  return rawHeaders.some((name, index) => index % 2 === 0 && name.length === 15 && /^x-forwarded-for$/i.test(name));
+}
+
 /**
  * Creates the service as a server of its own, with health checks, its OpenAPI document and a documentation page beside it.
  * Throws as `createOrderService` does for a bad option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, ...serviceOptions } = options;
+  const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [], ...rest } = options;
+  const serviceOptions: OrderServiceOptions = rest;
   const { addressPlan = ADDRESS_PLAN } = serviceOptions;
   if (!Number.isInteger(maxConnectionsPerAddress) || maxConnectionsPerAddress < 0) {
     throw new RangeError('maxConnectionsPerAddress: expected a whole number from 0 up');
@@ -78,19 +97,35 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const gate = createPenaltyGate();
   let drained: Promise<void> | undefined;
 
-  const limiter = withRefusals(serviceOptions.limiter, addressPlan, gate.penalise);
+  /** The connection whose address was asked last. An address is charged as soon as it is known. */
+  let asked: Socket | undefined;
+  let isWarned = false;
+  const limiter = withAddresses(serviceOptions.limiter, addressPlan, addKeyless, gate.penalise);
   const ownOptions = { ...serviceOptions, limiter };
   const service = createOrderService(ownOptions);
   const probes = createProbes(backends, () => drained !== undefined);
-  const handle = nodeHandler(withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), ownOptions), {
-    clientAddress: (request) => keylessAddress(request),
-  });
+  const whole = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), ownOptions);
+  const answering = corsOrigins.length === 0 ? whole : withCors(whole, checkOrigins(corsOrigins), ownOptions);
+  const handle = nodeHandler({ ...answering, refuse }, { clientAddress });
 
-  /** The address is asked only of requests without a valid key. */
-  function keylessAddress(request: NodeRequest): string | undefined {
-    const { socket } = request;
-    if (!connections.addKeyless(socket)) gate.penalise(addressKey(socket.remoteAddress));
+  function clientAddress(request: NodeRequest): string | undefined {
+    asked = request.socket;
+    if (isDirect && !isWarned && isForwarded(request)) {
+      isWarned = true;
+      process.emitWarning(FORWARDED, 'StoreOrdersWarning');
+    }
     return addressOf(request);
+  }
+
+  function refuse(code: RefusalCode, address?: ClientAddress): Reply | Promise<Reply> {
+    asked = undefined;
+    return service.refuse(code, address);
+  }
+
+  /** Only requests without a valid key are charged to an address. */
+  function addKeyless(): void {
+    if (asked === undefined || connections.addKeyless(asked)) return;
+    gate.penalise(addressKey(asked.remoteAddress));
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -130,14 +165,20 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   return Object.assign(server, { drain });
 }
 
-/** The limiter, which also reports each address that it refuses. */
-function withRefusals(limiter: RateLimiter, addressPlan: Plan, report: (address: string) => void): RateLimiter {
+/** The limiter, which also reports before it takes from an address, and each address that it refuses. */
+function withAddresses(
+  limiter: RateLimiter,
+  addressPlan: Plan,
+  onTake: () => void,
+  onRefusal: (address: string) => void,
+): RateLimiter {
   return {
     take(key, plan, cost) {
+      if (plan !== addressPlan) return limiter.take(key, plan, cost);
+      onTake();
       const decision = limiter.take(key, plan, cost);
-      if (plan !== addressPlan) return decision;
       const inspect = (settled: Decision) => {
-        if (!settled.allowed) report(key);
+        if (!settled.allowed) onRefusal(key);
         return settled;
       };
       return 'then' in decision ? decision.then(inspect) : inspect(decision);

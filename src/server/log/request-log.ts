@@ -1,32 +1,23 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ReplyMessage } from '../../http/index.js';
 import type { Log } from './log.js';
-import { messageOf } from './message-of.js';
 
 const REPLIES = 'store-orders:reply';
 
-/**
- * Logs what the service publishes of each reply: all of them, or with `failuresOnly` those behind which a part failed.
- * Returns what ends it.
- */
-export function logReplies(log: Log, failuresOnly: boolean): () => void {
-  function onReply(message: unknown): void {
-    if (!isReplyMessage(message)) return;
-    const { status, code, operation, orderId, keyId, error, durationMs } = message;
-    if (failuresOnly && error === undefined) return;
-    const fields = {
-      status,
-      operation,
-      code,
-      orderId: orderId?.toString(),
-      keyId,
-      durationMs: Math.round(durationMs * 1_000) / 1_000,
-    };
-    if (error === undefined) log.event('request', fields);
-    else log.error('request', { ...fields, error: messageOf(error) });
+/** Calls `listener` with what the service publishes of each reply. Returns what ends it. */
+export function onReplies(listener: (message: ReplyMessage) => void): () => void {
+  function onMessage(message: unknown): void {
+    if (isReplyMessage(message)) listener(message);
   }
-  subscribe(REPLIES, onReply);
-  return () => void unsubscribe(REPLIES, onReply);
+  subscribe(REPLIES, onMessage);
+  return () => void unsubscribe(REPLIES, onMessage);
+}
+
+/** Logs all replies, or with `failuresOnly` those behind which a part failed. Returns what ends it. */
+export function logReplies(log: Log, failuresOnly: boolean): () => void {
+  return onReplies((message) => {
+    if (!failuresOnly || message.error !== undefined) log.request(message);
+  });
 }
 
 function isReplyMessage(message: unknown): message is ReplyMessage {

@@ -6,6 +6,8 @@ import { firstSignal, ignoreSignals } from './signals.js';
 export interface Lifecycle {
   /** Whether this process prints what would be the same from all of them. */
   readonly isFirst: boolean;
+  /** From 1 on. */
+  readonly number: number;
   report(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
   /** Calls `listener` once, when the server is to stop, with the reason. */
   onStop(listener: (reason: LogFields) => void): void;
@@ -15,6 +17,7 @@ export interface Lifecycle {
 export function processLifecycle(log: Log): Lifecycle {
   return {
     isFirst: true,
+    number: 1,
     report: log.event,
     async onStop(listener) {
       listener({ signal: await firstSignal() });
@@ -30,7 +33,6 @@ export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
 /** One of several processes that serve under a primary. */
 export interface WorkerLifecycle extends Lifecycle {
-  readonly number: number;
   /** Tells the primary why this worker cannot serve, and ends the process. */
   fail(message: string): Promise<never>;
 }

@@ -59,7 +59,7 @@ export async function runPrimary(count: number, log: Log): Promise<Outcome> {
       killAll();
       return failed(begun.failed);
     }
-    listening = begun.listening;
+    listening = { ...begun.listening, ...listening };
   }
   const signal = firstSignal();
   for (const worker of workers) void keep(worker);
@@ -72,7 +72,7 @@ export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   clearTimeout(late);
   for (const { number, end } of stops) if (end.code !== 0) log.error('worker ended', { worker: number, ...end });
   log.event('stopped');
-  return stops.every(({ end }) => end.code === 0) ? { outcome: 'done' } : failed('a worker did not stop as it should');
+  return stops.every(({ end }) => end.code === 0) ? { outcome: 'done' } : failed('a worker did not stop cleanly');
 }
 
 interface RunningWorker {

@@ -2,19 +2,30 @@ import type { AddressInfo } from 'node:net';
 import { addressPerMinute } from '../../http/admission.js';
 import type { Settings } from '../config/settings.js';
 import { baseAddress, isLoopback } from '../listener/base-url.js';
-import { createOrderServer, type OrderServer } from '../listener/server.js';
-import type { Log } from '../log/log.js';
+import { createOrderServer } from '../listener/server.js';
+import type { Log, LogFields } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
 import { logReplies } from '../log/request-log.js';
+import { createMetrics } from '../metrics/metrics.js';
+import { createMetricsServer } from '../metrics/metrics-server.js';
 import { failed, type Outcome } from '../outcome.js';
 import { openCounting } from '../quotas/backend.js';
 import { openServerStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Lifecycle } from './lifecycle.js';
-import { adviseIfKeyless, introduce } from './seed.js';
+import { listen, type Place, portOf } from './listen.js';
+import { guideOn, introduce } from './seed.js';
 
-/** Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. */
-export async function runServer(settings: Settings, log: Log, lifecycle: Lifecycle): Promise<Outcome> {
+/**
+ * Runs the server until its lifecycle stops it. Whatever it has opened it closes in reverse order. `createKey` is the
+ * command line that creates a key.
+ */
+export async function runServer(
+  settings: Settings,
+  log: Log,
+  lifecycle: Lifecycle,
+  createKey: string,
+): Promise<Outcome> {
   const open = await openServerStorage(settings);
   if (!open.ok) return failed(open.message);
   const { data } = open;
@@ -36,10 +47,13 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
   }
 
   async function serve(): Promise<Outcome> {
+    const metrics = settings.metricsPort === undefined ? undefined : createMetrics(settings.redisUrl !== undefined);
+    if (metrics !== undefined) cleanUps.push(metrics.close);
     const opened = await openCounting(settings, data, log);
     if (!opened.ok) return failed(opened.message);
     const { counting } = opened;
     cleanUps.push(counting.close);
+    const backends = { database: data.state, quotas: counting.state };
 
     const server = createOrderServer({
       store: data.orders,
@@ -49,12 +63,20 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
       basePath: settings.basePath,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
-      maxConnectionsPerAddress: settings.maxConnectionsPerAddress,
-      backends: { database: data.state, quotas: counting.state },
+      // On a unix socket all clients are one.
+      maxConnectionsPerAddress: typeof settings.port === 'string' ? 0 : settings.maxConnectionsPerAddress,
+      ...(settings.corsOrigin !== undefined && { corsOrigins: settings.corsOrigin.split(',') }),
+      backends,
     });
-    const refusal = await listen(server, settings);
+    const refusal = await listen(server, { host: settings.host, port: settings.port, flag: '--port' });
     if (refusal !== undefined) return failed(refusal);
     cleanUps.push(() => server.drain(0));
+    const metricsServer = metrics && createMetricsServer(() => metrics.text(backends));
+    if (metricsServer !== undefined) {
+      const metricsRefusal = await listen(metricsServer, metricsPlace(settings, lifecycle.number));
+      if (metricsRefusal !== undefined) return failed(metricsRefusal);
+      cleanUps.push(() => metricsServer.close().closeAllConnections());
+    }
     const drained = new Promise<void>((resolve) => {
       // In the same turn: in the next one the cluster module closes a worker's connections.
       lifecycle.onStop((reason) => {
@@ -63,18 +85,23 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
       });
     });
 
-    const address = addressOf(server);
-    const url = baseAddress(address, settings.basePath);
+    const socket = typeof settings.port === 'string' ? settings.port : undefined;
+    const address = portOf(server);
+    const url =
+      address === undefined ? `http://localhost${settings.basePath}` : baseAddress(address, settings.basePath);
     // A service's log must not get demo keys that other machines could use.
-    const showsKeys = process.stderr.isTTY || isLoopback(address.address);
-    if (data.isNew && settings.sample) await introduce(data, url, showsKeys);
-    if (!data.isNew && lifecycle.isFirst) await adviseIfKeyless(data);
+    const showsKeys = process.stderr.isTTY || address === undefined || isLoopback(address.address);
+    const guide = { url, ...(socket !== undefined && { socket }), ...(data.name !== IN_MEMORY && { createKey }) };
+    if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);
+    if (!data.isNew && lifecycle.isFirst) await guideOn(data, guide);
     data.neverBlock();
     hasServed = true;
     lifecycle.report('listening', {
       url,
+      ...(socket !== undefined && { socket }),
       ...(data.name !== IN_MEMORY && { db: data.name }),
       ...(counting.name !== undefined && { redis: counting.name }),
+      ...metricsFields(metricsServer && portOf(metricsServer)),
     });
     await drained;
     return { outcome: 'done' };
@@ -93,23 +120,11 @@ export async function runServer(settings: Settings, log: Log, lifecycle: Lifecyc
   return outcome;
 }
 
-/** Resolves with the reason why the server cannot listen, or with `undefined` once it listens. */
-function listen(server: OrderServer, { host, port }: Settings): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      resolve(
-        error.code === 'EADDRINUSE'
-          ? `port ${port} of ${host} is taken; choose another with --port, 0 for any free one`
-          : `cannot listen on port ${port} of ${host}: ${error.code ?? error.message}`,
-      );
-    });
-    // Later errors are about a connection that could not be accepted.
-    server.listen(port, host, () => resolve(void server.on('error', () => {})));
-  });
+/** Each worker has figures of its own, and so a port of its own. */
+function metricsPlace({ host, metricsPort = 0 }: Settings, worker: number): Place {
+  return { host, port: metricsPort === 0 ? 0 : metricsPort + worker - 1, flag: '--metrics-port', exclusive: true };
 }
 
-function addressOf(server: OrderServer): AddressInfo {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new TypeError('the server has no port');
-  return address;
+function metricsFields(address: AddressInfo | undefined): LogFields {
+  return address === undefined ? {} : { metrics: baseAddress(address, '/metrics') };
 }

@@ -4,35 +4,69 @@ import { writeText } from '../log/write-text.js';
 import type { Storage } from '../storage/storage.js';
 import { SAMPLE_ORDERS } from './sample-orders.js';
 
+/** Where a person goes from here. */
+export interface Guide {
+  /** The base address of the server. */
+  readonly url: string;
+  /** The unix socket on which it listens instead of a port. */
+  readonly socket?: string;
+  /** The command line that creates a key; absent where only this process has the keys, in memory. */
+  readonly createKey?: string;
+}
+
+/** Windows has it under this name in cmd.exe and in PowerShell, where `curl` is another command. */
+const CURL = process.platform === 'win32' ? 'curl.exe' : 'curl';
+
 /**
  * Fills a new database with sample orders. With `showsKeys` it also issues a demo key per fixed plan and prints the keys
  * to stderr: they are for a person, and stdout may be a log, which never has a key in it.
  */
-export async function introduce({ orders, keys, name }: Storage, url: string, showsKeys: boolean): Promise<void> {
+export async function introduce({ orders, keys, name }: Storage, guide: Guide, showsKeys: boolean): Promise<void> {
   await orders.put(SAMPLE_ORDERS);
-  const isNew = `The database ${name} is new: it has ${SAMPLE_ORDERS.length} sample orders and`;
-  if (!showsKeys) {
-    await writeText(process.stderr, `${isNew} no API keys yet; ${ISSUE_ONE}\n`);
-    return;
-  }
+  const created = `Created ${name} with ${SAMPLE_ORDERS.length} sample orders`;
+  if (!showsKeys) return say([`${created} and no API keys.${firstKey(guide)}`]);
   const issued = await Promise.all(FIXED_PLANS.map((plan) => keys.create({ name: plan }, 'demo')));
-  const lines = [
-    `${isNew} these demo keys, which are shown only now.`,
+  const list = `${localAddress(guide.url)}/store/orders`;
+  const pending = SAMPLE_ORDERS.findLast(({ status }) => status === 'pending')?.id;
+  const place = guide.socket === undefined ? '' : `--unix-socket "${guide.socket}" `;
+  const authorization = `${place}-H "Authorization: Bearer ${issued[0]?.key}"`;
+  return say([
+    `${created} and three demo keys. The keys are not shown again:`,
     '',
     ...issued.map(({ plan, key }) => `  ${plan.name.padEnd(8)}  ${key}`),
     '',
-    `  curl -H 'Authorization: Bearer ${issued[0]?.key}' '${localAddress(url)}/store/orders'`,
+    'List the orders, and cancel one:',
     '',
-    `In a browser: ${new URL('/docs', localAddress(url)).href}`,
+    // Double quotes, because cmd.exe knows no others.
+    `  ${CURL} ${authorization} "${list}"`,
+    `  ${CURL} -i -X DELETE ${authorization} "${list}/${pending}"`,
     '',
-  ];
-  await writeText(process.stderr, `${lines.join('\n')}\n`);
+    ...whereNext(guide),
+  ]);
 }
 
-const ISSUE_ONE = 'issue one: store-orders keys create --plan free';
+/** Says how to get a first key, and to a person where everything is. A database that is not new is not filled. */
+export async function guideOn({ keys, name }: Storage, guide: Guide): Promise<void> {
+  const isKeyless = await keys.isEmpty();
+  await say([
+    ...(isKeyless ? [`${name} has no API keys.${firstKey(guide)}`] : []),
+    ...(process.stderr.isTTY ? whereNext(guide) : []),
+  ]);
+}
 
-/** Advises how to get a key. A shared or older database is not filled: its owner knows who needs keys. */
-export async function adviseIfKeyless({ keys, name }: Storage): Promise<void> {
-  if (!(await keys.isEmpty())) return;
-  await writeText(process.stderr, `${name} has no API keys yet; ${ISSUE_ONE}\n`);
+function firstKey({ createKey }: Guide): string {
+  return createKey === undefined ? '' : ` Create one: ${createKey}`;
+}
+
+function whereNext({ url, socket, createKey }: Guide): readonly string[] {
+  return [
+    // No browser opens a unix socket.
+    ...(socket === undefined ? [`Documentation: ${new URL('/docs', localAddress(url)).href}`] : []),
+    ...(createKey === undefined ? [] : [`Another key: ${createKey}`]),
+    '',
+  ];
+}
+
+async function say(lines: readonly string[]): Promise<void> {
+  await writeText(process.stderr, lines.map((line) => `${line}\n`).join(''));
 }

@@ -4,20 +4,23 @@ import type { RedisConnection } from './redis-client.js';
 import { shifted } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
-/** What is known of keys' quotas, and what can be done about them, from outside of the process that counts. */
+/** Reads and changes the quotas of keys from outside the process that counts them. */
 export interface QuotaDesk {
-  /** Where they are counted: a server that counts elsewhere knows nothing of it. */
+  /** Where the quotas are counted. A server that counts elsewhere ignores changes made here. */
   readonly place: string;
-  /** What the limiter would say, without taking anything. */
+  /** Returns the decision that a request would get, without charging the key. */
   peek(keyId: string, plan: Plan): Decision | Promise<Decision>;
-  /** Gives full quotas back and lifts the ban. */
+  /** Restores the full quotas and lifts the ban. */
   reset(keyId: string): void | Promise<void>;
   liftBan(keyId: string): void | Promise<void>;
-  /** Refuses the key for so long; its quotas stay as they are. */
+  /** Bans the key for this long. Its quotas do not change. */
   ban(keyId: string, ms: number): void | Promise<void>;
 }
 
-/** Over what a server saves, which does within a second what is asked here. */
+/**
+ * Works on the table in which a server saves its quotas. The server applies a change within a
+ * second.
+ */
 export function savedQuotaDesk(table: QuotaTable, place: string): QuotaDesk {
   return {
     place,
@@ -33,7 +36,7 @@ export function savedQuotaDesk(table: QuotaTable, place: string): QuotaDesk {
   };
 }
 
-/** A limiter that knows one key as it was saved. */
+/** Creates a limiter that holds one key, as it was saved. */
 function restored(keyId: string, saved: KeyState | undefined) {
   const clock = createSystemClock();
   const limiter = createMemoryLimiter({ clock });
@@ -46,7 +49,10 @@ function restored(keyId: string, saved: KeyState | undefined) {
 /** A person waits longer than a request may. */
 const PATIENCE_MS = 5_000;
 
-/** Over the Redis server in which servers count: they do what is asked here at once, and refuse a second longer at most. */
+/**
+ * Works on the Redis server that counts. A change holds at once; a server may refuse a key for up
+ * to another second.
+ */
 export function redisQuotaDesk({ send }: RedisConnection, place: string): QuotaDesk {
   const limiter = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });
   return {

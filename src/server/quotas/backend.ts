@@ -1,29 +1,28 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createMemoryLimiter, createSystemClock, type RateLimiter } from '../../limits/index.js';
-import { createRedisLimiter, type LimiterModeMessage } from '../../limits/redis/limiter.js';
+import type { LimiterModeMessage } from '../../limits/redis/limiter.js';
 import { parseRedisUrl, type RedisAddress } from '../config/redis-url.js';
 import type { Settings } from '../config/settings.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
-import { connectRedis } from './redis-client.js';
 import { withSavedQuotas } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
 /** Where quotas are saved, if they are counted in this process. */
 export interface QuotaStorage {
-  /** As messages call it; no password is in it. */
+  /** Its name in messages, without a password. */
   readonly name: string;
   readonly quotas?: QuotaTable;
 }
 
-/** Where a server counts. */
+/** The place where a server counts. */
 interface Counting {
   readonly limiter: RateLimiter;
-  /** What logs call it, where it is outside of this process. */
+  /** Its name in logs. Absent when quotas are counted in this process. */
   readonly name?: string;
   state(): BackendState;
-  /** Keeps what has been counted, and ends whatever is done now and then. */
+  /** Saves the counts and stops all timers. */
   close(): Promise<void>;
 }
 
@@ -31,7 +30,7 @@ export type OpenedCounting =
   | { readonly ok: true; readonly counting: Counting }
   | { readonly ok: false; readonly message: string };
 
-/** Counts where the settings say. */
+/** Opens the place that the settings name. */
 export async function openCounting(
   { redisUrl }: Pick<Settings, 'redisUrl'>,
   storage: QuotaStorage,
@@ -50,20 +49,23 @@ export async function openCounting(
 
 const SAVE_EVERY_MS = 500;
 
-/** In this process, saved with its data: a restart gives nobody a fresh day. Throws if what was saved cannot be read. */
+/**
+ * Counts in this process and saves to the storage, so that a restart restores no quota. Throws if
+ * the saved quotas cannot be read.
+ */
 function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
   if (table === undefined) throw new TypeError('the storage has no table of quotas');
   const clock = createSystemClock();
   const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
 
-  /** Why they could not be saved last time: said once, however long it lasts. */
+  /** The reason of the last failure to save. It is logged once, however long it lasts. */
   let failure: string | undefined;
 
   async function save(): Promise<void> {
     const saved = await limiter.save();
     const error = saved.ok ? undefined : messageOf(saved.error);
     if (error !== failure) {
-      if (error !== undefined) log.error('quotas not saved, to be tried again', { error });
+      if (error !== undefined) log.error('quotas not saved; will retry', { error });
       else log.event('quotas saved again');
     }
     failure = error;
@@ -83,27 +85,32 @@ function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
 const MODES = 'store-orders:limiter';
 
 /**
- * In a Redis server, for all servers together; while it fails, in this process alone: also from the start, so that a
- * restart during an outage is none. Throws if the driver is not installed.
+ * Counts in Redis, together with all other servers. While Redis fails, also at the start, it counts
+ * in this process only. Throws if the driver is not installed.
  */
 async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> {
+  // Loaded here, because a server that counts in memory starts sooner without it.
+  const [{ createRedisLimiter }, { connectRedis }] = await Promise.all([
+    import('../../limits/redis/limiter.js'),
+    import('./redis-client.js'),
+  ]);
   const redis = await connectRedis(address);
 
   function onMode(message: unknown): void {
     if (!isModeMessage(message)) return;
     const { mode, error } = message;
     if (mode === 'shared') log.event('quotas counted in Redis', { redis: address.name });
-    else log.error('quotas counted by this process alone', { redis: address.name, error: messageOf(error) });
+    else log.error('quotas counted in this process only', { redis: address.name, error: messageOf(error) });
   }
 
   subscribe(MODES, onMode);
   const limiter = createRedisLimiter({ send: redis.send });
-  // The first call that fails tells the limiter, and it the log.
+  // A call that fails makes the limiter change its mode, which is logged.
   if (!(await redis.arrived())) await limiter.inspect('').catch(() => {});
   return {
     limiter,
     name: address.name,
-    // The limiter learns of a failure by its next call only, and of its end by being asked.
+    // The limiter notices a failure at its next call, and a recovery when it is asked.
     state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
     async close() {
       unsubscribe(MODES, onMode);

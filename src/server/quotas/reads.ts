@@ -1,10 +1,10 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 
-/** What one process asks of the one that has the quotas in memory. */
+/** A request of one process to the server that has the quotas in memory. */
 export type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
 
 export interface PendingRequest {
-  /** Ascending, and never used again. */
+  /** Ascending and never reused. */
   readonly seq: bigint;
   readonly keyId: string;
   readonly request: QuotaRequest;
@@ -14,10 +14,10 @@ export type QuotaReads = {
   pendingRequests(): readonly PendingRequest[];
 };
 
-/** This module, for the thread that reads. */
+/** The URL of this module, for the thread that reads. */
 export const QUOTA_READS = import.meta.url;
 
-/** On a database that has the tables. */
+/** Prepares the statements. The tables must exist. */
 export function prepareReads(database: SqliteDatabase): QuotaReads {
   const select = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
   return {

@@ -2,10 +2,10 @@ import type { SendCommand } from '../../limits/redis/limiter.js';
 import type { RedisAddress } from '../config/redis-url.js';
 import { messageOf } from '../log/message-of.js';
 
-/** A connection that comes back by itself. While there is none, what is sent fails at once. */
+/** A connection that reconnects by itself. While it is down, commands fail at once. */
 export interface RedisConnection {
   readonly send: SendCommand;
-  /** Waits for the first connection, or for a failure to get it. Says whether it is there. */
+  /** Waits for the first connection or the first failure. Resolves to whether it is connected. */
   arrived(): Promise<boolean>;
   isThere(): boolean;
   close(): void;
@@ -14,7 +14,7 @@ export interface RedisConnection {
 const CONNECT_MS = 2_000;
 const RETRY_MS = { first: 50, longest: 1_000 };
 
-/** Begins to connect. Throws if the driver is not installed. */
+/** Starts to connect. Throws if the driver is not installed. */
 export async function connectRedis(address: RedisAddress): Promise<RedisConnection> {
   const client = await createClient(address);
   let failure: Error | undefined;
@@ -26,7 +26,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     });
     setTimeout(resolve, CONNECT_MS).unref();
   });
-  // What failed is told until there is a connection again.
+  // Report the last failure until the connection is back.
   client.on('ready', () => {
     failure = undefined;
   });
@@ -34,8 +34,8 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
 
   return {
     async send(command) {
-      // The client's own refusal would not say what is wrong.
-      if (!isThere()) throw failure ?? new Error('there is no connection');
+      // The client's own error does not name the cause.
+      if (!isThere()) throw failure ?? new Error('not connected');
       try {
         return await client.call(...command);
       } catch (error) {
@@ -51,14 +51,14 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
   };
 }
 
-/** The first word of an error reply is its code (RESP, simple errors). */
+/** Returns the code of an error reply, which is its first word (RESP, simple errors). */
 function replyCode(error: unknown): string | undefined {
   return messageOf(error).split(' ', 1)[0];
 }
 
-const ONE_OF_A_CLUSTER = 'it is a node of a cluster; name other nodes of it too, with commas between';
+const ONE_OF_A_CLUSTER = 'this server is part of a cluster; name several of its nodes, separated by commas';
 
-/** The part of ioredis that is used. */
+/** The part of ioredis that the program uses. */
 interface Client {
   readonly status: string;
   call(command: string, ...parameters: string[]): Promise<unknown>;
@@ -74,12 +74,12 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     ...(password !== undefined && { password }),
     ...(tls && { tls: {} }),
     connectTimeout: CONNECT_MS,
-    // A host that is gone without a word is left for the one that its name stands for by then.
+    // When a host disappears silently, reconnect to the host that its name resolves to by then.
     socketTimeout: CONNECT_MS,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // The master has become a replica: its name may stand for another one by now.
+    // The master has become a replica, and its name may resolve to another server.
     reconnectOnError: (error: Error) => replyCode(error) === 'READONLY',
   };
   const [node] = nodes;
@@ -88,22 +88,22 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     redisOptions: options,
     enableOfflineQueue: false,
     clusterRetryStrategy: retry,
-    // A certificate is for a name.
+    // A certificate is valid for a name, not for an address.
     dnsLookup: (host, callback) => callback(null, host),
   });
 }
 
-/** Optional: who counts in one process needs none. */
+/** The driver is optional, because counting in one process does not need it. */
 async function loadDriver() {
   try {
     return await import('ioredis');
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
-    throw new Error('counting in Redis needs a driver that is not installed: npm install ioredis');
+    throw new Error('the Redis driver is not installed; run "npm install ioredis"');
   }
 }
 
-/** Old servers repeat the arguments of a command that they do not know. */
+/** Old servers repeat the arguments of an unknown command in their error. */
 function withoutPassword(message: string, { password }: RedisAddress): string {
   return password === undefined ? message : message.replaceAll(password, '***');
 }

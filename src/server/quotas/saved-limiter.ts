@@ -3,13 +3,16 @@ import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../.
 import type { PendingRequest } from './reads.js';
 import type { QuotaTable } from './table.js';
 
-/** A limiter whose quotas survive a restart. Addresses are not saved: they are bounded, and chosen by strangers. */
+/**
+ * A limiter whose quotas survive a restart. Quotas of addresses are not saved, because strangers
+ * choose the addresses.
+ */
 export interface SavedLimiter extends RateLimiter {
   take: MemoryLimiter['take'];
   /**
-   * Does what other processes have requested, and saves what has changed since, in one transaction. Call it every half
-   * second or so, and before the database is closed. Never rejects: what could not be saved is kept for the next call,
-   * and the answer says why.
+   * Applies the requests of other processes and saves all changes in one transaction. Call it about
+   * every half second, and before the database is closed. Never rejects: the result has the error,
+   * and the next call tries again.
    */
   save(): Promise<{ readonly ok: true } | { readonly ok: false; readonly error: unknown }>;
 }
@@ -24,8 +27,8 @@ export interface SavedLimiterOptions {
 const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limiter: true, clock: true, table: true };
 
 /**
- * Loads the saved quotas into the limiter, so that a restart gives nobody a fresh day, and from now on remembers whose
- * have changed. Throws if what was saved cannot be read.
+ * Loads the saved quotas into the limiter, so that a restart restores no quota, and remembers from
+ * then on which keys have changed. Throws if the saved quotas cannot be read.
  */
 export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   checkOptions(options, Object.keys(OPTION_NAMES));
@@ -33,7 +36,10 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 
-  /** A request is done once, even if its removal has to be tried again. Returns the last that is done. */
+  /**
+   * Applies each request once, even if removing it has to be retried. Returns the last sequence
+   * number.
+   */
   function apply(requests: readonly PendingRequest[]): bigint {
     let lastSeq = 0n;
     for (const { seq, keyId, request } of requests) {
@@ -50,7 +56,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 
   function ban(keyId: string, untilMs: number): void {
     const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
-    // Below a millisecond it is over.
+    // Less than a millisecond is left.
     if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 
@@ -76,7 +82,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
     const restored = shifted(state, -clock.utcOffsetMs());
     if (restored !== undefined) limiter.restore(keyId, restored);
   }
-  // What was requested while nobody had the quotas in memory is done before anything is taken.
+  // Requests that were made while no server ran are applied before the first take.
   apply(requests);
 
   return {
@@ -89,8 +95,8 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 }
 
 /**
- * The state with its instants moved. They are saved in Unix time, because the limiter's clock is another one in the
- * next process; an instant of 0 is none and stays.
+ * Moves the instants of a state. They are saved in Unix time, because the next process has another
+ * clock. An instant of 0 means never, and stays.
  */
 export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;

@@ -6,20 +6,26 @@ import type { KeyState } from '../../limits/index.js';
 import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest } from './reads.js';
 import { prepareWrites, type QuotaWrites } from './writes.js';
 
-/** The saved quotas by key id, instants in Unix time; and requests to the process that has loaded them. */
+/**
+ * The saved quotas by key id, with instants in Unix time, and requests to the server that loaded
+ * them.
+ */
 export interface QuotaTable {
-  /** All of it, at once: before anything is served. */
+  /** Loads everything, before the server starts to listen. */
   load(): {
     readonly states: readonly (readonly [keyId: string, state: KeyState])[];
     readonly requests: readonly PendingRequest[];
   };
   get(keyId: string): KeyState | undefined;
-  /** Changes what is saved, and leaves a request for a running server: whichever it is, it's done. */
+  /**
+   * Changes the saved quota and leaves a request for a running server, so that both cases are
+   * covered.
+   */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
-  /** The same for a ban until a Unix time. `banned` adds it to the state. */
+  /** The same for a ban until a Unix time. `banned` adds the ban to the state. */
   requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
-  /** Saves states, and removes the requests that are done up to `upToSeq`, in one transaction. */
+  /** Saves states and removes the requests up to `upToSeq`, in one transaction. */
   save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
 }
 
@@ -47,7 +53,7 @@ const stateSchema = v.object({
   ),
 });
 
-/** The table in an open database. Requests are read by `read` where there is one: on another thread. */
+/** Creates the table over an open database. With `read`, requests are read on another thread. */
 export function createQuotaTable(
   database: SqliteDatabase,
   write: Write<QuotaWrites>,
@@ -99,7 +105,7 @@ export function createQuotaTable(
   return table;
 }
 
-/** As the table has it. */
+/** Serialises a state for the table. */
 function stateJson(state: KeyState | undefined): string | null {
   return state === undefined ? null : JSON.stringify(state);
 }

@@ -1,15 +1,15 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 
-/** What is written of quotas, as a part of a transaction; see `OrderWrites`. */
+/** Writes of quotas, as part of a transaction. See `OrderWrites`. */
 export type QuotaWrites = {
-  /** Stores states as JSON, `null` for nothing to remember, and removes the requests that are done up to `upToSeq`. */
+  /** Stores states as JSON, where `null` removes one, and removes the requests up to `upToSeq`. */
   saveQuotas(states: readonly (readonly [keyId: string, json: string | null])[], upToSeq: bigint): void;
 };
 
-/** This module, for the thread that writes. */
+/** The URL of this module, for the thread that writes. */
 export const QUOTA_WRITES = import.meta.url;
 
-/** On a database that has the tables. */
+/** Prepares the statements. The tables must exist. */
 export function prepareWrites(database: SqliteDatabase): QuotaWrites {
   const upsert = prepare(database, 'INSERT OR REPLACE INTO quotas VALUES (?, ?)');
   const remove = prepare(database, 'DELETE FROM quotas WHERE key_id = ?');

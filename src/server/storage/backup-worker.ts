@@ -5,18 +5,18 @@ import type { BackupData } from './backup.js';
 import { damage, problemsOf } from './integrity.js';
 import { openAsItIs, reasonOf, troubleOf } from './sqlite.js';
 
-// The copying itself, on a thread because it is one long call: backup.ts can hear a signal meanwhile.
+// Copies on a thread, because the copy is one long call and backup.ts must hear signals meanwhile.
 
 const { file, copy }: BackupData = workerData;
 try {
   write();
   check();
 } catch (error) {
-  // An error of a class that a driver brought would arrive without its message.
+  // An error of a driver's own class would lose its message between threads.
   throw new Error(troubleOf(error, file, 'read') ?? `${file}: ${reasonOf(error)}`);
 }
 
-/** From one read transaction, which holds up no writer. */
+/** Copies from one read transaction, which does not block writers. */
 function write(): void {
   const { database } = openAsItIs(file);
   try {
@@ -24,13 +24,13 @@ function write(): void {
   } finally {
     database.close();
   }
-  // SQLite does not sync what it writes so.
+  // VACUUM INTO does not sync its file.
   const descriptor = openSync(copy, 'r+');
   fsyncSync(descriptor);
   closeSync(descriptor);
 }
 
-/** A copy that cannot be read is none. */
+/** Throws if the copy cannot be read as a whole. */
 function check(): void {
   const { database } = openAsItIs(copy);
   const problems = problemsOf(database);

@@ -7,28 +7,32 @@ import { QUIETLY } from '../../databases/sqlite/file-thread.js';
 import { randomBase62 } from '../keys/api-key.js';
 import { done, failed, type Outcome } from '../outcome.js';
 
-/** What the thread is told. */
+/** The task of the thread. */
 export interface BackupData {
   readonly file: string;
-  /** Made by the caller, empty. */
+  /** An empty file, created by the caller. */
   readonly copy: string;
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Copies a database. The target has its name only when it is whole and on disk; what fails or is stopped leaves nothing. */
+/**
+ * Copies a database. The target appears only when it is complete and on disk. A failure or a signal
+ * leaves nothing behind.
+ */
 export async function backUp(file: string, target: string): Promise<Outcome> {
-  const taken = failed(`${target} exists already; name a file that does not, a backup overwrites nothing`);
+  const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
   if (existsSync(target)) return taken;
   return withCopy(file, target, (copy) => {
-    // Renaming would overwrite what another process has made meanwhile; an empty file made here is ours to overwrite.
+    // Renaming would overwrite a file that another process has created meanwhile. An empty file
+    // created here may be overwritten.
     if (!createPrivately(target)) return taken;
     const bytes = putInPlace(copy, target);
-    return done(`${file} is backed up to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
+    return done(`backed up ${file} to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
   });
 }
 
-/** Has `work` do with a sound copy what is to be done with it. The copy is beside the target, and gone afterwards. */
+/** Runs `work` on a sound copy beside the target, and removes the copy afterwards. */
 export async function withCopy(
   file: string,
   target: string,
@@ -49,14 +53,14 @@ export async function withCopy(
   }
 }
 
-/** Gives the copy the name of the target, in one step that survives a power cut. Returns its size. */
+/** Renames the copy to the target in one step that survives a power cut. Returns its size. */
 export function putInPlace(copy: string, target: string): number {
   renameSync(copy, target);
   syncDirectoryOf(target);
   return statSync(target).size;
 }
 
-/** SQLite keeps a journal beside what it writes. */
+/** Removes a copy and the journal that SQLite keeps beside it. */
 function remove(copy: string): void {
   for (const suffix of ['', '-journal']) rmSync(copy + suffix, { force: true });
 }
@@ -68,7 +72,10 @@ function runToEnd(worker: Worker): Promise<void> {
   });
 }
 
-/** At a signal does `work` and then what the signal does by itself: it ends the process. Returns how to stop that. */
+/**
+ * Runs `work` at a signal and then lets the signal end the process. Returns a function that undoes
+ * this.
+ */
 function onSignal(work: () => void): () => void {
   function stop(): void {
     for (const signal of SIGNALS) process.off(signal, end);
@@ -82,7 +89,9 @@ function onSignal(work: () => void): () => void {
   return stop;
 }
 
-/** So that the name of the new file survives a power cut too. Windows cannot open a directory, and needs not. */
+/**
+ * Makes the new name survive a power cut. Windows cannot open a directory and does not need this.
+ */
 function syncDirectoryOf(file: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(dirname(resolve(file)), 'r');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { APPLICATION_ID, NOT_A_DATABASE, NOT_OUR_DATABASE } from '../../databases/sqlite/migration.js';
 import { canBelongTogether, HEADER_SIZE, NO_LOG, readLog, withFile } from './wal-check.js';
 
-/** SQLite file format, 1.3 (header) and 1.6 (what is on page 1). */
+/** SQLite file format, 1.3 (header) and 1.6 (page 1). */
 const MAGIC = Buffer.from('SQLite format 3\0');
 const APPLICATION_ID_AT = 68;
 const PAGE_KIND_AT = 100;
@@ -11,16 +11,16 @@ const ENTRIES_AT = 103;
 const LEAF = 13;
 
 /**
- * Why the file is not an order database that may be opened, `undefined` when it may be one, or is not there. Found
- * without SQLite, which changes even a file that it only looks into: it writes the log of a program that crashed into
- * its database. Without its log: whether it may be replaced. Not for a process that has opened the file: closing any
- * descriptor of a file drops all its locks.
+ * Returns the reason why a file must not be opened, or `undefined` if it may be, or does not exist.
+ * It reads the file without SQLite, which would write the log of a crashed program into it. With
+ * `withLog: false` it decides whether the file may be replaced. Do not call it in a process that
+ * has the file open: closing any descriptor of a file drops all locks of the process on it.
  */
 export function refusalOf(file: string, { withLog = true } = {}): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
   if (found.isDirectory()) return `it is a directory; name a file in it, such as ${join(file, 'store-orders.db')}`;
-  if (!found.isFile()) return 'it is not a file that keeps what is written to it; name another';
+  if (!found.isFile()) return 'it is not a regular file; name another';
   if (found.nlink > 1) {
     return `the file has ${found.nlink} names (hard links), and SQLite keeps a log beside each; remove all names but one`;
   }
@@ -28,14 +28,14 @@ export function refusalOf(file: string, { withLog = true } = {}): string | undef
   const header = withFile(file, (read) => read(HEADER_SIZE, 0));
   if (header.length === 0 && !log.hasFrames) return undefined;
   if (!header.subarray(0, MAGIC.length).equals(MAGIC) || header.length < HEADER_SIZE) {
-    return `${NOT_A_DATABASE}; name another, or if it was one move it away and put a backup in its place with db restore`;
+    return `${NOT_A_DATABASE}; name another file, or move this one away and restore a backup with db restore`;
   }
   const isEmpty = header[PAGE_KIND_AT] === LEAF && header.readUInt16BE(ENTRIES_AT) === 0 && !log.hasFrames;
   if (!isEmpty && !isOurs(header) && !isOurs(log.firstHeader)) return NOT_OUR_DATABASE;
   if (canBelongTogether(header, log)) return undefined;
   return (
-    `the log ${file}-wal belongs to another file, which this one has replaced; ` +
-    'move this one to another name and put it in its place with db restore, which removes the log'
+    `the log ${file}-wal belongs to a database that this file has replaced; ` +
+    'rename this file, then put it in place with db restore, which removes the log'
   );
 }
 

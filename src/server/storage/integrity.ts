@@ -1,7 +1,7 @@
 import { isResult, prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { CURE } from '../../databases/sqlite/failure.js';
 
-/** Reads every page, and returns what is wrong, at most a hundred sentences; none when the database is sound. */
+/** Reads every page and returns up to a hundred problems, none when the database is sound. */
 export function problemsOf(database: SqliteDatabase): readonly string[] {
   try {
     const rows = prepare(database, 'PRAGMA integrity_check').all();

@@ -11,38 +11,39 @@ import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
 import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
-  /** Make missing tables; otherwise that is a mistake, so that the wrong database does not look like an empty store. */
+  /**
+   * Creates missing tables. Otherwise they are an error, so that a wrong database does not look
+   * empty.
+   */
   readonly create?: boolean;
-  /** Give up on statements that take long: for a process whose clients wait. */
+  /** Limits the time of a statement, for a process with waiting clients. */
   readonly impatient?: boolean;
 }
 
 const CONNECTIONS = 8;
 const KEY_CONNECTIONS = 2;
-/**
- * Strangers have the keys that they make up looked for, which must not take what keys that are
- * known need.
- */
+/** For keys that strangers make up, so that looking them up does not delay known keys. */
 const STRANGER_CONNECTIONS = 2;
-/**
- * As many as long lists hold at most, until their clients have read them: none that cancels and
- * keys need.
- */
+/** For long lists, which hold a connection until the client has read them. */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
-/** The server is to give up first: its answer says more, and it has then ended what it did. */
+/**
+ * Longer than the limit of the server, whose error says more and which has then stopped working on
+ * it.
+ */
 const ANSWER_MS = STATEMENT_MS + 1_000;
 const PROBE_MS = 2_000;
 
 /**
- * Opens a PostgreSQL database of this program, its tables brought to their newest version; any number of processes may
- * do so at once. The caller closes it. The URL is checked already; nothing of it is shown but host, port and database.
+ * Opens a PostgreSQL database and brings its tables to the newest version. Any number of processes
+ * may do so at once. The caller closes it. The URL is valid; messages show only its host, port and
+ * database.
  */
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   const driver = await loadDriver();
   if (driver === undefined) {
-    return { ok: false, message: 'PostgreSQL needs a driver that is not installed: npm install pg' };
+    return { ok: false, message: 'the PostgreSQL driver is not installed; run "npm install pg"' };
   }
   const config: ClientConfig = {
     connectionString: url,
@@ -63,7 +64,7 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
 
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
-/** Optional: who keeps orders in a file needs none. */
+/** The driver is optional, because orders in a file do not need it. */
 async function loadDriver(): Promise<Driver | undefined> {
   try {
     return (await import('pg')).default;
@@ -73,13 +74,15 @@ async function loadDriver(): Promise<Driver | undefined> {
   }
 }
 
-/** A URL again, without user, password and parameters; the directory of a socket as its host. */
+/** Prints a URL without user, password and parameters. The directory of a socket is the host. */
 function nameOf({ host, port, database }: Client): string {
   const shownHost = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
   return `postgres://${shownHost}:${port}/${encodeURIComponent(database ?? '')}`;
 }
 
-/** Why there is nothing to work on, `undefined` when the tables are there. However long it takes to make them. */
+/**
+ * Creates or migrates the tables, however long it takes. Returns the reason if they are missing.
+ */
 async function prepareTables(
   driver: Driver,
   config: ClientConfig,
@@ -91,7 +94,7 @@ async function prepareTables(
     await client.connect();
     const [row] = (await client.query("SELECT to_regclass('store_orders_schema')::text AS name")).rows;
     if (create !== true && row?.['name'] === null) {
-      return 'there are no tables of store-orders; name the right database, or start the server, which makes them';
+      return 'it has no store-orders tables; check the name of the database, or start the server to create them';
     }
     await migrateTables(client, { ...ORDERS_SCHEMA, ...KEYS_SCHEMA });
     return undefined;
@@ -112,7 +115,10 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
 
   let probe: Promise<unknown> | undefined;
 
-  /** One at a time, for all who ask: strangers may, and are not to take the connections of requests. */
+  /**
+   * Shares one probe among all callers, because strangers may probe and must not use up
+   * connections.
+   */
   function answers(): Promise<unknown> {
     probe ??= statements.query('SELECT').finally(() => {
       probe = undefined;
@@ -134,7 +140,7 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
     name,
     orders: explainedOrders(orders),
     keys: explainedKeys(ring),
-    // Others have it too: nobody's to fill or to remove.
+    // Other processes may use it, so this one neither fills nor removes it.
     isNew: false,
     importRecords: (batches, replace) => explained('store orders', importRecords(connect, batches, replace)),
     records: () => explainedStream('read the orders', readRecords(connect)),
@@ -154,14 +160,15 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
 }
 
 function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
-  // A server that has stopped answering does not close its end either: what is idle must not keep this process alive.
+  // A server that has stopped responding does not close its connection. An idle connection must not
+  // keep this process alive.
   const pool = new driver.Pool({ ...config, max, allowExitOnIdle: true });
-  // An idle connection that has ended. The next query says the same, if it is still so.
+  // An idle connection has ended. The next query reports the reason, if it lasts.
   pool.on('error', () => {});
   return pool;
 }
 
-/** Has every failure say what could not be done, and why. */
+/** Adds to every error what could not be done. */
 function explainedOrders(orders: PostgresOrderStore): PostgresOrderStore {
   const list = 'list the orders';
   return {
@@ -182,7 +189,7 @@ function explainedKeys(keys: KeyRing): KeyRing {
     ...keys,
     authenticate(apiKey) {
       const principal = keys.authenticate(apiKey);
-      return principal instanceof Promise ? explained('look an API key up', principal) : principal;
+      return principal instanceof Promise ? explained('look up an API key', principal) : principal;
     },
     create: (plan, name) => explained('issue an API key', keys.create(plan, name)),
     isEmpty: () => explained('read the API keys', keys.isEmpty()),

@@ -9,8 +9,8 @@ import { takeServerPlace } from './server-lock.js';
 import { reasonOf } from './sqlite.js';
 
 /**
- * Puts a copy of a backup in the place of a database, with nothing beside it that belonged to the old one. The backup is
- * read and checked before anything is changed, and stays.
+ * Replaces a database with a copy of a backup and removes the files beside the old one. The backup
+ * is checked before anything is changed, and stays.
  */
 export async function restore(backup: string, file: string): Promise<Outcome> {
   if (!existsSync(backup)) return failed(`there is no backup ${backup}`);
@@ -19,7 +19,7 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
   if (realpathSync(backup) === target) return failed(`${backup} is the database itself; move it to another name first`);
   const refusal = refusalOf(backup);
   if (refusal !== undefined) return failed(`${backup}: ${reasonOf(refusal)}`);
-  // A log that is another file's is to go.
+  // The log of another file will be removed.
   const objection = refusalOf(target, { withLog: false });
   if (objection !== undefined) return failed(`${file}: ${reasonOf(objection)}`);
   const leave = takeServerPlace(target);
@@ -28,7 +28,7 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
     return await withCopy(backup, target, (copy) => {
       if (!endLog(target)) return failed(`another process uses ${file}; wait for it or stop it, then try again`);
       const bytes = putInPlace(copy, target);
-      return done(`${file} is restored from ${backup}, ${bytes} bytes`, { file, backup, bytes });
+      return done(`restored ${file} from ${backup}, ${bytes} bytes`, { file, backup, bytes });
     });
   } finally {
     leave();
@@ -36,9 +36,9 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
 }
 
 /**
- * Leaves the old database without a log, which SQLite would take for the new one's. Whatever stops the restoring after
- * that, the database is still whole: its log is written into it first. Of one that is damaged it is removed, and of one
- * whose log is another's. `false` if it is in use.
+ * Removes the log of the old database, because SQLite would apply it to the new one. It is first
+ * written into the old database, which stays whole if the restore stops here. The log of a damaged
+ * database, or of another file, is only removed. Returns `false` if the database is in use.
  */
 function endLog(file: string): boolean {
   if (existsSync(file) && refusalOf(file) === undefined) {
@@ -46,7 +46,7 @@ function endLog(file: string): boolean {
       const database = openSqliteDatabase(file);
       try {
         const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
-        // Only the last connection may end the log; any other keeps it without an error.
+        // Only the last connection can end the log. Any other keeps it without an error.
         if (row?.['journal_mode'] !== 'delete') return false;
       } finally {
         database.close();

@@ -1,13 +1,16 @@
 import { isResult } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 
-/** Of the file that is locked; it stays empty, and is never removed, because that could let two servers in. */
+/**
+ * The suffix of the locked file. It stays empty and is never removed, because that could let two
+ * servers in.
+ */
 export const PLACE_SUFFIX = '-server';
 
 /**
- * Takes the place of the one server that may run on a database file, named by its real path: two would overwrite each
- * other's quotas. Returns what frees it, or `undefined` when it is taken. It is a lock of the system's, so a killed
- * server leaves it free.
+ * Locks a database file, by its real path, for one server: two would overwrite each other's quotas.
+ * Returns a function that unlocks it, or `undefined` if another server has the lock. The system
+ * releases the lock of a killed server.
  */
 export function takeServerPlace(file: string): (() => void) | undefined {
   const place = openSqliteDatabase(file + PLACE_SUFFIX);

@@ -42,17 +42,24 @@ const PROGRAM_SCHEMA: Schemas = {
 
 export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
 
-/** How long a command waits for the lock of another process. A server that answers does not wait: see `neverBlock`. */
+/**
+ * How long a command waits for the lock of another process. A server does not wait: see
+ * `neverBlock`.
+ */
 const LOCK_WAIT_MS = 5_000;
 
 export interface OpenOptions {
-  /** Create a missing file; otherwise it is a mistake, so that a mistyped name does not look like an empty store. */
+  /**
+   * Creates a missing file. Otherwise it is an error, so that a mistyped name does not look empty.
+   */
   readonly create?: boolean;
-  /** Read and commit on threads: for a process that must answer meanwhile. */
+  /** Reads and commits on threads, for a process that must respond meanwhile. */
   readonly threaded?: boolean;
 }
 
-/** Up to this size a database is read as a whole before it is served: a million orders, 42 MB, take 0.2 s. */
+/**
+ * Up to this size a server checks every page before it starts: 0.2 s for a million orders, 42 MB.
+ */
 const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
 
 /** Opens a database of this program. The caller closes it. */
@@ -79,8 +86,9 @@ export function openSqliteStorage(
 }
 
 /**
- * Opens the database of a command, after a look whether it is one at all, and where it is to be served whether it is
- * sound. For a process that has not opened it yet: see {@link refusalOf}.
+ * Opens the database of a command or a server after checking that it is one of this program, and
+ * for a server that it is sound. The process must not have opened the file yet: see {@link
+ * refusalOf}.
  */
 export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
   try {
@@ -94,8 +102,8 @@ export function openNamedSqliteStorage(file: string, options?: OpenOptions): Ope
 }
 
 /**
- * Opens a file that must be there without bringing its tables to another version, for who only reads it. Throws as
- * {@link openSqliteStorage} fails. The caller closes it.
+ * Opens an existing file for reading and leaves its tables at their version. Throws where
+ * {@link openSqliteStorage} returns a failure. The caller closes it.
  */
 export function openAsItIs(file: string): { database: SqliteDatabase; versions: ReadonlyMap<string, number> } {
   const database = openSqliteDatabase(file);
@@ -112,7 +120,7 @@ export function openAsItIs(file: string): { database: SqliteDatabase; versions: 
   }
 }
 
-/** Throws if the file is damaged: a damaged page may be served as a list that is not what was stored. */
+/** Throws if the file is damaged, because a damaged page may change the list. */
 function checkSoundness(file: string): void {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes === 0 || bytes > LARGEST_CHECKED_BYTES) return;
@@ -125,7 +133,10 @@ function checkSoundness(file: string): void {
   }
 }
 
-/** All on this thread: for a command, which has nothing else to do, and for what is in memory, which no other can open. */
+/**
+ * Opens everything on this thread: for a command, and for a database in memory, which no other
+ * thread can open.
+ */
 function openHere(file: string, isNew: boolean): SqliteStorage {
   const database = openSqliteDatabase(file);
   try {
@@ -153,13 +164,16 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
   }
 }
 
-/** On threads, once it serves: until then the keys and quotas of the start are read and written here. */
+/**
+ * Opens the file on threads. Keys and quotas are read and written on this one until the server
+ * starts.
+ */
 function openThreaded(file: string, isNew: boolean): SqliteStorage {
   const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites & ImportWrites>(file, {
     schemas: PROGRAM_SCHEMA,
     modules: [KEY_READS, QUOTA_READS, QUOTA_WRITES, IMPORT_WRITES],
   });
-  // The thread that reads is there when the first request is.
+  // Starts the thread that reads before the first request.
   orders.probe().catch(() => {});
   const database = openSqliteDatabase(file);
   waitForLocks(database, LOCK_WAIT_MS);
@@ -194,9 +208,9 @@ function partsOf(file: string, isNew: boolean, database: SqliteDatabase, close: 
   };
 }
 
-/** Sets how long a statement blocks the process until another one's lock is gone. 0: it fails at once as busy. */
+/** Sets how long a statement waits for a lock. 0: it fails at once as busy. */
 function waitForLocks(database: SqliteDatabase, ms: number): void {
-  // The pragma answers with a row, which some drivers do not take from `exec`.
+  // The pragma returns a row, which some drivers do not accept from `exec`.
   database.prepare(`PRAGMA busy_timeout = ${ms}`).get();
 }
 
@@ -206,20 +220,20 @@ function removeFiles(file: string): void {
 }
 
 export function noSuchDatabase(file: string): string {
-  return `there is no database ${file}; name the right file with --db, or start the server, which creates one`;
+  return `there is no database ${file}; check --db, or start the server to create it`;
 }
 
 function cannotOpen(file: string, error: unknown): string {
   return troubleOf(error, file, 'open') ?? `cannot open the database ${file}: ${reasonOf(error)}`;
 }
 
-/** The sentence for a failure of the file; `undefined` if it is about something else. */
+/** Returns the message for a failure of the file, `undefined` for any other error. */
 export function troubleOf(error: unknown, file: string, operation: Operation): string | undefined {
   const isOfFile = error instanceof SqliteFileError || resultOf(error) !== undefined;
   return isOfFile ? failureOf(error, file, operation).message : undefined;
 }
 
-/** The orders room's messages begin with what they are about, which is said here already. */
+/** Removes the prefix of messages of the orders room, because the caller names the file. */
 export function reasonOf(error: unknown): string {
   return textOf(error).replace(/^database: /, '');
 }

@@ -4,26 +4,26 @@ import type { KeyRing } from '../keys/key-ring.js';
 import type { BackendState } from '../listener/health.js';
 import type { QuotaTable } from '../quotas/table.js';
 
-/** Everything that the program keeps. */
+/** The storage of the program: orders, keys and quotas. */
 export interface Storage {
-  /** As messages and logs call it; no password is in it. */
+  /** Its name in messages and logs, without a password. */
   readonly name: string;
   readonly orders: OwnedOrderStore;
   readonly keys: KeyRing;
-  /** Where quotas are saved; absent where they are counted outside of this process. */
+  /** The saved quotas. Absent where another process counts. */
   readonly quotas?: QuotaTable;
-  /** Whether opening it made it, and nobody else has it. */
+  /** Whether opening it created it, for this process alone. */
   readonly isNew: boolean;
-  /** Every order, ascending by id, all of one moment. */
+  /** Returns every order, ascending by id, from one snapshot. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
   /** Stores records whose ids differ, all of them or none, in memory for some batches only. */
   importRecords(batches: AsyncIterable<readonly OrderRecord[]>, replace: boolean): Promise<PutOutcome>;
-  /** Whether it can be read. A throw or a rejection means that it cannot. */
+  /** Returns whether it can be read. A throw or a rejection means that it cannot. */
   state(): BackendState | Promise<BackendState>;
-  /** From now on no call blocks the process until another one's lock is gone: what meets one is tried again. */
+  /** Stops waiting for locks of other processes. A blocked call is retried instead. */
   neverBlock(): void;
   close(): Promise<void>;
-  /** Closes it, and removes what opening it has made. */
+  /** Closes it and removes everything that opening it created. */
   discard(): Promise<void>;
 }
 

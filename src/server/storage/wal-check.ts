@@ -1,13 +1,13 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { TRANSACTIONS_COUNTED } from '../../databases/sqlite/database.js';
 
-/** SQLite file format, 1.3: the part of page 1 that is the file's header, and what stands where in it. */
+/** SQLite file format, 1.3: the file's header at the start of page 1, and its fields. */
 export const HEADER_SIZE = 105;
 const WRITE_VERSION_AT = 18;
 const ROLLBACK_JOURNAL = 1;
 const USER_VERSION_AT = 60;
 
-/** 4.1 and 4.2: the log, a header and then frames, each a page with a header of its own. */
+/** SQLite file format, 4.1 and 4.2: a log is a header and frames, each a header and a page. */
 const LOG_HEADER_SIZE = 32;
 const PAGE_SIZE_AT = 8;
 const SALTS_AT = 16;
@@ -15,16 +15,16 @@ const FRAME_HEADER_SIZE = 24;
 const FRAME_SALTS_AT = 8;
 const SALTS_SIZE = 8;
 
-/** What a log has in it. */
+/** The contents of a log. */
 export interface Log {
   readonly hasFrames: boolean;
-  /** The first header of a file that it has; absent if page 1 was not written. */
+  /** The first header of a database file in it. Absent if page 1 was not written. */
   readonly firstHeader?: Buffer;
 }
 
 export const NO_LOG: Log = { hasFrames: false };
 
-/** Reads a log, which need not be there. */
+/** Reads a log, which may be missing. */
 export function readLog(file: string): Log {
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return NO_LOG;
   return withFile(file, (read) => {
@@ -35,7 +35,7 @@ export function readLog(file: string): Log {
     for (let at = LOG_HEADER_SIZE; ; at += FRAME_HEADER_SIZE + pageSize) {
       const frame = read(FRAME_HEADER_SIZE + HEADER_SIZE, at);
       const isComplete = frame.length === FRAME_HEADER_SIZE + HEADER_SIZE;
-      // Behind the end there may be frames of the log before.
+      // Frames of an older log may follow the end.
       if (!isComplete || !frame.subarray(FRAME_SALTS_AT, FRAME_SALTS_AT + SALTS_SIZE).equals(salts)) {
         return { hasFrames: at > LOG_HEADER_SIZE };
       }
@@ -45,9 +45,10 @@ export function readLog(file: string): Log {
 }
 
 /**
- * Whether the log can have been written for the file with this header. SQLite begins a log only after it has noted in
- * the file that there is one. And every transaction is counted on page 1: the log begins with the one after the file's
- * last, and the file may have any part of it already, or more: after a power cut an old log may be back.
+ * Returns whether the log can belong to the file with this header. SQLite starts a log only after
+ * it has marked the file. Page 1 counts transactions: the log starts with the one after the last of
+ * the file, and the file may already have part of the log, or more, because an old log may be back
+ * after a power cut.
  */
 export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Log): boolean {
   if (!hasFrames) return true;
@@ -58,7 +59,7 @@ export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Lo
   return missing === 0 || missing > TRANSACTIONS_COUNTED / 2;
 }
 
-/** Lends a function that reads a file, until `work` is done. */
+/** Runs `work` with a function that reads the file. */
 export function withFile<T>(file: string, work: (read: (length: number, position: number) => Buffer) => T): T {
   const descriptor = openSync(file, 'r');
   try {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import type { Answer } from './audit.js';
 
-/** Checks the Error object (specification, part 2): all three fields, the status that of the response. Returns its code. */
+/**
+ * Checks the Error object (specification, part 2): it has all three fields, and its status is that
+ * of the response. Returns its code.
+ */
 export function assertError({ status, headers, text }: Answer, expected: number, which?: string): string {
   assert.equal(status, expected, which);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);

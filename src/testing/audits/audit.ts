@@ -2,34 +2,40 @@ import { PLANS, type Plan } from '../../limits/index.js';
 import type { OrderInput } from '../../orders/index.js';
 import type { TestCase } from '../suites/test-case.js';
 
-/** What is audited: any implementation of the specification, at an address or behind a function. A `TestService` is one. */
+/** The implementation to audit, at an address or behind a function. A `TestService` is one. */
 export interface AuditTarget {
-  /** The base address, with its version segment: `https://orders.test/v1`. */
+  /** The base address with its version segment, for example `https://orders.test/v1`. */
   readonly url: string;
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   readonly fetch?: ((request: Request) => Response | Promise<Response>) | undefined;
   /** A valid API key. */
   readonly apiKey: string;
-  /** Gives a new key that has bought this plan. Without it, what uses up a quota is skipped, and all else is asked with `apiKey`. */
+  /**
+   * Issues a new key with this plan. Without it, audits that use up a quota are skipped, and all
+   * others use `apiKey`.
+   */
   readonly issueKey?: ((plan: Plan) => string | Promise<string>) | undefined;
-  /** Where orders are stored for the audits, some of them in place of what has the same id. Any `OwnedOrderStore` will do. */
+  /**
+   * Stores orders for the audits, replacing those with the same id. Any `OwnedOrderStore` will do.
+   */
   readonly store?: { put(orders: readonly OrderInput[], options: { readonly replace: true }): unknown } | undefined;
-  /** Lets this much time pass for the server. A `ManualClock` will do. */
+  /** Advances the server's time. A `ManualClock` will do. */
   readonly clock?: { advance(ms: number): unknown } | undefined;
 }
 
 /**
- * How binding a clause is (RFC 2119). MUST: the specification says so, or an RFC that it builds on; SHOULD: this package has decided
- * where the specification is silent; MAY: the names that this package has given.
+ * How binding a clause is (RFC 2119). MUST: required by the specification, or by an RFC that it
+ * builds on. SHOULD: decided by this package where the specification is silent. MAY: a name that
+ * this package chose.
  */
 export type AuditLevel = 'MUST' | 'SHOULD' | 'MAY';
 
-/** One clause, checked. */
+/** A check of one clause. */
 export interface Audit extends TestCase {
-  /** Stable: the part of the specification, and a word. */
+  /** A stable id: the part of the specification, and a word. */
   readonly id: string;
   readonly level: AuditLevel;
-  /** Why it cannot be run: what the target lacks. */
+  /** Why the audit cannot run: what the target lacks. */
   readonly skip?: string;
 }
 
@@ -40,11 +46,14 @@ export interface Answer {
   readonly text: string;
 }
 
-/** What a clause sees of the target. */
+/** The target as a clause sees it. */
 export interface Subject {
-  /** Sends a request to a path below the base address. The fields are names and values. */
+  /** Sends a request to a path below the base address. Fields are pairs of name and value. */
   ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<Answer>;
-  /** The same with a valid key, another each time where keys can be issued, so that no quota ends. */
+  /**
+   * The same with a valid key. If keys can be issued, each call uses a new one, so that no quota is
+   * used up.
+   */
   asked: Subject['ask'];
   put(...orders: readonly OrderInput[]): Promise<void>;
   issueKey(plan: Plan): Promise<string>;

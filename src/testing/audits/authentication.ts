@@ -13,7 +13,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-missing',
     level: 'MUST',
-    says: 'answer every operation without an API key with 401, and cancel nothing',
+    says: 'respond to every operation without an API key with 401, and cancel nothing',
     needs: ['store'],
     async check({ ask, put, issueKey }) {
       await put({ id: 1 });
@@ -30,7 +30,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-invalid',
     level: 'MUST',
-    says: 'answer every operation with a key that is not valid with 401, and cancel nothing',
+    says: 'respond to every operation with an invalid key with 401, and cancel nothing',
     needs: ['store'],
     async check({ ask, put, issueKey }) {
       await put({ id: 1 });
@@ -71,7 +71,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-scheme',
     level: 'MUST',
-    says: 'take the scheme and the field name in any case (RFC 9110, part 11.1)',
+    says: 'accept the scheme and the field name in any case (RFC 9110, part 11.1)',
     async check({ ask, issueKey }) {
       const key = await issueKey(PLANS.business);
       for (const [name, scheme] of [
@@ -87,7 +87,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-two',
     level: 'SHOULD',
-    says: 'take two Authorization fields for no valid key, even if both are the same',
+    says: 'reject two Authorization fields, even if both are the same valid key',
     async check({ ask, issueKey }) {
       const key = await issueKey(PLANS.business);
       for (const other of [key, 'nobody']) {

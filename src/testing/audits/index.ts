@@ -5,8 +5,8 @@ import { orderClauses } from './orders.js';
 import { routeClauses } from './routes.js';
 
 /**
- * The specification clause by clause, to be run one after the other. They cancel and replace orders: with `issueKey` and `store`
- * never run them against orders that somebody needs.
+ * Returns the clauses of the specification as audits, to be run one after the other. They cancel
+ * and replace orders. With `issueKey` and `store`, run them only against a test system.
  */
 export function serviceAudits(target: AuditTarget): Audit[] {
   return [...orderClauses, ...routeClauses, ...authenticationClauses, ...limitClauses].map((clause) =>

@@ -3,13 +3,13 @@ import { createPlan, PLANS, perDay, perMinute } from '../../limits/index.js';
 import { assertError } from './assert-error.js';
 import { type Answer, bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
 
-/** Two windows small enough to be counted down to the end, one after the other. */
+/** Two windows that are small enough to be used up one after the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
-/** Banned for a minute by the first request that follows a refusal by more than a second. */
+/** The first request more than a second after a refusal bans the key for a minute. */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
-/** Specification, part 8, and what part 5 says of bans. */
+/** Specification, part 8, and the bans of part 5. */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-headers',
@@ -59,7 +59,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-every-request-costs',
     level: 'SHOULD',
-    says: 'count every request of a key once, whatever comes of it',
+    says: 'count every request of a key once, whatever its outcome',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
       const key = bearer(await issueKey(PLANS.free));
@@ -78,7 +78,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-429',
     level: 'MUST',
-    says: 'answer what exceeds the limit with 429 and Retry-After, and nothing before it',
+    says: 'respond with 429 and Retry-After to a request over the limit, and to none before it',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
       const key = bearer(await issueKey(PLANS.free));
@@ -89,13 +89,13 @@ export const limitClauses: readonly Clause[] = [
       const refused = await ask('GET', ORDERS, key);
       assertError(refused, 429);
       assert.equal(trioOf(refused).remaining, 0);
-      assert.ok(retryAfterOf(refused) <= 60, 'nobody waits longer than the window');
+      assert.ok(retryAfterOf(refused) <= 60, 'no wait is longer than the window');
     },
   },
   {
     id: '8-retry-after',
     level: 'MUST',
-    says: 'let a client pass that has waited for Retry-After, at the minute and at the day',
+    says: 'allow a client that has waited for Retry-After, by the minute and by the day',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = await subject.issueKey(TINY);
@@ -114,7 +114,7 @@ export const limitClauses: readonly Clause[] = [
         assert.equal((await subject.ask('GET', ORDERS, bearer(key))).status, 200, `after the wait for ${limit}`);
         passed++;
       }
-      assert.deepEqual(waits, [2, 2, 5], 'X-RateLimit-Limit is that of the window which refuses');
+      assert.deepEqual(waits, [2, 2, 5], 'X-RateLimit-Limit belongs to the window that refuses');
     },
   },
   {
@@ -151,7 +151,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-refused-does-nothing',
     level: 'MUST',
-    says: 'neither cancel nor count what is over the limit',
+    says: 'neither cancel nor count a request over the limit',
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1 });
@@ -164,7 +164,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-apart',
     level: 'MUST',
-    says: 'let no key and no stranger use up the quota of a key',
+    says: 'keep other keys and strangers from using up the quota of a key',
     needs: ['issueKey'],
     async check(subject) {
       const key = bearer(await subject.issueKey(PLANS.free));
@@ -177,7 +177,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '5-ban',
     level: 'MAY',
-    says: 'ban a key that goes on after 429, for a time of which the end never moves',
+    says: 'ban a key that keeps sending after 429, for a time whose end never moves',
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1 });
@@ -238,7 +238,7 @@ async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
     await subject.advance(afterMs);
     return { key, answer: await subject.ask('GET', ORDERS, key) };
   }
-  return assert.fail('a quota of a few requests a minute does not end');
+  return assert.fail('a quota of a few requests a minute is never used up');
 }
 
 function trioOf({ headers }: Answer) {

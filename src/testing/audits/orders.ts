@@ -5,10 +5,10 @@ import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { assertError } from './assert-error.js';
 import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';
 
-/** Orders on both sides of what a double, an int32 and an int64 hold. */
+/** Ids at the limits of a double, an int32 and an int64. */
 const TELLING_IDS = [INT64_MIN, -5n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
-/** All of them texts that some parser of numbers takes for order 1, 0, or an end of int64. */
+/** Texts that some number parser takes for order 1, for 0, or for an end of the int64 range. */
 const NO_IDS = [
   ...['01', '+1', '1e0', '0x1', '0b1', '1.0', '%31', '%201', '1%20', '-0', '00', '1_', '1,', '1;', '%EF%BC%91', '-'],
   ...['9223372036854775808', '-9223372036854775809', '18446744073709551617', '1'.repeat(400)],
@@ -56,7 +56,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-absent',
     level: 'SHOULD',
-    says: 'leave out what is not known of an order, and show no status',
+    says: 'omit unknown fields of an order, and the status',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n, status: 'shipped' });
@@ -79,21 +79,21 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-head',
     level: 'MUST',
-    says: 'answer HEAD as GET, without the content (RFC 9110, part 9.3.2)',
+    says: 'respond to HEAD as to GET, without the content (RFC 9110, part 9.3.2)',
     async check(subject) {
       const whole = await subject.asked('GET', ORDERS);
       const head = await subject.asked('HEAD', ORDERS);
       assert.deepEqual([head.status, head.text], [whole.status, '']);
       assert.equal(head.headers.get('content-type'), whole.headers.get('content-type'));
       const length = whole.headers.get('content-length');
-      // A list that is streamed the first time has none, and may have one by now.
+      // A list that was streamed the first time has no Content-Length, but may have one by now.
       if (length !== null) assert.equal(head.headers.get('content-length'), length);
     },
   },
   {
     id: '4.2-cancel',
     level: 'MUST',
-    says: 'answer DELETE of a pending order with 204 and no content',
+    says: 'respond to DELETE of a pending order with 204 and no content',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
@@ -103,7 +103,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-json',
     level: 'MUST',
-    says: 'answer a DELETE that says application/json and has no content alike',
+    says: 'respond the same to a DELETE with Content-Type application/json and no content',
     needs: ['store'],
     async check(subject) {
       for (const type of [
@@ -121,7 +121,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-if-match',
     level: 'MUST',
-    says: 'cancel nothing and answer 412 if a tag is named, because an order has none (RFC 9110, part 13.1.1)',
+    says: 'cancel nothing and respond with 412 to If-Match with a tag, because an order has none (RFC 9110, part 13.1.1)',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
@@ -132,7 +132,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-listed',
     level: 'SHOULD',
-    says: 'list an order as before when it is cancelled, and answer a second DELETE with 409',
+    says: 'still list a cancelled order, and respond to a second DELETE with 409',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n, quantity: 5 });
@@ -145,7 +145,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-not-found',
     level: 'MUST',
-    says: 'answer DELETE of an order that does not exist with 404',
+    says: 'respond to DELETE of an order that does not exist with 404',
     async check(subject) {
       for (const id of [-404_404n, 2n ** 53n + 5n, INT64_MAX - 7n]) {
         assertError(await subject.asked('DELETE', order(id)), 404);
@@ -155,7 +155,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '3-shipped',
     level: 'MUST',
-    says: 'answer DELETE of a shipped order with 409, however often',
+    says: 'respond to DELETE of a shipped order with 409, however often',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_001n, status: 'shipped' });
@@ -165,7 +165,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '3-pending-only',
     level: 'MUST',
-    says: 'cancel no order that has another status than pending',
+    says: 'cancel only an order whose status is pending',
     needs: ['store'],
     async check(subject) {
       for (const status of ['shipped', 'cancelled', 'returned']) {
@@ -177,7 +177,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-int64',
     level: 'MUST',
-    says: 'cancel the order that is meant and no neighbour of it, to the last digit of int64',
+    says: 'cancel exactly the named order and no neighbour of it, to the last digit of int64',
     needs: ['store'],
     async check(subject) {
       for (const meant of TELLING_IDS) {
@@ -194,7 +194,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-no-id',
     level: 'MUST',
-    says: 'answer DELETE of what is no canonical int64 with 404, and cancel nothing',
+    says: 'respond to DELETE of an invalid order id with 404, and cancel nothing',
     needs: ['store'],
     async check(subject) {
       const untouched = [1n, 0n, INT64_MAX, INT64_MIN];
@@ -206,7 +206,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-once',
     level: 'MUST',
-    says: 'answer exactly one of many concurrent DELETEs of one order with 204',
+    says: 'respond with 204 to exactly one of many concurrent DELETEs of one order',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
@@ -221,7 +221,7 @@ function assertCancelled({ status, text }: Answer, which?: string): void {
   assert.deepEqual([status, text], [204, ''], which);
 }
 
-/** The listed orders by id, int64 exact. */
+/** Returns the listed orders by id, int64 exact. */
 function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
   assert.equal(status, 200);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);

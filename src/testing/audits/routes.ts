@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { type Clause, ORDERS, order } from './audit.js';
 
-/** What names an operation of the specification, part 4, and what does not. */
+/** Which requests name an operation of the specification, part 4, and which do not. */
 export const routeClauses: readonly Clause[] = [
   {
     id: '4-method',
     level: 'MUST',
-    says: 'do nothing on another method and say in Allow which there are (RFC 9110, part 15.5.6)',
+    says: 'do nothing on another method, and list the supported ones in Allow (RFC 9110, part 15.5.6)',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 1 });
@@ -26,7 +26,7 @@ export const routeClauses: readonly Clause[] = [
   {
     id: '4-path',
     level: 'MUST',
-    says: 'take no other path for one of its own',
+    says: 'treat no other path as one of its own',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 1 });

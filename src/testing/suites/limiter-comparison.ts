@@ -4,7 +4,7 @@ import type { LimiterUnderTest } from './limiter-under-test.js';
 
 const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
 
-/** Windows so short and quotas so small that their edges come up all the time. */
+/** Short windows and small quotas, so that their edges are reached often. */
 const PLANS: readonly Plan[] = [
   createPlan({
     name: 'two',
@@ -28,8 +28,8 @@ const PLANS: readonly Plan[] = [
 ];
 
 /**
- * Asks the limiter and then the memory limiter, whose clock shows the instant of the decision just made: so that the limiter may have
- * any clock, also one that goes on meanwhile.
+ * Calls the limiter and then the memory limiter, whose clock shows the instant of the decision just
+ * made. So the limiter may have any clock, even one that moves between calls.
  */
 export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTest): Promise<void> {
   const instant = { nowMs: 0, utcOffsetMs: 0 };
@@ -41,7 +41,7 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
     if (below(3) === 0) await advance(1 + below(below(20) === 0 ? 120 : 4));
     const number = below(PLANS.length);
     const key = `random ${number}`;
-    // Most often a key keeps its plan, so that it gets as far as a second ban.
+    // Most of the time a key keeps its plan, so that it can reach a second ban.
     const plan = PLANS[below(16) === 0 ? below(PLANS.length) : number] ?? assert.fail();
     const cost = below(5) === 0 ? below(3) : 1;
     const decision = await take(key, plan, cost);
@@ -61,7 +61,7 @@ function said({ cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, window
   return { cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, inForce: announced, windows: all };
 }
 
-/** Mulberry32: numbers from 0 up to 1, the same in every run. */
+/** Creates a Mulberry32 generator of numbers in [0, 1), the same in every run. */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,6 +1,6 @@
 import type { Decision, Plan } from '../../limits/index.js';
 
-/** What a case works with. */
+/** The limiter that a case works with. */
 export interface LimiterUnderTest {
   take(key: string, plan: Plan, cost?: number): Promise<Decision>;
   advance(ms: number): Promise<unknown>;

@@ -13,21 +13,24 @@ import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { type OrderRecord, parseOrderRecord, toOrder, toOrderRecord } from '../../orders/record.js';
 import type { TestCase } from './test-case.js';
 
-/** A store to be tested, and what the suite needs besides. */
+/** The store to test, and how the host ships orders. */
 export interface OpenedOrderStore {
   readonly store: OrderStore;
-  /** What the host does when it ships a pending order, for the race with a cancel. Without it, that is not tried. */
+  /**
+   * Ships a pending order as the host does, for the race with a cancel. Without it, that race is
+   * not tested.
+   */
   readonly ship?: ((id: OrderId) => unknown) | undefined;
   readonly close?: (() => unknown) | undefined;
 }
 
-/** Opens a store of its own that holds exactly these orders. */
+/** Opens a new store that holds exactly these orders. */
 export type OpenOrderStore = (orders: readonly OrderRecord[]) => OpenedOrderStore | Promise<OpenedOrderStore>;
 
-/** Where a double, an int32 or an int64 would go wrong, and their neighbours. */
+/** Ids at the limits of a double, an int32 and an int64, and their neighbours. */
 const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
-/** Every field absent and present, and the values that drivers and JSON get wrong. */
+/** Every field absent and present, with the values that drivers and JSON get wrong. */
 const RECORDS: readonly OrderRecord[] = [
   { id: -10n, status: 'cancelled' },
   { id: -9n, petId: INT64_MIN, status: 'pending' },
@@ -46,9 +49,12 @@ const OUTCOMES = [
 ] as const;
 
 /**
- * What every `OrderStore` must do, each case in a store that `open` has opened for it.
+ * Returns the cases that every `OrderStore` must pass. Each runs on a new store from `open`.
  *
- *     for (const { name, run } of orderStoreSuite(open)) test(name, run);
+ * @example
+ * ```ts
+ * for (const { name, run } of orderStoreSuite(open)) test(name, run);
+ * ```
  */
 export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
   const cases: TestCase[] = [];
@@ -87,14 +93,14 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     }
   });
 
-  storeCase('goes on when a reader leaves in the middle of a list', ascending(5_000), async (store) => {
+  storeCase('keeps working after a reader stops in the middle of a list', ascending(5_000), async (store) => {
     const list = await store.list();
     if (Symbol.asyncIterator in list) for await (const _ of list) break;
     assert.equal(await store.cancel(5n), 'cancelled');
     assert.equal((await listed(store)).length, 5_000);
   });
 
-  storeCase('changes no list that it has given away', [{ id: 1n, quantity: 1 }, { id: 2n }], async (store) => {
+  storeCase('never changes a list that it has returned', [{ id: 1n, quantity: 1 }, { id: 2n }], async (store) => {
     const list = await store.list();
     await store.cancel(1n);
     assert.deepEqual(await read(list), [{ id: 1n, quantity: 1 }, { id: 2n }]);
@@ -116,7 +122,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
 
   storeCase('finds no order that does not exist', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
     for (const id of [2n ** 53n + 1n, 2n ** 53n - 1n, 0n, -1n, 2n]) assert.equal(await store.cancel(id), 'not_found');
-    // Beyond int64 is a mistake of the caller: refusing it is as good as not finding it.
+    // An id beyond int64 is a mistake of the caller, so rejecting it is as good as not finding it.
     for (const id of [2n ** 64n + 1n, 2n ** 63n, -(2n ** 64n) + 1n]) {
       assert.notEqual(await Promise.resolve(id).then(store.cancel).catch(String), 'cancelled', `${id}`);
     }
@@ -125,7 +131,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
 
   for (const [status, outcome, next] of OUTCOMES) {
     storeCase(
-      `answers a cancel of a ${status} order with ${outcome}`,
+      `reports a cancel of a ${status} order as ${outcome}`,
       [{ id: 1n, status }, { id: 2n }],
       async (store) => {
         assert.equal(await store.cancel(1n), outcome);
@@ -136,7 +142,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
   }
 
   storeCase(
-    'answers exactly one of 1,000 concurrent cancels of one order with cancelled',
+    'reports exactly one of 1,000 concurrent cancels of one order as cancelled',
     [{ id: 1n }],
     async (store) => {
       const outcomes = await Promise.all(Array.from({ length: 1_000 }, () => store.cancel(1n)));
@@ -146,7 +152,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
   );
 
   storeCase(
-    'lets a cancel that races a shipment win or lose, never both, if told how to ship',
+    'lets either a cancel or a concurrent shipment win, never both (needs `ship`)',
     ascending(1_000),
     async (store, { ship }) => {
       if (ship === undefined) return;
@@ -171,7 +177,9 @@ async function listed(store: OrderStore): Promise<Order[]> {
   return read(await store.list());
 }
 
-/** The listed orders, whether they came at once or in batches, as objects or as JSON. */
+/**
+ * Collects the listed orders, whether they come as one array or in batches, as objects or as JSON.
+ */
 async function read(list: ListedOrders): Promise<Order[]> {
   const orders: Order[] = [];
   if (Symbol.asyncIterator in list) for await (const batch of list) orders.push(...(await ordersOf(batch)));
@@ -198,7 +206,9 @@ function parseBatch(text: string): Order[] {
   });
 }
 
-/** The five fields that the wire shows: a host's rows may have more, and `null` for what is absent. */
+/**
+ * Returns the five fields of the API. A host's rows may have more, and `null` for an absent field.
+ */
 function present({ id, petId, quantity, shipDate, complete }: Order): Order {
   return {
     id,

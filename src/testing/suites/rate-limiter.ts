@@ -5,10 +5,13 @@ import { decidesAsMemory } from './limiter-comparison.js';
 import type { LimiterUnderTest } from './limiter-under-test.js';
 import type { TestCase } from './test-case.js';
 
-/** A limiter to be tested, which knows none of the keys of the suite, and what the suite needs besides. */
+/** The limiter to test, which must not know the suite's keys, and how to advance its time. */
 export interface OpenedRateLimiter {
   readonly limiter: RateLimiter;
-  /** Lets this many milliseconds pass for the limiter. Default: waits that long, some seconds in all. */
+  /**
+   * Advances the limiter's time by this many milliseconds. Default: waits that long, some seconds
+   * in all.
+   */
   readonly advance?: ((ms: number) => unknown) | undefined;
   readonly close?: (() => unknown) | undefined;
 }
@@ -38,10 +41,13 @@ const ODD_KEYS = [
 ];
 
 /**
- * What every `RateLimiter` must do, each case with a limiter that `open` has opened for it. Nothing is compared with a clock
- * of the suite's own: what a decision says of time is held against the instants in other decisions.
+ * Returns the cases that every `RateLimiter` must pass. Each runs on a new limiter from `open`. The
+ * suite compares instants only with those of other decisions, never with a clock of its own.
  *
- *     for (const { name, run } of rateLimiterSuite(open)) test(name, run);
+ * @example
+ * ```ts
+ * for (const { name, run } of rateLimiterSuite(open)) test(name, run);
+ * ```
  */
 export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
   return CASES.map(([name, check]) => ({
@@ -51,7 +57,7 @@ export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
       try {
         await check({
           take: async (key, plan, cost) => limiter.take(key, plan, cost),
-          // A timer may fire a little before its time, as another clock sees it.
+          // A timer may fire slightly early by another clock.
           advance: async (ms) => (advance === undefined ? setTimeout(ms + 2) : advance(ms)),
           isStill: advance !== undefined,
         });
@@ -64,7 +70,7 @@ export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
 
 const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<void>])[] = [
   [
-    'takes from all windows or from none, and announces the one that refuses next',
+    'takes from all windows or from none, and announces the window that refuses next',
     async ({ take }) => {
       const rows = [
         ['within_quota', 1, 2, 'minute'],
@@ -80,7 +86,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'names the plan, the cost and whole milliseconds, and announces one of the windows',
+    'reports the plan, the cost and whole milliseconds, and announces one of the windows',
     async ({ take }) => {
       for (const cost of [1, 2, 2]) {
         const decision = await take('key', BOTH, cost);
@@ -97,7 +103,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'lets exactly as many more requests pass as remain, also when they come at once',
+    'allows exactly as many more requests as remain, even if they come at once',
     async ({ take }) => {
       const plan = createPlan({ name: 'many', policies: [perMinute(20), perDay(1_000)], ban: false });
       const { inForce } = await take('key', plan);
@@ -112,7 +118,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'refuses until the retry after is over, and not at that instant',
+    'refuses at every instant before the retry after has passed, and allows at that instant',
     async ({ take, advance }) => {
       for (let n = 0; n < 3; n++) await take('key', MOMENT);
       const refused = await take('key', MOMENT);
@@ -128,7 +134,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'keeps the reset where it is throughout a window, and one window after its first request',
+    'keeps the reset constant within a window, one window after its first request',
     async ({ take, advance }) => {
       const first = await take('key', MOMENT);
       assert.equal(first.inForce.resetAtMs, first.nowMs + 1_200);
@@ -143,7 +149,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'changes no window by a refusal',
+    'leaves every window unchanged when it refuses',
     async ({ take }) => {
       await take('key', BOTH, 2);
       const before = await take('key', BOTH, 0);
@@ -163,7 +169,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'throws a RangeError for a cost that is above a quota or no whole number, and takes nothing',
+    'throws a RangeError for a cost that exceeds a quota or is not a whole number, and takes nothing',
     async ({ take }) => {
       for (const cost of [3, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
         await assert.rejects(take('key', BOTH, cost), RangeError, `${cost}`);
@@ -172,14 +178,14 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'keeps every key to itself, however it is spelled',
+    'counts every key separately, however it is spelled',
     async ({ take }) => {
       for (const key of ODD_KEYS) assert.equal((await take(key, BOTH)).inForce.remaining, 1);
       for (const key of ODD_KEYS) assert.equal((await take(key, BOTH)).inForce.remaining, 0);
     },
   ],
   [
-    'keeps a key and an address that are spelled alike apart',
+    'counts a key and an address with the same spelling separately',
     async ({ take }) => {
       const address = createPlan({ name: 'address', policies: [perMinute(2)], partition: 'address' });
       await take('192.0.2.1', BOTH, 2);
@@ -187,7 +193,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'applies a new plan at the next request, to what was taken before',
+    'applies a new plan at the next request, and counts what was taken before',
     async ({ take }) => {
       const larger = createPlan({ name: 'larger', policies: [perMinute(10), perDay(100)], ban: false });
       await take('key', larger, 4);
@@ -196,7 +202,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'refuses nobody in shadow mode, and says what it would have said',
+    'refuses nothing in shadow mode, and reports what it would have decided',
     async ({ take }) => {
       const shadow = createPlan({ name: 'shadow', policies: [perDay(1)], enforce: false });
       assert.equal((await take('key', shadow)).verdict, 'within_quota');
@@ -219,12 +225,12 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'bans a key that goes on after refusals, for a time of which the end never moves',
+    'bans a key that keeps sending after refusals, for a time whose end never moves',
     async ({ take, advance }) => {
       const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 500, baseMs: 900 } });
       await take('key', plan);
       for (let n = 0; n < 5; n++)
-        assert.equal((await take('key', plan)).verdict, 'over_quota', 'within the grace or no third strike');
+        assert.equal((await take('key', plan)).verdict, 'over_quota', 'within the grace or before the third strike');
       await advance(501);
       let banned = await take('key', plan);
       for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
@@ -244,7 +250,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'bans neither an address nor a key whose plan has no bans',
+    'never bans an address, or a key whose plan has no bans',
     async ({ take, advance }) => {
       const address = createPlan({ name: 'address', policies: [perDay(1)], partition: 'address' });
       for (const plan of [address, createPlan({ name: 'mild', policies: [perDay(1)], ban: false })]) {
@@ -255,5 +261,5 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       }
     },
   ],
-  ['decides as the memory limiter does, in random histories', decidesAsMemory],
+  ['decides as the memory limiter does in random histories', decidesAsMemory],
 ];

@@ -1,30 +1,39 @@
-/** What a disk writes as a whole or not at all, and what the kernel writes back and gives up together. */
+/**
+ * A disk writes a sector completely or not at all. The kernel writes back a page, and drops it, as
+ * a whole.
+ */
 const SECTOR = 512;
 const PAGE = 4_096;
 export const SECTORS_PER_PAGE = PAGE / SECTOR;
 
-/** The position in the record at which the disk stopped, for a part of a file that is synced up to `since`. */
+/**
+ * Returns the position in the record at which the disk stopped, for a part of a file that is synced
+ * up to `since`.
+ */
 export type Moment = (since: number) => number;
 
-/** What a part of the file was from a position on. */
+/** The content of a part of the file from a position on. */
 interface Version<T> {
   readonly since: number;
   readonly value: T;
 }
 
 /**
- * A file as processes read it, and what of it may be on disk. Between two syncs each sector is on disk as it was at
- * some moment, no sector's moment is another's, and the length has its own.
+ * A file as processes read it, with what may be on disk. Between two syncs, each sector is on disk
+ * as it was at some moment. Every sector has its own moment, and so does the length.
  */
 export class CachedFile {
   #read: Buffer = Buffer.alloc(PAGE);
   #synced: Buffer = Buffer.alloc(0);
   #syncedAt: number;
-  /** By number of the sector: what it was since the last sync. */
+  /** By sector number: its versions since the last sync. */
   readonly #sectors = new Map<number, Version<Buffer>[]>();
-  /** The first is on disk. */
+  /** The first one is on disk. */
   #lengths: readonly Version<number>[];
-  /** Pages of which processes read what is not on disk, and will not be before they are written to again. */
+  /**
+   * Pages of which processes read data that is not on disk, and that will not be written until the
+   * page changes again.
+   */
   readonly #lostPages = new Set<number>();
 
   constructor(createdAt: number) {
@@ -51,7 +60,7 @@ export class CachedFile {
     if (length !== before) this.#lengths = [...this.#lengths, { since: at, value: length }];
   }
 
-  /** An fsync that began at `startedAt` has returned. */
+  /** Records that an fsync which began at `startedAt` has returned. */
   sync(startedAt: number): void {
     this.#settle(startedAt, (sector, bytes) => {
       const end = (sector + 1) * SECTOR;
@@ -63,7 +72,10 @@ export class CachedFile {
     this.#syncedAt = startedAt;
   }
 
-  /** An fsync has failed: the kernel takes for written what it could not write, and tries no more. */
+  /**
+   * Records that an fsync has failed. The kernel treats the data as written although it is not, and
+   * does not try again.
+   */
   lose(startedAt: number): void {
     this.#settle(startedAt, (sector) => this.#lostPages.add(pageOf(sector)));
   }
@@ -72,7 +84,9 @@ export class CachedFile {
     return this.#sectors.size > 0 || this.#lengths.length > 1;
   }
 
-  /** The file on disk; `together` is how many sectors have their moment in common. */
+  /**
+   * Returns the file on disk. `together` is the number of neighbouring sectors that share a moment.
+   */
   afterPowerCut(moment: Moment, together: number): Buffer {
     const left = withLength(this.#synced, lastBefore(this.#lengths, moment(this.#syncedAt))?.value ?? 0);
     const moments = new Map<number, number>();
@@ -85,12 +99,15 @@ export class CachedFile {
     return left;
   }
 
-  /** All of it as processes read it. */
+  /** Returns all of it as processes read it. */
   contents(): Buffer {
     return this.#read.subarray(0, this.#length);
   }
 
-  /** Notes what the sectors of a range are from now on; what was lost of a page is written together with the rest. */
+  /**
+   * Records a new version of the sectors in a range. Lost data of a page is written together with
+   * the rest.
+   */
   #touch(start: number, end: number, at: number): void {
     for (let sector = Math.floor(start / SECTOR); sector * SECTOR < end; sector++) this.#note(sector, at);
     for (let page = Math.floor(start / PAGE); page * PAGE < end; page++) {
@@ -105,7 +122,10 @@ export class CachedFile {
     this.#sectors.set(sector, [...versions, { since: at, value }]);
   }
 
-  /** Hands over the last version of each sector from before `position`, and forgets it and those before it. */
+  /**
+   * Passes on the last version of each sector before `position`, and drops that one and earlier
+   * ones.
+   */
   #settle(position: number, done: (sector: number, bytes: Buffer) => void): void {
     for (const [sector, versions] of this.#sectors) {
       const last = lastBefore(versions, position - 1);

@@ -1,6 +1,6 @@
-// A process of its own, which the tests of this folder trace: it does the steps that it is told with the store in a file
-// and prints each answer after it has it, one a line: `cancelled 9007199254740993`. At the end it kills itself, so that
-// nothing is tidied up.
+// A process that the tests of this folder trace. It carries out the given steps on the store in a
+// file, and prints each result on a line once it has it: `cancelled 9007199254740993`. At the end
+// it kills itself, so that nothing is cleaned up.
 import { writeSync } from 'node:fs';
 import {
   createSqliteOrderStore,
@@ -10,21 +10,27 @@ import {
   type SqliteOrderStore,
 } from 'store-orders/sqlite';
 
-/** Orders are numbered from 0 and meant from the first number up to, not including, the second. */
+/**
+ * Orders are numbered from 0. A range goes from the first number up to, but not including, the
+ * second.
+ */
 export type Step = { readonly put: readonly [number, number] } | Cancels | 'close' | 'open';
 
 interface Cancels {
   readonly cancel: readonly [number, number];
-  /** How many are asked for before the first is answered. */
+  /** How many cancels are in flight at a time. */
   readonly atOnce: number;
 }
 
 export type StoreName = keyof typeof STORES;
 
 const STORES = {
-  /** The store as it is. */
+  /** The real store. */
   durable: openSqliteOrderStore,
-  /** The same with `synchronous=NORMAL`, what drivers default to, on a handle that hides it from the store. */
+  /**
+   * The same with `synchronous=NORMAL`, the default of drivers, on a handle that hides this from
+   * the store.
+   */
   relaxed(file: string): SqliteOrderStore {
     const database = openSqliteDatabase(file);
     return createSqliteOrderStore({
@@ -33,7 +39,7 @@ const STORES = {
       close: () => database.close(),
     });
   },
-  /** The same, but it answers before the commit. */
+  /** The same, but it responds before the commit. */
   hasty(file: string): SqliteFileOrderStore {
     const store = openSqliteOrderStore(file);
     return {
@@ -46,12 +52,15 @@ const STORES = {
   },
 };
 
-/** Beyond 2^53, where only bigint is exact. Consecutive numbers are spread evenly (4,001 times the golden ratio), so that a commit writes many pages. */
+/**
+ * Returns an id beyond 2^53, where only a bigint is exact. Consecutive numbers are spread evenly
+ * (4,001 times the golden ratio), so that a commit writes many pages.
+ */
 export function orderId(number: number): bigint {
   return 2n ** 53n + BigInt((number * 2_473) % 4_001);
 }
 
-/** The command that does the steps. */
+/** Returns the command line for these steps. */
 export function cancelling(file: string, steps: readonly Step[], store: StoreName = 'durable'): [string, ...string[]] {
   return [process.execPath, '--import', 'tsx', import.meta.filename, file, store, JSON.stringify(steps)];
 }

@@ -7,10 +7,10 @@ import type { Answer } from './reopened.js';
 
 export interface Cancelling {
   readonly file: string;
-  /** Absent for a file that the server is to make, where nobody has a key. */
+  /** Absent for a new file, which has no key. */
   readonly apiKey?: string | undefined;
   readonly ids: readonly bigint[];
-  /** The command that the server runs under. */
+  /** The command that the server runs under, such as strace. */
   readonly under: readonly string[];
   /** How long the server may live. */
   readonly deadlineMs: number;
@@ -18,15 +18,16 @@ export interface Cancelling {
 
 export interface Cancelled {
   readonly answers: readonly Answer[];
-  /** To those that were refused, asked for a second time at the end. */
+  /** Responses to the refused cancels, sent a second time at the end. */
   readonly again: readonly Answer[];
-  /** Whether it served, rather than refuse to open the file. */
+  /** Whether it served, rather than refusing to open the file. */
   readonly wentOn: boolean;
 }
 
 /**
- * Starts a server, asks it for one cancel after the other and at the end for a list, and kills it. What it answers must
- * be 204 or the 503 that a failing store is due; a server that does not serve must end by itself, and not with 0.
+ * Starts a server, sends it one cancel after the other and at the end a list request, and kills it.
+ * Every response must be 204 or the 503 of a failing store. A server that does not serve must exit
+ * by itself with an error.
  */
 export async function cancelAtServer(t: TestContext, cancelling: Cancelling): Promise<Cancelled> {
   const { file, apiKey, ids, under, deadlineMs } = cancelling;

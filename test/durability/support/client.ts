@@ -5,12 +5,15 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** When it was asked for, and how long its last byte took. */
+  /** When the request was sent, and how long it took until the last byte. */
   readonly sentMs: number;
   readonly tookMs: number;
 }
 
-/** One client with one connection, kept open between requests. Rejects when a request is not answered to its end. */
+/**
+ * A client with one connection, kept open between requests. Rejects if a response is missing or
+ * truncated.
+ */
 export interface Client {
   list(): Promise<Answer>;
   cancel(id: bigint): Promise<Answer>;
@@ -18,8 +21,9 @@ export interface Client {
 }
 
 /**
- * The agent keeps HTTP's rules: it sends nothing more on a connection whose answer said `Connection: close`, or whose
- * end it has seen, and takes a new one instead. Nothing is ever sent a second time. Every answer is also added to `answers`.
+ * Creates a client whose agent follows HTTP: it sends nothing more on a connection after
+ * `Connection: close`, or after its end, and opens a new one instead. It never sends a request
+ * twice. Every response is also added to `answers`.
  */
 export function createClient(url: string, apiKey: string, answers: Answer[] = []): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -50,12 +54,14 @@ export function createClient(url: string, apiKey: string, answers: Answer[] = []
   };
 }
 
-/** Nobody listens there: nothing was sent. */
+/** Reports whether the connection was refused, so that nothing was sent. */
 export function isRefused(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }
 
-/** How many requests of the day were counted, this one too, by what the answer says is left of them. */
+/**
+ * Returns how many requests of the day were counted, this one included, according to the response.
+ */
 export function countedToday({ headers }: Answer, quota: number): number {
   const remaining = /"day";r=(\d+)/.exec(String(headers['ratelimit']))?.[1];
   if (remaining === undefined) throw new Error(`the answer says nothing of the day: ${JSON.stringify(headers)}`);

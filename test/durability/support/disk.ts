@@ -2,46 +2,49 @@ import { basename } from 'node:path';
 import { CachedFile, type Moment, SECTORS_PER_PAGE } from './cached-file.js';
 import { bytesOf, pathOf, type SystemCall } from './system-calls.js';
 
-/** What may be left of the writes that no completed fsync covers. */
+/** The part that may remain of writes that no completed fsync covers. */
 export type Remains =
-  /** Nothing, or all. */
+  /** Nothing, or everything. */
   | 'nothing'
   | 'everything'
-  /** Each page of 4096 bytes, or each sector of 512, stopped being written back at some moment of its own. */
+  /** Each page of 4096 bytes, or each sector of 512, as it was at a moment of its own. */
   | 'pages'
   | 'sectors';
 
-/** Answers a number from 0 up to, not including, 1. */
+/** Returns a number in [0, 1). */
 type Random = () => number;
 
-/** A name's file, since a position; undefined when there is none of that name. */
+/** The file of a name, since a position. `undefined` if the name does not exist. */
 interface Entry {
   readonly since: number;
   readonly file: CachedFile | undefined;
 }
 
 export interface Disk {
-  /** Takes part in a call that returned: the calls of one record, in its order. */
+  /** Applies a call that returned. Pass the calls of one record in their order. */
   apply(call: SystemCall): void;
-  /** Whether something is written that no fsync has covered. */
+  /** Reports whether data is written that no fsync has covered. */
   isUnsynced(): boolean;
-  /** The files of the folder as processes read them. */
+  /** Returns the files of the folder as processes read them. */
   contents(): ReadonlyMap<string, Buffer>;
-  /** The files of the folder as the next boot finds them if the power goes now. */
+  /** Returns the files of the folder as the next boot finds them if the power is cut now. */
   afterPowerCut(remains: Remains, random: Random): ReadonlyMap<string, Buffer>;
 }
 
 /**
- * A folder as the kernel sees it and as the disk has it, built from the system calls of the processes that write there.
- * Stricter than most file systems: what is created or unlinked is on disk only after an fsync of the folder, and a
- * failed fsync drops what it should have written, although the kernel goes on showing it ("fsyncgate", Linux).
+ * Creates a model of a folder as the kernel sees it and as it is on disk, from the system calls of
+ * the processes that write there. It is stricter than most file systems. A file that is created or
+ * unlinked is so on disk only after an fsync of the folder. A failed fsync drops its data, although
+ * the kernel still returns it ("fsyncgate", Linux).
  */
 export function createDisk(folder: string): Disk {
-  /** By name: first what is on disk, then what it was since then. */
+  /** By name: what is on disk, then the changes since. */
   const names = new Map<string, Entry[]>();
   let now = 0;
 
-  /** The name of a file of the folder that is durable at all: SQLite builds `-shm` anew. */
+  /**
+   * Returns the name of a durable file in the folder. SQLite rebuilds `-shm`, so it does not count.
+   */
   function nameOf(parameter: string | undefined): string | undefined {
     const path = pathOf(parameter);
     return path === undefined || path === folder || path.endsWith('-shm') ? undefined : basename(path);
@@ -103,7 +106,7 @@ export function createDisk(folder: string): Disk {
           else if (pathOf(parameters[0]) !== folder) fileOf(parameters[0])?.lose(call.startedAt);
           return;
         case 'mmap':
-          // Only a shared and writable one could change a file without a call.
+          // Only a shared and writable mapping could change a file without a call.
           if (!(parameters[2]?.includes('PROT_WRITE') && parameters[3]?.includes('MAP_SHARED'))) return;
           if (nameOf(parameters[4]) === undefined) return;
       }

@@ -1,4 +1,5 @@
-// A process of its own, for lock.test.ts: holds the write lock of the database in a directory until it is told to let go.
+// A process for lock.proof.ts. It holds the write lock of the database in a directory until it is
+// told to release it.
 import { join } from 'node:path';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 

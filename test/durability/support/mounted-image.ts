@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** A file system of its own, in which a disk fails as a whole. */
+/** A file system of its own, so that a whole disk can fail. */
 export interface MountedImage {
   readonly directory: string;
-  /** As the kernel does after an error. */
+  /** Makes it read-only, as the kernel does after an error. */
   makeReadOnly(): void;
-  /** From now on nothing is written, and who tries waits. */
+  /** Freezes it: from now on nothing is written, and writers wait. */
   freeze(): void;
   thaw(): void;
 }
 
 const SIZE = 32 * 2 ** 20;
 
-/** Mounts one, gone afterwards; or nothing where that is not allowed. */
+/** Mounts a file system for the test. Returns `undefined` if that is not allowed. */
 export function mountImage(t: TestContext): MountedImage | undefined {
   const parent = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const [image, directory] = [join(parent, 'image'), join(parent, 'mounted')];
@@ -39,7 +39,7 @@ export function mountImage(t: TestContext): MountedImage | undefined {
 
   t.after(() => {
     thaw();
-    // Lazily, because a server that a failed test has left still uses it.
+    // Lazily, because a server left over from a failed test still uses it.
     run('umount', '--lazy', directory);
     rmSync(parent, { recursive: true });
   });

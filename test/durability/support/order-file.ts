@@ -3,16 +3,22 @@ import { join } from 'node:path';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, type IssuedKey, issueKey } from '../../server/support/program.js';
 
-/** The quota of the key, which no test uses up: what is left of it tells how many requests were counted. */
+/**
+ * The quota of the key, which no test uses up. What is left of it shows how many requests were
+ * counted.
+ */
 export const QUOTA = 100_000_000;
 
-/** A database with pending orders and one key, on which servers come and go. */
+/** A database with pending orders and one key, which several servers use one after the other. */
 export interface OrderFile {
   readonly cwd: string;
   readonly key: IssuedKey;
-  /** The next orders that nobody has asked to cancel yet. */
+  /** Returns further orders that no client has tried to cancel. */
   next(count: number): readonly bigint[];
-  /** What a second reader finds. Read while a server runs: the last to close a file also repairs it. */
+  /**
+   * Reads the file as a second process. Call it while a server runs, because the last to close a
+   * file also repairs it.
+   */
   look(): Finding;
 }
 
@@ -23,8 +29,8 @@ interface Finding {
 }
 
 /**
- * The ids are neighbours from 2^53 up. The odd ones are there to be cancelled, and a server that rounds them cancels an
- * even one instead, which nobody has asked for.
+ * The ids are neighbours from 2^53 up. The odd ones are to be cancelled. A server that rounds them
+ * cancels an even one instead, which no client has asked for.
  */
 const FIRST_ID = 2n ** 53n;
 
@@ -49,7 +55,7 @@ export async function createOrderFile(cwd: string, orders: number): Promise<Orde
       const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
       try {
         const [checked] = database.prepare('PRAGMA integrity_check').all();
-        // As text, which every driver gives exactly.
+        // As text, which every driver returns exactly.
         const rows = database.prepare("SELECT CAST(id AS TEXT) AS id FROM orders WHERE status = 'cancelled'").all();
         return {
           integrity: String(column(checked, 'integrity_check')),

@@ -7,7 +7,7 @@ import { ANSWERS, bytesOf, pathOf, readRecord } from './system-calls.js';
 const SEED = 1;
 const REMAINS: readonly Remains[] = ['nothing', 'everything', 'pages', 'sectors'];
 
-/** How many answers there are from one cut at an answer to the next. */
+/** How many acknowledgements lie between two cuts. */
 const ANSWERS_PER_CUT = 10;
 
 interface Losses {
@@ -15,17 +15,20 @@ interface Losses {
   readonly fsyncs: number;
   readonly failedFsyncs: number;
   readonly cancelled: number;
-  /** After how many of the cuts an order that was answered as stored or as cancelled was not. */
+  /**
+   * The number of cuts after which an order that was acknowledged as stored or cancelled was not.
+   */
   readonly cutsThatLose: number;
   readonly mostCancelsLost: number;
-  /** Where it first happened. */
+  /** The first such cut. */
   readonly firstLoss: string | undefined;
 }
 
 /**
- * Cuts the power before and after every fsync of the records, and at answers in between, with everything that the disk
- * may then hold, and compares what is left with what was answered before the cut. The records are of processes that
- * ran in the folder one after the other. Answers what was lost and, to check the record by, what the files should hold.
+ * Cuts the power before and after every fsync of the records, and at some acknowledgements in
+ * between, with everything that the disk may then hold. Compares what is left with what was
+ * acknowledged before the cut. The records are of processes that ran in the folder one after the
+ * other. Returns what was lost and, to check the record, what the files should hold.
  */
 export async function cutPower(folder: string, records: readonly string[]) {
   const disk = createDisk(folder);
@@ -44,7 +47,7 @@ export async function cutPower(folder: string, records: readonly string[]) {
       losses.cutsThatLose++;
       const cancels = lost.filter(({ outcome }) => outcome === 'cancelled').length;
       losses.mostCancelsLost = Math.max(losses.mostCancelsLost, cancels);
-      firstLoss ??= `${lost.length} of ${answers.length} answers, when of what is not synced ${remains} remains`;
+      firstLoss ??= `${lost.length} of ${answers.length} answers, when of unsynced data ${remains} remains`;
     }
   }
 

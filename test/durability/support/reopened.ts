@@ -8,7 +8,7 @@ import { temporaryFile } from '../../support/temporary-file.js';
 /** The name of the database in every folder here. */
 export const DATABASE = 'orders.db';
 
-/** An answer of a cancelling process: what it came to, for which order. */
+/** A result of a cancelling process: the outcome, and the order. */
 export interface Answer {
   readonly outcome: string;
   readonly id: bigint;
@@ -22,8 +22,8 @@ export function answersIn(text: string): Answer[] {
 }
 
 /**
- * Opens the store over files that a power cut left, and answers what does not hold any more: orders that were stored
- * and are not there, orders that were cancelled and are not. Asserts that the database is sound.
+ * Opens the store over files that a power cut left. Returns the results that no longer hold: orders
+ * that were stored and are missing, or cancelled and are not. Asserts that the database is sound.
  */
 export async function lostAfterReboot(
   files: ReadonlyMap<string, Buffer>,
@@ -33,7 +33,8 @@ export async function lostAfterReboot(
   mkdirSync(folder);
   for (const [name, contents] of files) writeFileSync(join(folder, name), contents);
   const file = join(folder, DATABASE);
-  // The program looks at the file and its log before SQLite does: it must not take them for strangers.
+  // The program looks at the file and its log before SQLite does. It must not take them for another
+  // program's.
   if (++reboots % PROGRAM_EVERY === 0) {
     assert.doesNotMatch((await run(['db', 'check', '--db', file], { cwd: folder })).stderr, /another file/);
   }
@@ -50,7 +51,8 @@ export async function lostIn(file: string, answers: readonly Answer[]): Promise<
   const idsOf = (sql: string) => new Set(String(select(sql)).split(','));
 
   assert.equal(select('SELECT integrity_check FROM pragma_integrity_check'), 'ok');
-  // Asked for all together, because asking the store for each of thousands of orders takes longer than all the rest.
+  // One query for all, because asking the store for each of thousands of orders would take longer
+  // than everything else.
   const stored = idsOf('SELECT group_concat(id) FROM orders');
   const cancelled = idsOf("SELECT group_concat(id) FROM orders WHERE status = 'cancelled'");
   database.close();
@@ -61,7 +63,7 @@ export async function lostIn(file: string, answers: readonly Answer[]): Promise<
   );
 }
 
-/** The orders that are stored as cancelled. */
+/** Returns the orders that are stored as cancelled. */
 export function cancelledIn(file: string): ReadonlySet<string> {
   const database = openSqliteDatabase(file);
   const rows = database.prepare("SELECT CAST(id AS TEXT) AS id FROM orders WHERE status = 'cancelled'").all();

@@ -4,18 +4,23 @@ import { closeSync, createReadStream, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** One system call of a traced process. Positions are lines of the record, in which every thread has its part. */
+/**
+ * A system call of a traced process. Positions are lines of the record, which all threads share.
+ */
 export interface SystemCall {
   readonly name: string;
-  /** As strace prints them, strings in hexadecimal: see {@link bytesOf} and {@link pathOf}. */
+  /** As strace prints them, with strings in hexadecimal. See {@link bytesOf} and {@link pathOf}. */
   readonly parameters: readonly string[];
-  /** `4096`, `-1 EIO (Input/output error) (INJECTED)`. */
+  /** For example `4096` or `-1 EIO (Input/output error) (INJECTED)`. */
   readonly result: string;
   readonly startedAt: number;
   readonly finishedAt: number;
 }
 
-/** Why a process cannot be traced here and what to do about it, in words to skip a test with; false if it can be. */
+/**
+ * Returns why a process cannot be traced here and what to do about it, as a reason to skip a test.
+ * Returns false if it can be traced.
+ */
 export function cannotTrace(): string | false {
   const { error, status, stderr } = spawnSync('strace', [
     '-f',
@@ -31,31 +36,34 @@ export function cannotTrace(): string | false {
 }
 
 export interface Traced {
-  /** The folder that the calls are about. */
+  /** The folder to watch. */
   readonly folder: string;
   /** The file to write the record to, outside the folder. */
   readonly record: string;
   readonly command: readonly [string, ...string[]];
-  /** More of strace's options: what should fail. */
+  /** Further options of strace, such as what should fail. */
   readonly options?: readonly string[];
   /** How long the process may run, in milliseconds. */
   readonly deadlineMs?: number;
 }
 
-/** What the process prints goes to this file in the folder, so that each answer has its place among the calls. */
+/**
+ * The file in the folder that receives the output of the process, so that each result has its place
+ * among the calls.
+ */
 export const ANSWERS = 'answers';
 
-/** Everything that changes a file, or might; a name with `?` is not there on every processor. */
+/** Every call that changes a file, or might. A name with `?` does not exist on every processor. */
 const CALLS =
   '?open,openat,?creat,write,pwrite64,writev,pwritev,pwritev2,sendfile,copy_file_range,truncate,ftruncate,fallocate,' +
   'mmap,?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat,fsync,fdatasync,sync_file_range';
 
-/** Runs the command to its end under strace; {@link readRecord} reads the record. */
+/** Runs the command to its end under strace. {@link readRecord} reads the record. */
 export async function trace({ folder, record, command, options = [], deadlineMs = 30_000 }: Traced) {
   const answers = openSync(join(folder, ANSWERS), 'a');
   const strace = spawn(
     'strace',
-    // All threads, all bytes in hexadecimal, and the path of every file descriptor.
+    // Record all threads, all bytes in hexadecimal, and the path of every file descriptor.
     ['-f', '-xx', '-y', '-s', '1048576', '--seccomp-bpf', '-o', record, '-e', `trace=${CALLS}`, ...options, ...command],
     { stdio: ['ignore', answers, 'pipe'], timeout: deadlineMs },
   );
@@ -69,12 +77,14 @@ export async function trace({ folder, record, command, options = [], deadlineMs 
 }
 
 /**
- * The calls that concern the folder, in the order in which they returned. `position` is where the record's first line
- * stands, so that one record can follow another.
+ * Yields the calls that concern the folder, in the order in which they returned. `position` is that
+ * of the record's first line, so that one record can follow another.
  */
 export async function* readRecord(record: string, folder: string, position = 0): AsyncGenerator<SystemCall> {
   const folderInHex = hex(folder);
-  /** By thread: a call that other threads' calls were printed in the middle of. */
+  /**
+   * By thread: calls that strace printed in two parts, because other threads' calls came between.
+   */
   const unfinished = new Map<string, { readonly text: string; readonly startedAt: number }>();
   for await (const line of createInterface({ input: createReadStream(record, 'latin1') })) {
     position++;
@@ -96,7 +106,10 @@ export async function* readRecord(record: string, folder: string, position = 0):
 
 const UNFINISHED = ' <unfinished ...>';
 
-/** `pwrite64(33<\x2f…>, "\x0a…", 12, 0) = 12`. In hexadecimal no string holds a comma, a parenthesis or a `=`. */
+/**
+ * Parses a line such as `pwrite64(33<\x2f…>, "\x0a…", 12, 0) = 12`. In hexadecimal, no string
+ * contains a comma, a parenthesis or a `=`.
+ */
 function parse(text: string): Pick<SystemCall, 'name' | 'parameters' | 'result'> {
   const open = text.indexOf('(');
   const equals = text.lastIndexOf(' = ');
@@ -112,12 +125,15 @@ function hex(text: string): string {
   return Buffer.from(text).toString('hex').replaceAll(/../g, '\\x$&');
 }
 
-/** The bytes of a string parameter. */
+/** Returns the bytes of a string parameter. */
 export function bytesOf(parameter = ''): Buffer {
   return Buffer.from(parameter.replaceAll(/[^0-9a-f]|\\x/g, ''), 'hex');
 }
 
-/** The path of a parameter that is one, or that is a file descriptor; undefined for a file that has no name any more. */
+/**
+ * Returns the path in a parameter that is a path or a file descriptor, or `undefined` if the file
+ * no longer has a name.
+ */
 export function pathOf(parameter = ''): string | undefined {
   const [, path] = /["<]([^">]*)[">]$/.exec(parameter) ?? [];
   return path === undefined ? undefined : bytesOf(path).toString();

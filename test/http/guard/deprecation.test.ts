@@ -8,7 +8,7 @@ const documentation = 'https://store.example/docs/pets';
 
 const linkOf = (announcement: Announcement) => new Headers(announcementFields(announcement)).get('link') ?? '';
 
-test('a deprecated operation says since when, until when, and where to read on (RFC 9745, RFC 8594)', () => {
+test('a deprecated operation announces its dates and its documentation (RFC 9745, RFC 8594)', () => {
   assert.deepEqual(announcementFields({ deprecatedAt, sunsetAt, documentation }), [
     ['Deprecation', '@1688169599'],
     ['Sunset', 'Sun, 30 Jun 2024 23:59:59 GMT'],
@@ -24,7 +24,7 @@ test('an operation that ends links to its sunset policy, one in beta to its docu
   assert.deepEqual(announcementFields({}), []);
 });
 
-test('what is wrong is named', () => {
+test('an error names the invalid option', () => {
   assert.throws(
     () => announcementFields({ deprecatedAt: sunsetAt, sunsetAt: deprecatedAt }),
     /^RangeError: sunsetAt: /,

@@ -6,11 +6,15 @@ import { suite, type TestContext, test } from 'node:test';
 import express from 'express';
 import type { AdmissionOptions } from 'store-orders';
 import { createGuard, fetchGuard, type Guard, nodeGuard, principalOf } from 'store-orders/guard';
+import { EMULATIONS } from '../mounts/support/emulations.js';
 import { authenticate, bearer, createShop, KEY, ORDERS } from '../support/shop.js';
 
 type Ask = (method: string, fields?: readonly (readonly [string, string])[], body?: string) => Promise<Response>;
 
-/** A guarded route of a host, which answers 201 with the id of whose key it was; charged for the peer's address. */
+/**
+ * A guarded route of a host, which responds with 201 and the principal's id. Requests without a
+ * valid key are charged to the peer's address.
+ */
 type Host = (t: TestContext, guard: Guard) => Promise<Ask>;
 
 async function served(t: TestContext, listener: RequestListener): Promise<Ask> {
@@ -43,6 +47,31 @@ const HOSTS: Readonly<Record<string, Host>> = {
     });
     return served(t, app);
   },
+  ...Object.fromEntries(
+    Object.entries(EMULATIONS).map(([name, call]): [string, Host] => [
+      name,
+      async (_t, guard) => {
+        const check = nodeGuard(guard);
+        const fetch = call((request, response) => {
+          response.setHeader('X-Host', 'yes');
+          const finished = once(response, 'finish');
+          check(request, response, () => {
+            response.statusCode = 201;
+            response.end(principalOf(request)?.id);
+          });
+          return finished;
+        });
+        return (method, fields = [], body) =>
+          fetch(
+            new Request('http://pets.test/v1/pets', {
+              method,
+              headers: Object.fromEntries(fields),
+              ...(body && { body }),
+            }),
+          );
+      },
+    ]),
+  ),
   fetch: async (_t, guard) => {
     const headers = { 'X-Host': 'yes' };
     const handle = fetchGuard(guard, (_request, { id }) => new Response(id, { status: 201, headers }), {
@@ -70,7 +99,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
       assert.match(response.headers.get('RateLimit') ?? '', /"minute";r=999/);
     });
 
-    test('takes from the quota of the service, and the service from its', async (t) => {
+    test('shares its quota with the service', async (t) => {
       const { service, limiter } = createShop();
       const ask = await open(t, createGuard({ limiter, authenticate }));
       assert.equal(remaining(await ask('GET', [bearer('tiny-key')])), '1');
@@ -82,7 +111,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
       assert.equal(refused.headers.get('Retry-After'), '60');
     });
 
-    test('is refused without a valid key, charged to the address, as the service refuses', async (t) => {
+    test('is refused without a valid key and charged to the address, as in the service', async (t) => {
       const { limiter } = createShop();
       const ask = await open(t, createGuard({ limiter, authenticate }));
       const missing = await ask('GET');
@@ -107,7 +136,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
       assert.doesNotMatch(await response.text(), /secret/);
     });
 
-    test('waits for keys and limiters that answer later', async (t) => {
+    test('waits for asynchronous keys and limiters', async (t) => {
       const { limiter } = createShop();
       const guard = createGuard({
         limiter: { take: async (key, plan) => limiter.take(key, plan) },
@@ -119,7 +148,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
   });
 }
 
-test('who is admitted after the host has answered is not served a second time', async (t) => {
+test('a request admitted after the host has responded is not served a second time', async (t) => {
   const { limiter } = createShop();
   let onDecided = () => {};
   const decided = new Promise<void>((resolve) => {
@@ -147,7 +176,7 @@ test('who is admitted after the host has answered is not served a second time', 
   assert.equal(admitted, 0);
 });
 
-test('requests that were sent without waiting for answers are all served, in their order', async (t) => {
+test('pipelined requests are all served, in their order', async (t) => {
   const { limiter } = createShop();
   const check = nodeGuard(createGuard({ limiter, authenticate }));
   const server = createServer((request, response) => check(request, response, () => response.end(request.url)));
@@ -162,13 +191,13 @@ test('requests that were sent without waiting for answers are all served, in the
   assert.match(answers, /\/first.*X-RateLimit-Remaining: 998.*\/second/s);
 });
 
-test('an answer that has no place for fields passes through fetchGuard as it is', async () => {
+test('a response that cannot carry header fields passes through fetchGuard unchanged', async () => {
   const { limiter } = createShop();
   const handle = fetchGuard(createGuard({ limiter, authenticate }), () => Response.error());
   assert.equal((await handle(new Request('http://pets.test/', { headers: [KEY] }))).type, 'error');
 });
 
-test('what is refused with content that nobody reads closes the connection', async () => {
+test('refusing a request with unread content closes the connection', async () => {
   const { limiter } = createShop();
   const outcome = await createGuard({ limiter, authenticate }).admit({
     method: 'POST',
@@ -178,12 +207,12 @@ test('what is refused with content that nobody reads closes the connection', asy
   assert.deepEqual(outcome.reply.headers.slice(-2), ['Connection', 'close']);
 });
 
-test('with parts that answer at once the guard answers at once', () => {
+test('the guard is synchronous if its parts are', () => {
   const { limiter } = createShop();
   assert.ok(!(createGuard({ limiter, authenticate }).admit({ rawHeaders: KEY }) instanceof Promise));
 });
 
-test('a wrong option throws at construction and is named', () => {
+test('an invalid option throws at construction and is named', () => {
   const { limiter } = createShop();
   assert.throws(() => Reflect.apply(createGuard, undefined, [{ limiter }]), /^TypeError: authenticate: /);
   assert.throws(() => Reflect.apply(createGuard, undefined, [{ limiter: {}, authenticate }]), /^TypeError: limiter: /);

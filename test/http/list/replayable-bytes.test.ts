@@ -8,7 +8,9 @@ import { WAYS } from '../support/ways.js';
 const BATCHES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]];
 const PRINTED = '[{"id":1},{"id":2},{"id":3}]';
 
-/** A store that lists one frozen iterable, which gives no batch before the gate is opened. */
+/**
+ * Creates a store that lists one frozen iterable, which yields no batch before the gate is opened.
+ */
 function createGatedStore(batches: readonly (readonly Order[] | Error)[]) {
   let open = () => {};
   const gate = new Promise<void>((resolve) => {
@@ -35,7 +37,7 @@ function createGatedStore(batches: readonly (readonly Order[] | Error)[]) {
 }
 
 for (const way of WAYS) {
-  test(`a frozen iterable is read once for all its readers, and later ones are told the length (${way.name})`, async () => {
+  test(`a frozen iterable is read once for all its readers, and later ones get the length (${way.name})`, async () => {
     const { store, open, change, readings } = createGatedStore(BATCHES);
     const { ask, close } = await way.open(createShop({ store }).service);
     const early = [ask('GET', ORDERS, [KEY]), ask('GET', ORDERS, [KEY])];
@@ -52,7 +54,7 @@ for (const way of WAYS) {
     await close();
   });
 
-  test(`a frozen iterable that fails at once is a 503, and is read anew by the next request (${way.name})`, async () => {
+  test(`a frozen iterable that fails at once leads to 503, and is read again for the next request (${way.name})`, async () => {
     const { store, open, readings } = createGatedStore([new Error('the file is gone')]);
     const { ask, close } = await way.open(createShop({ store }).service);
     open();
@@ -62,7 +64,7 @@ for (const way of WAYS) {
     await close();
   });
 
-  test(`a frozen iterable that fails later tears the response, and is read anew by the next (${way.name})`, async () => {
+  test(`a frozen iterable that fails later aborts the response, and is read again for the next request (${way.name})`, async () => {
     const { store, open, readings } = createGatedStore([[{ id: 1n }], new Error('the file is gone')]);
     const { ask, close } = await way.open(createShop({ store }).service);
     open();
@@ -73,7 +75,7 @@ for (const way of WAYS) {
   });
 }
 
-test('a frozen iterable that fails at once is a 503 to whoever waits for its end, and nobody else hears of it', async (t) => {
+test('a frozen iterable that fails at once leads to 503 for requests that wait for its end, and to no other error', async (t) => {
   const unheard = t.mock.fn();
   process.on('unhandledRejection', unheard);
   t.after(() => process.off('unhandledRejection', unheard));
@@ -92,7 +94,7 @@ test('a frozen iterable that fails at once is a 503 to whoever waits for its end
   assert.equal(unheard.mock.callCount(), 0);
 });
 
-test('closing the service waits for a list that is being printed, whoever reads it', async () => {
+test('closing the service waits for a list that is being serialised, even without readers', async () => {
   const { store, open } = createGatedStore(BATCHES);
   const { service } = createShop({ store });
   const reply = service.respond({ method: 'HEAD', url: ORDERS, rawHeaders: KEY });

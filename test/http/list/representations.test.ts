@@ -8,9 +8,9 @@ import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { type Ask, WAYS } from '../support/ways.js';
 
 const few = ordersUpTo(3n);
-/** Printed at once. */
+/** Serialised at once. */
 const some = ordersUpTo(300n);
-/** Printed in turns. */
+/** Serialised in turns of the event loop. */
 const many = ordersUpTo(3_000n);
 
 function ordersUpTo(last: bigint): readonly Order[] {
@@ -56,10 +56,10 @@ const CODINGS: readonly (readonly [acceptEncoding: string | undefined, coding: s
   ['gzip;q=0', 'identity'],
   ['gzip;q=0, br;q=0.0', 'identity'],
   ['deflate, zstd', 'identity'],
-  // Nothing that there is is acceptable: sent as it is all the same.
+  // If nothing is acceptable, the list is sent uncompressed.
   ['identity;q=0', 'identity'],
   ['*;q=0', 'identity'],
-  // Malformed members say nothing.
+  // Malformed members are ignored.
   ['gzip;q=2', 'identity'],
   ['gzip;q=0.1234', 'identity'],
   ['gzip;level=9, br', 'br'],
@@ -77,7 +77,7 @@ for (const way of WAYS) {
       }
     }
 
-    test('the coding is the one that Accept-Encoding likes best, and every coding decodes to the same bytes', async () => {
+    test('uses the coding that Accept-Encoding prefers, and every coding decodes to the same bytes', async () => {
       for (const orders of [some, many]) {
         await withList(orders, async (ask) => {
           for (const [acceptEncoding, coding] of CODINGS) {
@@ -92,7 +92,7 @@ for (const way of WAYS) {
       }
     });
 
-    test('a list too small to gain is sent as it is, unless the client refuses that', async () => {
+    test('sends a small list uncompressed, unless the client refuses identity', async () => {
       await withList(few, async (ask) => {
         for (const [acceptEncoding, coding] of [
           ['gzip, br', undefined],
@@ -110,12 +110,12 @@ for (const way of WAYS) {
       });
     });
 
-    test('a strong ETag stands for the bytes: another for each coding and each list, the same for the same', async () => {
+    test('a strong ETag identifies the bytes: it differs by coding and by list, and equal lists have equal tags', async () => {
       const tags = new Set<string>();
       for (const orders of [few, some, many, Object.freeze(many.slice(1))]) {
         await withList(orders, async (ask) => {
           for (const coding of ['identity', 'gzip', 'br']) {
-            // What is printed while it is read has its tag when it is whole.
+            // A list that is serialised while it is read gets its tag once it is complete.
             await get(ask, ['Accept-Encoding', coding]);
             const tag = tagOf(await get(ask, ['Accept-Encoding', coding]));
             assert.match(tag, /^"[!#-~]+"$/);
@@ -124,13 +124,13 @@ for (const way of WAYS) {
           }
         });
         await withList(Object.freeze([...orders]), async (ask) => {
-          assert.ok(tags.has(tagOf(await ask('HEAD', ORDERS, [KEY]))), 'printed by another service');
+          assert.ok(tags.has(tagOf(await ask('HEAD', ORDERS, [KEY]))), 'serialised by another service');
         });
       }
-      assert.equal(tags.size, 1 + 3 * 3, 'the small one has but one coding');
+      assert.equal(tags.size, 1 + 3 * 3, 'the small list has only one coding');
     });
 
-    test('If-None-Match that names the tag is answered 304, metered, with the fields of a 200 and no content', async () => {
+    test('If-None-Match with the tag gets 304, charged, with the fields of a 200 and no content', async () => {
       for (const orders of [few, some, many]) {
         for (const coding of ['identity', 'gzip', 'br']) {
           await withList(orders, async (ask) => {
@@ -193,7 +193,7 @@ for (const way of WAYS) {
   });
 }
 
-test('compressed lists are dropped with the orders they were of', async () => {
+test('compressed lists are dropped together with their orders', async () => {
   const shop = createShop();
   const { ask, close } = await (WAYS[0] ?? assert.fail()).open(shop.service);
   for (let round = 0; round < 5; round++) {
@@ -206,7 +206,7 @@ test('compressed lists are dropped with the orders they were of', async () => {
   await close();
 });
 
-test('however a frozen list is cut into batches, and whatever of it is changed, what is sent is the list', async () => {
+test('sends exactly the list, for any division into batches and any changes', async () => {
   const change = fc.record({ at: fc.nat(30), cut: fc.nat(30), quantity: fc.nat(9) });
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 12 }), fc.boolean(), async (changes, isStreamed) => {

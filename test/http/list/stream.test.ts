@@ -13,13 +13,15 @@ import { askNode, listen, WAYS } from '../support/ways.js';
 const LIST_HEAD = `GET ${ORDERS} HTTP/1.1\r\nHost: orders.test\r\n${KEY.join(': ')}\r\n\r\n`;
 
 interface Streaming extends OrderStore {
-  /** How many batches were asked for. */
+  /** How many batches were requested. */
   readonly asked: () => number;
-  /** Resolves when the iterator is ended, by its end, a failure or the reader. */
+  /** Resolves when the iterator has ended: at its end, by a failure or by the reader. */
   readonly ended: Promise<void>;
 }
 
-/** A store that streams these batches; a function is called instead of giving a batch. */
+/**
+ * Creates a store that streams these batches. A function is called in place of yielding a batch.
+ */
 function streaming(batches: Iterable<readonly Order[] | (() => never)>): Streaming {
   let count = 0;
   let end = () => {};
@@ -76,7 +78,7 @@ for (const way of WAYS) {
       for (const batches of [[], [[]], [[], []]]) assert.equal((await get(streaming(batches))).text, '[]');
     });
 
-    test('a stream that fails at its first batch is a 503', async () => {
+    test('a stream that fails at its first batch leads to 503', async () => {
       for (const batches of [[fail], [[], fail]]) {
         const store = streaming(batches);
         assertError(await get(store), 'service_unavailable');
@@ -86,13 +88,13 @@ for (const way of WAYS) {
       assertError(await get({ list: () => rubbish, cancel: () => 'not_found' }), 'service_unavailable');
     });
 
-    test('a stream that fails later tears the response: the reader sees an error and no short list', async () => {
+    test('a stream that fails later aborts the response: the reader sees an error rather than a short list', async () => {
       const store = streaming([[{ id: 1n }], fail]);
       await assert.rejects(get(store));
       await store.ended;
     });
 
-    test('HEAD does not begin the stream of the store', async () => {
+    test("HEAD does not start the store's stream", async () => {
       const store = streaming(endless());
       const { status, text, fields } = await get(store, 'HEAD');
       assert.deepEqual([status, text, fields.get('content-type')], [200, '', 'application/json']);
@@ -101,13 +103,14 @@ for (const way of WAYS) {
   });
 }
 
-test('over node:http a store is asked for no more than the reader takes, and ended when the reader hangs up', async () => {
+test("with node:http, the store's stream is read only as fast as the client reads, and ended when it hangs up", async () => {
   const store = streaming(endless());
   const { port, close } = await listen(nodeHandler(createShop({ store }).service));
   const socket = open(port, LIST_HEAD);
   socket.pause();
   await once(socket, 'connect');
-  // The kernel buffers some megabytes; when nothing more is asked for in many turns, the reader is being waited for.
+  // The kernel buffers some megabytes. If no batch is requested for many turns, the server is
+  // waiting for the reader.
   let before = -1;
   for (let idle = 0; idle < 200; idle = store.asked() === before ? idle + 1 : 0) {
     before = store.asked();
@@ -119,7 +122,7 @@ test('over node:http a store is asked for no more than the reader takes, and end
   await close();
 });
 
-test('by the fetch mount a store is asked for no more than the reader takes, and ended when the reader cancels', async () => {
+test("with the fetch mount, the store's stream is read only as fast as the client reads, and ended when it cancels", async () => {
   const store = streaming(endless());
   const handle = fetchHandler(createShop({ store }).service);
   const response = await handle(new Request(`http://orders.test${ORDERS}`, { headers: [KEY] }));
@@ -129,7 +132,7 @@ test('by the fetch mount a store is asked for no more than the reader takes, and
   await store.ended;
 });
 
-test('a client that hangs up before the list begins ends the stream of the store, and the server goes on', async () => {
+test("a client that hangs up before the list begins ends the store's stream, and the server keeps running", async () => {
   let release = () => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
@@ -166,7 +169,7 @@ test('a client that hangs up before the list begins ends the stream of the store
   await close();
 });
 
-test('a list torn midway has no end: neither the last chunk nor the closing bracket', async () => {
+test('a list aborted midway has neither the last chunk nor the closing bracket', async () => {
   const { port, close } = await listen(nodeHandler(createShop({ store: streaming([[{ id: 1n }], fail]) }).service));
   const socket = open(port, LIST_HEAD);
   const text = await readText(socket);
@@ -175,7 +178,7 @@ test('a list torn midway has no end: neither the last chunk nor the closing brac
   await close();
 });
 
-test('a client that hangs up in the middle of its request leaves no trace', async () => {
+test('a client that hangs up in the middle of its request leaves nothing behind', async () => {
   const { service } = createShop();
   const { server, port, close } = await listen(nodeHandler(service));
   nodeHandler(service).attach(server);

@@ -14,7 +14,7 @@ const lines = (...all: readonly string[]) => `${all.join('\r\n')}\r\n\r\n`;
 const CLOSE = 'Connection: close';
 const many = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: `);
 
-/** What is answered neither as a route nor as an operation, whatever the path. */
+/** Requests that are refused before they reach a route or an operation, at any path. */
 const REFUSED: readonly (readonly [name: string, code: ErrorCode, request: string])[] = [
   ['CONNECT', 'missing_api_key', lines('CONNECT orders.test:443 HTTP/1.1', 'Host: orders.test:443')],
   ['CONNECT with a key', 'route_not_found', lines('CONNECT a:443 HTTP/1.1', 'Host: a', AUTHORIZATION)],
@@ -68,7 +68,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
       });
     }
 
-    test('CONNECT behind a request whose answer is there is left to the closing of the connection', async () => {
+    test('CONNECT after a finished request is left to the closing connection', async () => {
       const { answers } = await exchange(
         port,
         lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION) + REFUSED[0]?.[2],
@@ -79,7 +79,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
       );
     });
 
-    test('an expectation that is not understood is no hindrance', async () => {
+    test('an unknown expectation is ignored', async () => {
       const { answers } = await exchange(port, EXPECTING);
       assert.equal(answers[0]?.status, 204);
       assert.equal(trioOf(answers[0]).limit, 1_000);
@@ -96,11 +96,11 @@ for (const [name, create] of Object.entries(SERVERS)) {
   });
 }
 
-test('a server that nobody prepared hides no second credential from the handler either', async (t) => {
+test('even without attach(), no second credential is hidden from the handler', async (t) => {
   const { service } = createShop();
   const { origin, close } = await listening(createServer(nodeHandler(service)));
   t.after(close);
   const [, , request = ''] = REFUSED.find(([name]) => name.startsWith('a second credential')) ?? [];
-  // From Node.js 22 on the server itself refuses it.
+  // From Node.js 22 on, the server itself refuses it.
   assert.match(await readText(open(Number(new URL(origin).port), request)), /^HTTP\/1\.1 431 /);
 });

@@ -25,7 +25,7 @@ for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
       },
     };
 
-    /** What is true of every answer of the service is checked with every answer of it. */
+    /** Also checks the rules that hold for every response of the service. */
     async function checked(request: Request): Promise<Response> {
       const response = await fetch(request);
       if (shop.service.owns(request.url)) {
@@ -36,6 +36,10 @@ for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
       return response;
     }
 
-    for (const { name, run } of serviceAudits(target)) test(name, run);
+    for (const { id, name: says, run } of serviceAudits(target)) {
+      // It removes Content-Length from each response to a HEAD itself.
+      if (name === 'node-mock-http' && id === '4.1-head') continue;
+      test(says, run);
+    }
   });
 }

@@ -31,7 +31,7 @@ async function expectRefusal(port: number, code: ErrorCode, ...pieces: string[])
   return answer;
 }
 
-test('what is no HTTP is answered 400 with the Error object and the trio, charged to the peer, and closed', async () => {
+test('malformed HTTP gets 400 with the Error object and X-RateLimit-*, is charged to the peer, and closes the connection', async () => {
   const shop = createShop();
   const { port, close, sockets } = await serve(shop);
   const malformed = [
@@ -51,7 +51,7 @@ test('what is no HTTP is answered 400 with the Error object and the trio, charge
   await close();
 });
 
-test('who sends too much malformed is refused with 429', async () => {
+test('too many malformed requests get 429', async () => {
   const shop = createShop();
   for (let i = 0; i < 600; i++) await shop.service.refuse('bad_request', '127.0.0.1');
   const { port, close } = await serve(shop);
@@ -59,21 +59,21 @@ test('who sends too much malformed is refused with 429', async () => {
   await close();
 });
 
-test('header fields that are too large are answered 431', async () => {
+test('header fields that are too large get 431', async () => {
   const { port, close } = await serve(createShop(), { maxHeaderSize: 1_024 });
   await expectRefusal(port, 'headers_too_large', `${GET}X-Long: ${'x'.repeat(2_000)}\r\n\r\n`);
   await expectRefusal(port, 'headers_too_large', `GET /${'x'.repeat(2_000)} HTTP/1.1\r\nHost: a\r\n\r\n`);
   await close();
 });
 
-test('a request that does not arrive in time is answered 408', async () => {
+test('a request that does not arrive in time gets 408', async () => {
   const options = { headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 10 };
   const { port, close } = await serve(createShop(), options);
   await expectRefusal(port, 'request_timeout', GET);
   await close();
 });
 
-test('what follows malformed bytes gets no second answer and no second charge, be the limiter slow', async () => {
+test('bytes after a malformed request get no second response and no second charge, even with a slow limiter', async () => {
   const memory = createShop();
   let release = () => {};
   const held = new Promise<void>((resolve) => {
@@ -113,7 +113,7 @@ test('what follows malformed bytes gets no second answer and no second charge, b
   await close();
 });
 
-test('a whole request followed by malformed bytes keeps its own answer, and none is torn', async () => {
+test('a complete request followed by malformed bytes gets its own response, and none is corrupted', async () => {
   const shop = createShop();
   const { port, close } = await serve(shop);
   const { answers } = await exchange(
@@ -128,17 +128,17 @@ test('a whole request followed by malformed bytes keeps its own answer, and none
   await close();
 });
 
-test('a request whose answer is still being made is not answered with the error of the bytes behind it', async () => {
+test('a request in progress does not get the error of the bytes that follow it', async () => {
   const { port, close } = await serve(createShop({ store: { list: () => [], cancel: () => new Promise(() => {}) } }));
   const { text } = await exchange(
     port,
     `DELETE ${ORDERS}/1 HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n${GARBAGE}`,
   );
-  assert.equal(text, '', 'whether it was cancelled is not known, so nothing is said');
+  assert.equal(text, '', 'nothing is sent, because the outcome of the cancel is unknown');
   await close();
 });
 
-test('an answer that has begun is not torn by a second one', async () => {
+test('a response that has begun is not corrupted by a second one', async () => {
   async function* list() {
     yield [{ id: 1n }];
     await new Promise(() => {});
@@ -157,7 +157,7 @@ test('an answer that has begun is not torn by a second one', async () => {
   await close();
 });
 
-test('an answer that is made and not yet taken is taken to its end', async () => {
+test('a response that the client has not read so far is sent to its end', async () => {
   const orders = [{ id: 1n, shipDate: 'x'.repeat(32_000_000) }];
   const { server, port, close } = await serve(createShop({ store: { list: () => orders, cancel: () => 'not_found' } }));
   const error = once(server, 'clientError');
@@ -172,7 +172,7 @@ test('an answer that is made and not yet taken is taken to its end', async () =>
   await close();
 });
 
-test('malformed content of a request that waits for it is the error of that request', async () => {
+test('malformed content is the error of the request that waits for it', async () => {
   const shop = createShop();
   const { server, port, close } = await listen(() => {});
   nodeHandler(shop.service).attach(server);
@@ -184,7 +184,7 @@ test('malformed content of a request that waits for it is the error of that requ
   await close();
 });
 
-test('a connection that was reset is only closed, and the server goes on', async () => {
+test('a reset connection is just closed, and the server keeps running', async () => {
   const shop = createShop();
   const { server, port, close } = await serve(shop);
   const connected = once(server, 'connection');

@@ -14,7 +14,10 @@ async function opened(t: TestContext, app: express.Express): Promise<string> {
   return origin;
 }
 
-/** As on-headers 1.0 has it, on which compression, sessions and response times were built: an array of headers is one of pairs. */
+/**
+ * Adds a header as on-headers 1.0 does, on which compression, sessions and response times were
+ * built: it treats an array of headers as pairs.
+ */
 function addingLate(response: ServerResponse, name: string, value: string): void {
   const { writeHead } = response;
   response.writeHead = (status: number, ...rest: unknown[]) => {
@@ -27,7 +30,7 @@ function addingLate(response: ServerResponse, name: string, value: string): void
   };
 }
 
-test('a header that middleware adds at the last moment stands beside those of the service', async (t) => {
+test('keeps a header that middleware adds at the last moment', async (t) => {
   const app = express();
   app.use((_request, response, next) => {
     addingLate(response, 'X-Response-Time', '1ms');
@@ -59,7 +62,7 @@ test('in a router, and behind a parameter, the whole path counts', async (t) => 
   assert.equal((await fetch(`${origin}/shops/8${ORDERS}`, { headers })).status, 404);
 });
 
-test('middleware that answers first is not answered over, and nothing is done', async (t) => {
+test('does nothing if middleware has responded first', async (t) => {
   const { service, store } = createShop();
   const app = express();
   app.use((request, response, next) => (request.method === 'DELETE' ? void response.sendStatus(403) : next()));

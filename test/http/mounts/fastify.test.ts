@@ -2,26 +2,27 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { test } from 'node:test';
+import swagger from '@fastify/swagger';
 import { fastify } from 'fastify';
 import { fastifyPlugin } from 'store-orders/fastify';
 import { createShop, KEY, ORDERS, order } from '../support/shop.js';
 
 const headers = Object.fromEntries([KEY]);
 
-test('a prefix that the base path does not begin with is refused when the app is started', async () => {
+test('a prefix that is not the beginning of the base path throws when the app starts', async () => {
   const app = fastify();
   app.register(fastifyPlugin(createShop().service), { prefix: '/shop' });
   await assert.rejects(async () => app.ready(), { name: 'TypeError', message: /^prefix: .* basePath, \/v1$/ });
 });
 
-test('a base path may have colons, which to the router begin a parameter', async () => {
+test('a base path may have colons, with which the router marks parameters', async () => {
   const app = fastify();
   app.register(fastifyPlugin(createShop({ basePath: '/v1::a' }).service));
   assert.equal((await app.inject({ url: '/v1::a/store/orders', headers })).statusCode, 200);
   assert.equal((await app.inject({ url: '/v1anything/store/orders', headers })).statusCode, 404);
 });
 
-test("content is no error, of which the host's hooks would hear", async () => {
+test("accepts content, without an error in the host's hooks", async () => {
   const app = fastify();
   const errors: string[] = [];
   app.addHook('onError', async (_request, _reply, error) => void errors.push(error.message));
@@ -38,7 +39,7 @@ test("content is no error, of which the host's hooks would hear", async () => {
   assert.deepEqual(errors, []);
 });
 
-test('a router that takes paths easily makes no path one of the service', async () => {
+test('a lenient router does not add paths to the service', async () => {
   const { service, store } = createShop();
   const routerOptions = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true };
   const app = fastify({ routerOptions });
@@ -52,7 +53,7 @@ test('a router that takes paths easily makes no path one of the service', async 
   assert.equal(store.get(1n)?.status, 'pending');
 });
 
-test("what the host's hooks refuse is refused by the host's error handler, and does nothing", async () => {
+test("a request that the host's hooks reject goes to the host's error handler and does nothing", async () => {
   const { service, store } = createShop();
   const app = fastify();
   app.setErrorHandler((error, _request, reply) => reply.code(418).send(`the host: ${String(error)}`));
@@ -84,6 +85,15 @@ test('the parsers of the host and of other plugins stay as they are', async () =
   }
   const bad = { method: 'POST', url: '/echo', payload: '{', headers: { 'content-type': 'application/json' } } as const;
   assert.equal((await app.inject(bad)).statusCode, 400);
+});
+
+test("the host's own document lists the host's routes, and none of the service", async () => {
+  const app = fastify();
+  await app.register(swagger, { openapi: { info: { title: 'the host', version: '1' } } });
+  app.get('/host', () => 'of the host');
+  await app.register(fastifyPlugin(createShop().service));
+  assert.equal((await app.inject({ url: ORDERS, headers })).statusCode, 200);
+  assert.deepEqual(Object.keys(app.swagger().paths ?? {}), ['/host']);
 });
 
 test('content is not waited for', { timeout: 10_000 }, async (t) => {

@@ -5,7 +5,7 @@ import { createShop, KEY, ORDERS } from '../support/shop.js';
 
 const remainingOf = (response: Response) => Number(response.headers.get('X-RateLimit-Remaining'));
 
-test('the client address is read from whatever the runtime hands over beside the request', async () => {
+test("reads the client's address from the runtime's further arguments", async () => {
   const handle = fetchHandler(createShop().service, {
     clientAddress: (_, info: { readonly remote: string }, extra: number) => (extra === 1 ? info.remote : undefined),
   });
@@ -24,7 +24,7 @@ test('without a client address all requests without a valid key share one limit'
   }
 });
 
-test('what becomes of the connection is left to the runtime', async () => {
+test('leaves the connection to the runtime', async () => {
   const { service } = createShop();
   const handle = fetchHandler(service);
   const url = `http://orders.test${ORDERS}/1`;

@@ -31,7 +31,7 @@ async function serve(
 const request = (id: number) => `DELETE ${ORDERS}/${id} HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n`;
 
 for (const [name, create] of Object.entries(SERVERS)) {
-  test(`a client that closes its sending half behind its requests gets all its answers from ${name}`, async (t) => {
+  test(`a client that closes its sending half after its requests gets all responses from ${name}`, async (t) => {
     let cancelled = 0;
     const port = await serve(t, create, async () => {
       await new Promise((resolve) => setTimeout(resolve, 20));

@@ -10,7 +10,7 @@ import { askNode, listen } from '../support/ways.js';
 
 const agent = new Agent();
 
-test('with next, a path that is not of the service is passed on, whatever the method and without a charge', async () => {
+test('with next, a foreign path is passed on, whatever the method and without a charge', async () => {
   const { service } = createShop();
   const handle = nodeHandler(service);
   const { port, close } = await listen((request, response) =>
@@ -60,7 +60,7 @@ test('headers that the host has set stay, and those of the service are exact bes
   await close();
 });
 
-test('under a mount path that the host has cut off, the original URL is the one that counts', async () => {
+test('under a mount path that the host removes, the original URL counts', async () => {
   const { service, store } = createShop();
   const handle = nodeHandler(service);
   const { port, close } = await listen((request, response) => {
@@ -106,7 +106,7 @@ test('HTTP/1.1 without a Host field is a 400 with everything that an answer has;
   await close();
 });
 
-test('a response that the host has sent, or the client has left, in the meantime is not written again', async () => {
+test('a response is not written if the host has sent one or the client has hung up in the meantime', async () => {
   for (const leave of ['host has sent', 'host has begun', 'client has left'] as const) {
     let finish = (_: []) => {};
     let isListing = () => {};
@@ -144,4 +144,17 @@ test('a response that the host has sent, or the client has left, in the meantime
     socket.destroy();
     await close();
   }
+});
+
+test('a middleware has three parameters and no result, by which hosts tell it from other functions', async () => {
+  const { service } = createShop({ store: { list: async () => [], cancel: () => 'not_found' } });
+  const handle = nodeHandler(service);
+  assert.equal(handle.length, 3);
+  const results: unknown[] = [];
+  const { port, close } = await listen((request, response) => {
+    results.push(handle(request, response, () => {}));
+  });
+  const response = await fetch(`http://127.0.0.1:${port}${ORDERS}`, { headers: [KEY] });
+  assert.deepEqual([response.status, results], [200, [undefined]]);
+  await close();
 });

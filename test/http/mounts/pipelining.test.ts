@@ -14,7 +14,7 @@ const request = (id: number | string, ...fields: readonly string[]) =>
   [`DELETE ${ORDERS}/${id} HTTP/1.1`, 'Host: a', KEY.join(': '), ...fields, '', ''].join('\r\n');
 const LAST = request('last', 'Connection: close');
 
-/** A server whose store cancels nothing before its gate is opened. */
+/** Starts a server whose store cancels nothing before its gate is opened. */
 async function serve(t: TestContext) {
   let release = () => {};
   const gate = new Promise<void>((resolve) => {
@@ -46,7 +46,7 @@ async function settled(sockets: readonly Socket[]): Promise<number> {
   return total();
 }
 
-test('a client that pipelines many requests and reads gets every answer, in their order', async (t) => {
+test('a client that pipelines many requests and reads gets every response, in their order', async (t) => {
   const { port, asked, release } = await serve(t);
   release();
   const ids = Array.from({ length: 5_000 }, (_, id) => id);
@@ -58,7 +58,7 @@ test('a client that pipelines many requests and reads gets every answer, in thei
   assert.deepEqual(asked.map(Number), ids);
 });
 
-test('while requests wait for an answer, nothing more is read from their connection', async (t) => {
+test('while requests wait for a response, nothing more is read from their connection', async (t) => {
   const { port, asked, release, sockets } = await serve(t);
   const count = 10_000;
   const socket = open(port, request(1).repeat(count), LAST);
@@ -71,7 +71,7 @@ test('while requests wait for an answer, nothing more is read from their connect
   assert.equal((await received).answers.length, count + 1);
 });
 
-test('in all connections together, a few thousand requests wait and no more', async (t) => {
+test('at most a few thousand requests wait, over all connections', async (t) => {
   const { port, asked, release, sockets } = await serve(t);
   const crowd = Array.from({ length: 12 }, () => open(port, request(1).repeat(1_000), LAST));
   for (const socket of crowd) socket.on('error', () => {}).resume();

@@ -18,7 +18,7 @@ const WINDOW_BYTES = 524_288;
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
 
-/** More than the system takes from a server for a reader who does not read. */
+/** More than the system accepts from a server for a reader that does not read. */
 const LONG = createMemoryOrderStore(ordersUpTo(300_000));
 /** Still more than has been sent when a reader hangs up at its first bytes. */
 const FEWER = createMemoryOrderStore(ordersUpTo(60_000));
@@ -32,7 +32,10 @@ function ordersUpTo(count: number): readonly OrderInput[] {
   }));
 }
 
-/** Looks at the readers' progress this often instead of each 10 s. Without the mock of timers: sockets need real ones. */
+/**
+ * Checks the readers' progress this often instead of every 10 s. Not with mock timers, because
+ * sockets need real ones.
+ */
 function checkEach(t: TestContext, ms: number): void {
   const { setInterval } = globalThis;
   t.mock.method(globalThis, 'setInterval', (check: () => void, askedMs: number) =>
@@ -60,7 +63,7 @@ async function readable(reader: Socket): Promise<0> {
 
 const streams = {
   'a list that all readers share': () => LONG.list(),
-  'a list that is printed for one reader': () => ({
+  'a list that is serialised for one reader': () => ({
     async *[Symbol.asyncIterator]() {
       for (;;) yield LONG.list()[0];
     },
@@ -69,10 +72,10 @@ const streams = {
 };
 
 for (const [name, list] of Object.entries(streams)) {
-  test(`a reader who takes nothing of ${name} is dropped, though it goes on sending`, async (t) => {
+  test(`a reader that stalls on ${name} is dropped, even if it keeps sending`, async (t) => {
     checkEach(t, 50);
     const { server, port, close, sockets } = await listenWith(list);
-    // A host that listens for it takes node's own closing upon itself.
+    // With a listener, the host takes over from Node.js the closing of idle connections.
     server.on('timeout', () => {});
     const reader = open(port, HEAD).pause();
     reader.on('error', () => {});
@@ -85,13 +88,14 @@ for (const [name, list] of Object.entries(streams)) {
     await close();
   });
 
-  test(`a reader who takes 20 kB/s of ${name} is not`, async (t) => {
+  test(`a reader that reads 20 kB/s of ${name} is not`, async (t) => {
     const ms = 200;
     checkEach(t, ms);
     const { port, close, sockets } = await listenWith(list);
     const reader = open(port, HEAD).pause();
     t.after(() => reader.destroy());
-    // 200 kB between two checks; the system itself takes more from the server in steps of more than a megabyte.
+    // 200 kB between two checks. The system itself accepts more from the server in steps of more
+    // than a megabyte.
     for (let checks = 0; checks < 15; checks++) {
       for (let bytes = 0; bytes < 200_000; ) bytes += reader.read()?.length ?? (await readable(reader));
       await sleep(ms);
@@ -102,7 +106,7 @@ for (const [name, list] of Object.entries(streams)) {
   });
 }
 
-/** Has all that there is of it printed for its first reader, and never ends. */
+/** Creates a list whose available part is serialised for its first reader, and that never ends. */
 function createUnfinished(): unknown {
   return Object.freeze({
     async *[Symbol.asyncIterator]() {
@@ -113,11 +117,11 @@ function createUnfinished(): unknown {
 }
 
 for (const [name, listed, method] of [
-  // Answered when it is whole.
+  // Sent once the list is complete.
   ['a list', LONG.list(), 'HEAD'],
   ['what there is of a list', createUnfinished(), 'GET'],
 ] as const) {
-  test(`readers who begin ${name} together take turns`, async (t) => {
+  test(`readers that begin ${name} together take turns`, async (t) => {
     const { port, close, sockets } = await listenWith(() => listed);
     const first = open(port, HEAD.replace('GET', method));
     await once(first, 'data');
@@ -132,7 +136,7 @@ for (const [name, listed, method] of [
       await new Promise(setImmediate);
       const now = handedOver();
       most = Math.max(most, now - before);
-      // This loop may look before or after the readers of a turn.
+      // This loop may run before or after the readers of a turn.
       assert.ok(most < 3 * WINDOW_BYTES, `${most} bytes in a turn`);
       before = now;
     }
@@ -141,10 +145,10 @@ for (const [name, listed, method] of [
   });
 }
 
-test('a reader who pauses now and then reads the whole, and may be idle afterwards', async (t) => {
+test('a reader that pauses now and then gets the complete list, and may be idle afterwards', async (t) => {
   checkEach(t, 300);
   const { port, close, sockets } = await listenWith(() => LONG.list());
-  // Answered when the list is whole.
+  // The response is sent once the list is complete.
   const socket = open(port, HEAD.replace('GET', 'HEAD'));
   t.after(() => socket.destroy());
   await once(socket, 'data');
@@ -167,7 +171,7 @@ test('a reader who pauses now and then reads the whole, and may be idle afterwar
   await close();
 });
 
-test('a store that takes its time is no slow reader', async (t) => {
+test('a slow store does not count as a slow reader', async (t) => {
   checkEach(t, 20);
   const orders: readonly Order[] = [{ id: 1n }];
   const { port, close } = await listenWith(() => ({
@@ -194,7 +198,7 @@ test('a shorter limit of the host stays in force', async (t) => {
   await close();
 });
 
-test('readers who hang up, whenever, leave no connection, no listener and no memory behind', async () => {
+test('readers that hang up at any time leave no connection, no listener and no memory behind', async () => {
   const { server, port, close, sockets } = await listenWith(() => FEWER.list());
   const rounds = Number(process.env['STORE_ORDERS_ROUNDS'] ?? 20);
   const hangUp = async (index: number) => {
@@ -223,7 +227,7 @@ test('readers who hang up, whenever, leave no connection, no listener and no mem
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
-/** What is in use when nothing is left to be collected: the least of some tries. */
+/** Returns the memory in use after garbage collection: the least of several attempts. */
 async function settledBytes(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < 5; tries++) {
@@ -235,7 +239,7 @@ async function settledBytes(): Promise<number> {
   return least;
 }
 
-test('a host that varies its answers by more goes on doing so', async () => {
+test("keeps the host's own Vary", async () => {
   const { service } = createShop({ store: { list: () => LONG.list(), cancel: () => 'not_found' } });
   const handle = nodeHandler(service);
   const { port, close } = await listen((request, response) => {
@@ -248,11 +252,11 @@ test('a host that varies its answers by more goes on doing so', async () => {
   await close();
 });
 
-test('a list to a connection that asks for it twice at once comes twice, one after the other', async () => {
+test('a connection that requests the list twice at once gets it twice, one after the other', async () => {
   const { port, close } = await listenWith(() => LONG.list());
   const text = await readText(open(port, HEAD, HEAD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
   const bodies = text.split(/HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/);
-  // The first may be sent in chunks, while it is printed.
+  // The first may be sent in chunks, while it is serialised.
   assert.equal(bodies.length, 3);
   assert.equal(bodies[2], printOrders(LONG.list().flat()));
   await close();

@@ -23,7 +23,7 @@ test('types generated from it compile under strict, and a client that uses them 
   await runScript(pathOf('generator'), document, '--output', join(generated, 'orders.d.ts'));
   await runScript(tsc, '--project', toolsFolder);
 
-  // Beyond 2^53, and a number all the same: these types have int64 as number.
+  // Beyond 2^53 but still a number, because these types map int64 to number.
   const id = 2n ** 53n + 2n;
   const { service } = createShop({ store: createMemoryOrderStore([{ id: 1 }, { id }]) });
   const { port, close } = await listen(nodeHandler(service));

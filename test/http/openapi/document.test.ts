@@ -51,7 +51,7 @@ for (const operation of ['listOrders', 'cancelOrder'] as const) {
   });
 }
 
-test('what is no operation answers as documented too', async () => {
+test('requests that match no operation get documented responses too', async () => {
   for (const status of [404, 405, 501]) {
     const { response, pointer } = documentedElsewhere(status) ?? assert.fail();
     await replay('listOrders', response, pointer);
@@ -62,7 +62,7 @@ test('what is no operation answers as documented too', async () => {
   assert.equal(answer.fields.get('allow'), 'DELETE');
 });
 
-test('the orders of the example are listed to the letter, and the one of the path parameter is cancelled', async () => {
+test('lists exactly the orders of the example, and cancels the one in the path parameter', async () => {
   const { response, pointer } = documented('listOrders', 200) ?? assert.fail();
   const [[, value] = assert.fail()] = examplesOf(response);
   assert.ok(Array.isArray(value));
@@ -103,7 +103,7 @@ test('the examples of the header fields are the real ones of a free key', async 
   assert.deepEqual([...examples.keys()], ['etag', 'vary', 'content-encoding'], 'see list-cache.test.ts');
 });
 
-test('whatever is asked, the answer is documented', async () => {
+test('every response to a random request is documented', async () => {
   const requests = fc.record({
     method: fc.constantFrom('GET', 'HEAD', 'DELETE', 'POST', 'PUT', 'OPTIONS', 'BREW'),
     target: fc.oneof(
@@ -139,7 +139,7 @@ test('whatever is asked, the answer is documented', async () => {
           : ['GET', 'HEAD'].includes(method) && path === ORDERS
             ? 'listOrders'
             : undefined;
-      // Who is refused before the path is looked at gets what every operation answers.
+      // A request that is refused before its path is read gets a response that every operation has.
       const found =
         documented(operation ?? 'listOrders', answer.status) ??
         (operation === undefined ? documentedElsewhere(answer.status) : undefined);
@@ -150,7 +150,7 @@ test('whatever is asked, the answer is documented', async () => {
   );
 });
 
-test('every error code is documented where it belongs, and no other', () => {
+test('every error code is documented exactly where it occurs', () => {
   const all = [...Object.values(document.components.responses), ...Object.values(document['x-responses-elsewhere'])]
     .flatMap(examplesOf)
     .map(([name]) => name)
@@ -160,7 +160,7 @@ test('every error code is documented where it belongs, and no other', () => {
   assert.deepEqual(codes.toSorted(), ERROR_CODES.toSorted());
 });
 
-test('the limits of int64 are printed to the last digit, and both are ids', () => {
+test('the limits of int64 are exact to the last digit, and both are valid ids', () => {
   for (const limit of [INT64_MIN, INT64_MAX]) {
     assert.equal(text.match(new RegExp(`": ${limit},`, 'g'))?.length, 3, 'OrderId, id and petId');
     validate('#/components/schemas/Order', { id: Number(limit) });
@@ -168,7 +168,7 @@ test('the limits of int64 are printed to the last digit, and both are ids', () =
   assert.equal(/\d{16,}000\b/.test(text), false);
 });
 
-test('it says what the specification says: paths, names, bearer scheme, no parameter but orderId, plans, version', () => {
+test('it matches the specification: paths, names, bearer scheme, no parameter but orderId, plans, version', () => {
   assert.deepEqual(Object.keys(document.paths), ['/store/orders', '/store/orders/{orderId}']);
   assert.deepEqual(
     Object.values(operations).map(({ operationId, tags }) => [operationId, tags]),
@@ -206,7 +206,7 @@ test('it says what the specification says: paths, names, bearer scheme, no param
   }
 });
 
-test('the base path is the address of the server; one that is none is refused by name', () => {
+test('the base path is the address of the server, and an invalid one throws', () => {
   assert.equal(createOpenApiDocument().servers[0]?.url, '/v1');
   assert.equal(createOpenApiDocument({ basePath: '/shop/v1' }).servers[0]?.url, '/shop/v1');
   assert.equal(createOpenApiDocument({ basePath: '' }).servers[0]?.url, '/');

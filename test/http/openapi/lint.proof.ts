@@ -19,21 +19,21 @@ const spectral = (file: string) =>
   runScript(pathOf('spectral'), 'lint', '--ruleset', 'spectral.yaml', '--fail-severity', 'hint', file);
 
 suite('the document, linted', { skip: withoutTools, concurrency: true }, () => {
-  test('redocly finds nothing to say, by its strict rules', async (t) => {
+  test('redocly finds no problem, by its strict rules', async (t) => {
     await redocly(write(t, text));
   });
 
-  test('spectral finds nothing to say, OWASP rules included', async (t) => {
+  test('spectral finds no problem, OWASP rules included', async (t) => {
     await spectral(write(t, text));
   });
 
-  test('and would: of a status without limit fields', async (t) => {
+  test('spectral reports a status without limit fields', async (t) => {
     const document = JSON.parse(text);
     delete document.components.responses.TooManyRequests.headers['X-RateLimit-Limit'];
     await assert.rejects(spectral(write(t, JSON.stringify(document))), /rate-limit/);
   });
 
-  test('and would: of a reference to nothing', async (t) => {
+  test('redocly reports a broken reference', async (t) => {
     await assert.rejects(redocly(write(t, text.replace('schemas/OrderList"', 'schemas/Nothing"'))), /Nothing/);
   });
 });

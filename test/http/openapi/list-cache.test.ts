@@ -20,7 +20,7 @@ function checkAsDocumented(answer: Answer): void {
   checkDocumented(answer, response, pointer);
 }
 
-test('the entity tag of the example is that of the orders of the example, and 304 is answered as documented', async () => {
+test("the example's entity tag belongs to the example's orders, and 304 is as documented", async () => {
   const { response } = documented('listOrders', 200) ?? assert.fail();
   const value = response.content?.['application/json'].examples['orders']?.value;
   assert.ok(Array.isArray(value));
@@ -40,7 +40,7 @@ test('a list that is long enough is compressed as documented', async () => {
   for (const coding of ['gzip', 'br']) {
     const rawHeaders = [...bearer('free-key'), 'Accept-Encoding', coding];
     const { status, headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders });
-    // Its body is the list, coded: the plain one stands for it.
+    // Its body is the list in a coding. The plain one stands for it.
     const answer = createAnswer(status, headers, plain.text);
     assert.equal(answer.fields.get('content-encoding'), coding);
     assert.equal(answer.fields.get('vary'), examples.get('vary'));

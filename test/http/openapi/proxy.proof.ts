@@ -13,12 +13,13 @@ import { PROVOCATIONS } from './support/provoke.js';
 import { pathOf, toolEnvironment, withoutTools } from './support/tools.js';
 import { operations, text } from './support/validate.js';
 
-// An example client talks to the service through Prism, which compares each request and each answer with the document.
-// What a client cannot send through a proxy is done by a relay between the two: it tears requests.
+// An example client calls the service through Prism, which compares each request and each response
+// with the document. A relay between the two does what a client cannot do through a proxy: it
+// corrupts requests.
 //
-//     client → Prism → relay → service
+// client → Prism → relay → service
 
-/** Ids are within 2^53: Prism 5.14 itself takes nothing beyond for int64. */
+/** Ids stay within 2^53, because Prism 5.14 itself accepts nothing beyond for int64. */
 const LIST = { method: 'GET', path: '/store/orders' };
 const cancel = (id: number) => ({ method: 'DELETE', path: `/store/orders/${id}` });
 
@@ -26,13 +27,13 @@ interface Row {
   readonly apiKey?: string;
   readonly query?: string;
   readonly header?: readonly [string, string];
-  /** Of the order, for those that are about one. */
+  /** The order's id, for requests about one order. */
   readonly id?: number;
-  /** How many requests come before. */
+  /** How many requests are sent before. */
   readonly before?: number;
 }
 
-/** How each status comes about, for either operation. */
+/** How to provoke each status, for either operation. */
 const ROWS: Readonly<Record<number, Row>> = {
   200: {},
   204: { id: 1 },
@@ -52,7 +53,7 @@ const ROWS: Readonly<Record<number, Row>> = {
 
 let ask: (request: { method: string; path: string }, row: Row) => Promise<Response>;
 
-suite('Prism, as a proxy, has nothing to object to', { skip: withoutTools }, () => {
+suite('Prism, as a proxy, finds no violation', { skip: withoutTools }, () => {
   const open: (() => unknown)[] = [];
   after(async () => {
     for (const close of open.reverse()) await close();
@@ -91,7 +92,7 @@ suite('Prism, as a proxy, has nothing to object to', { skip: withoutTools }, () 
     const port = await portOf(free);
     free.close();
     const upstream = `http://127.0.0.1:${upstreamPort}/v1`;
-    // Else it would answer 431 itself.
+    // Otherwise it would respond with 431 itself.
     const roomy = '--max-http-header-size=65536';
     const parameters = [roomy, pathOf('prism'), 'proxy', file, upstream, '--host', '127.0.0.1', '--port', `${port}`];
     const child = spawn(process.execPath, parameters, { env: toolEnvironment(), stdio: ['ignore', 'pipe', 'inherit'] });
@@ -121,7 +122,7 @@ suite('Prism, as a proxy, has nothing to object to', { skip: withoutTools }, () 
     }
   }
 
-  test('and would object to what is not documented', async () => {
+  test('Prism reports an undocumented response', async () => {
     const response = await ask({ method: 'PUT', path: '/store/orders' }, {});
     assert.equal(response.status, 405);
     assert.match(response.headers.get('sl-violations') ?? '', /route not found/);
@@ -131,7 +132,7 @@ suite('Prism, as a proxy, has nothing to object to', { skip: withoutTools }, () 
 function createRelay(port: number): Server {
   return createServer((client) => {
     const service = connect(port, '127.0.0.1');
-    // Small requests: each head comes in one piece.
+    // The requests are small, so each head arrives in one piece.
     client.on('data', (chunk: Buffer) => {
       const head = chunk.toString('latin1');
       const how = /x-relay: (.*)\r\n/i.exec(head)?.[1];

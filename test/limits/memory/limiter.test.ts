@@ -22,12 +22,12 @@ function start(maxAddresses?: number) {
   return { clock, limiter: createMemoryLimiter({ clock, ...(maxAddresses === undefined ? {} : { maxAddresses }) }) };
 }
 
-/** All that a decision says; how it is kept is its own affair. */
+/** Returns everything that a decision reports, independent of how it is stored. */
 function printed(decision: Decision): unknown {
   return JSON.parse(JSON.stringify(decision));
 }
 
-test('minute and day are taken together or not at all', () => {
+test('takes from minute and day together or not at all', () => {
   const { clock, limiter } = start();
   const plan = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)] });
   const rows = [
@@ -46,7 +46,7 @@ test('minute and day are taken together or not at all', () => {
   }
 });
 
-test('an upgrade and a downgrade act on the next request, on what was taken before', () => {
+test('an upgrade or downgrade applies at the next request, and counts what was taken before', () => {
   const { limiter } = start();
   for (let n = 0; n < 50; n++) limiter.take('key', PLANS.free);
   assert.equal(limiter.take('key', PLANS.pro).inForce.remaining, 300 - 51);
@@ -56,7 +56,7 @@ test('an upgrade and a downgrade act on the next request, on what was taken befo
   assert.equal(limiter.take('key', PLANS.business).inForce.remaining, 1_000 - 71);
 });
 
-test('what is refunded can be taken again, in its window only', () => {
+test('refunded tokens can be taken again, but only in their window', () => {
   const { clock, limiter } = start();
   limiter.refund(limiter.take('key', daily, 2));
   assert.equal(limiter.inspect('key'), undefined, 'a full bucket is the same as no record');
@@ -66,13 +66,13 @@ test('what is refunded can be taken again, in its window only', () => {
   limiter.take('key', daily, 2);
   limiter.refund(late);
   limiter.refund(limiter.take('key', daily));
-  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'a window was over, a request took nothing');
+  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'a window was over, and a request took nothing');
   limiter.reset('key');
   limiter.refund(late);
   assert.equal(limiter.inspect('key'), undefined);
 });
 
-test('peek answers as take would, and changes nothing', () => {
+test('peek returns what take would, and changes nothing', () => {
   const { limiter } = start();
   for (const key of ['one', 'two']) {
     for (let n = 0; n < 4; n++) {
@@ -84,7 +84,7 @@ test('peek answers as take would, and changes nothing', () => {
   }
 });
 
-test('a key and an address that are spelled alike have nothing in common', () => {
+test('a key and an address with the same spelling are counted separately', () => {
   const { limiter } = start();
   limiter.take('2001:db8::', daily, 2);
   assert.equal(limiter.take('2001:db8::', strangers).inForce.remaining, 2);
@@ -106,7 +106,8 @@ for (const strangersCount of [20_000, 200_000]) {
     assert.equal(limiter.take('key', daily).verdict, 'over_quota');
     assert.equal(limiter.take('blocked', strangers).verdict, 'over_quota');
     assert.equal(limiter.take('valid', daily).verdict, 'within_quota', 'no valid key notices');
-    // All but the 99,999 that found a place of their own shared the 3 requests of one more.
+    // Except for 99,999 strangers with buckets of their own, all shared the 3 requests of one more
+    // bucket.
     assert.equal(refused, Math.max(0, strangersCount - 99_999 - 3));
   });
 }
@@ -119,7 +120,7 @@ test('a flood of 200,000 foreign keys reopens no blocked key: no issued key is e
   for (let n = 0; n < 200_000; n += 777) assert.equal(limiter.take(`other ${n}`, daily).inForce.remaining, 0);
 });
 
-test('newcomers to a full pool of addresses share one bucket, and no counter is forgotten for them', () => {
+test('newcomers to a full address pool share one bucket, and evict no counter', () => {
   const { limiter } = start(5);
   for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 2);
   assert.deepEqual(
@@ -139,7 +140,7 @@ test('a refund to the shared bucket goes to the shared bucket', () => {
   assert.equal(limiter.take('early', strangers).inForce.remaining, 1);
 });
 
-test('room in a full pool of addresses becomes free as windows end, and only that', () => {
+test('a full address pool has room again only when windows end', () => {
   const { clock, limiter } = start(100);
   const slow = createPlan({ name: 'slow', policies: [{ ...perMinute(2), windowMs: DAY_MS }], partition: 'address' });
   for (let n = 0; n < 50; n++) limiter.take(`early ${n}`, strangers);
@@ -153,12 +154,13 @@ test('room in a full pool of addresses becomes free as windows end, and only tha
   const second = admitted('second wave').length;
   assert.ok(second >= 3 && second <= 3 + 50, `${second} newcomers share a bucket and the room of 50`);
   clock.advance(MINUTE_MS);
-  // What was over is swept by now, so that the first fifty find room, and the others share three requests.
+  // The ended buckets are swept by now. The first fifty find room, and the others share three
+  // requests.
   assert.equal(admitted('third wave').length, 53);
   for (let n = 0; n < 50; n++) assert.equal(limiter.take(`late ${n}`, slow).inForce.remaining, 0);
 });
 
-test('what no longer matters of a key is swept as other keys arrive, and nothing else is', () => {
+test('only expired state is swept as other keys arrive', () => {
   const { clock, limiter } = start();
   const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
   const trickle = createPlan({ name: 'trickle', policies: [{ ...perMinute(9), refill: 'continuous' }] });
@@ -174,7 +176,7 @@ test('what no longer matters of a key is swept as other keys arrive, and nothing
   }
 });
 
-test('a bucket whose window is not over is not swept a millisecond early, one whose window is over is', () => {
+test('a bucket is swept once its window is over, and not a millisecond earlier', () => {
   for (const [afterMs, isKept] of [
     [DAY_MS - 1, true],
     [DAY_MS, false],
@@ -187,7 +189,7 @@ test('a bucket whose window is not over is not swept a millisecond early, one wh
   }
 });
 
-test('that a key was banned is remembered after its windows and its ban are over, whoever arrives', () => {
+test('the ban level outlives the windows and the ban, whichever keys arrive', () => {
   const { clock, limiter } = start();
   const policies = [{ name: 'moment', quota: 1, windowMs: 5_000 }];
   const plan = createPlan({ name: 'moments', policies, ban: { after: 1, graceMs: 0 } });
@@ -208,7 +210,7 @@ test('a record of no tokens taken is the same as no record', () => {
   assert.deepEqual([inForce.remaining, inForce.resetAtMs], [1, nowMs + DAY_MS]);
 });
 
-test('what is inspected survives JSON and a restart: windows, strikes and bans', () => {
+test('inspected state survives JSON and a restart: windows, strikes and bans', () => {
   const { clock, limiter } = start();
   const plan = createPlan({ name: 'p', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
   const takes = [0, 0, 1, 1, 1, 500, 60_000, 0, 1, 1];
@@ -221,10 +223,10 @@ test('what is inspected survives JSON and a restart: windows, strikes and bans',
     state = restarted.inspect('key');
     assert.deepEqual(state, limiter.inspect('key'));
   }
-  assert.equal(limiter.inspect('key')?.ban?.level, 1, 'it was banned on the way');
+  assert.equal(limiter.inspect('key')?.ban?.level, 1, 'it was banned meanwhile');
 });
 
-test('what was inspected does not change with what happens later', () => {
+test('inspected state does not change with later requests', () => {
   const { limiter } = start();
   limiter.take('key', daily);
   const state = limiter.inspect('key');

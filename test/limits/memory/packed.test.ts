@@ -13,7 +13,7 @@ import {
 import { createManualClock } from 'store-orders/testing';
 import { plainDecision } from '../support/plain-decision.js';
 
-// What a limiter that packs its state in a few bytes could get wrong.
+// Edge cases of a limiter that packs its state into a few bytes.
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -54,7 +54,7 @@ test('windows beyond 32 bits of milliseconds are exact', () => {
   }
 });
 
-test('a clock may begin at 0, and be set back from there', () => {
+test('a clock may start at 0, and be set back from there', () => {
   const { clock, limiter } = start(0);
   for (const [ms, minute, day] of [
     [0, [8, MINUTE_MS], [8, DAY_MS]],
@@ -71,7 +71,7 @@ test('a clock may begin at 0, and be set back from there', () => {
 
 const nine = createPlan({ name: 'nine', policies: [perMinute(9), perDay(9)] });
 
-test('who takes a place that was swept has nothing of who had it before', () => {
+test('a key in a reused slot inherits nothing from the previous key', () => {
   const { clock, limiter } = start();
   const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
   const plans = [nine, month, createPlan({ name: 'three', policies: [perMinute(9), perDay(9), ...month.policies] })];
@@ -88,7 +88,7 @@ test('who takes a place that was swept has nothing of who had it before', () => 
   }
 });
 
-test('plans of ever other windows, more than anybody has, are limited like any other', () => {
+test('an unusually large number of different plans is limited like any other', () => {
   const { clock, limiter } = start();
   const plans = Array.from({ length: 100 }, (_, n) =>
     createPlan({ name: `${n}`, policies: [{ name: `w${n}`, quota: 3, windowMs: MINUTE_MS + n }] }),
@@ -102,7 +102,7 @@ test('plans of ever other windows, more than anybody has, are limited like any o
   for (const [n, plan] of plans.entries()) assert.equal(limiter.take(`key ${n}`, plan).verdict, 'over_quota');
 });
 
-test('a plan that was not made by createPlan, and is changed, acts as it is at each request', () => {
+test('a mutable plan that was not made by createPlan applies as it is at each request', () => {
   const { limiter } = start();
   const plan = structuredClone(PLANS.free);
   assert.equal(limiter.take('key', plan).inForce.remaining, 59);
@@ -113,7 +113,7 @@ test('a plan that was not made by createPlan, and is changed, acts as it is at e
   );
 });
 
-test('a cost that is no whole number, or could never pass, takes nothing from a key in use', () => {
+test('an invalid cost, or one that could never pass, takes nothing from a key in use', () => {
   const { limiter } = start();
   limiter.take('key', nine);
   for (const cost of [0.5, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 10, 2 ** 32 + 1]) {
@@ -123,7 +123,7 @@ test('a cost that is no whole number, or could never pass, takes nothing from a 
   assert.equal(limiter.take('key', nine).inForce.remaining, 7);
 });
 
-test('a decision says the same however often and late it is read, as JSON and on a console', () => {
+test('a decision reads the same however often and late, also as JSON and on a console', () => {
   const { clock, limiter } = start();
   limiter.take('key', nine);
   const decision = limiter.take('key', nine, 2);
@@ -150,7 +150,7 @@ test('a decision says the same however often and late it is read, as JSON and on
   assert.equal(decision.inForce, decision.windows[1]);
 });
 
-test('decisions of one millisecond have the offset to UTC of their own time', () => {
+test('decisions of the same millisecond have the UTC offset of their own time', () => {
   let utcOffsetMs = 0;
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5, utcOffsetMs: () => utcOffsetMs } });
   const early = limiter.take('key', nine);

@@ -20,7 +20,9 @@ after(async () => {
   await server?.stop();
 });
 
-/** A plan of a host that was not made by `createPlan`, and whose quota it may change in place. */
+/**
+ * A host's plan that was not made by `createPlan`, so that the host may change its quota in place.
+ */
 function loosePlan(quota: number) {
   const plan = createPlan({ name: 'loose', policies: [perDay(quota)], ban: false });
   const [policy = assert.fail()] = plan.policies.map((one) => ({ ...one }));
@@ -39,7 +41,7 @@ test('a quota that changes in place counts from the next request on', { skip }, 
   assert.equal((await limiter.take('customer', plan)).inForce.remaining, 1);
 });
 
-test('a decision is by the plan as it was when the request was made', { skip }, async () => {
+test('a decision uses the plan as it was when the request was made', { skip }, async () => {
   const limiter = createRedisLimiter({ send, deadlineMs: 10_000, onBackendError: 'closed', prefix: 'meanwhile:' });
   for (const method of ['take', 'peek'] as const) {
     const { plan, policy } = loosePlan(5);
@@ -51,7 +53,7 @@ test('a decision is by the plan as it was when the request was made', { skip }, 
   }
 });
 
-test('a refund goes to the windows that were charged, whatever the plan is by then', { skip }, async () => {
+test('a refund goes to the windows that were charged, even if the plan has changed since', { skip }, async () => {
   const limiter = createRedisLimiter({ send, deadlineMs: 10_000, onBackendError: 'closed', prefix: 'refund:' });
   const { plan, policy } = loosePlan(5);
   const decision = await limiter.take('customer', plan);
@@ -60,7 +62,7 @@ test('a refund goes to the windows that were charged, whatever the plan is by th
   assert.equal(await limiter.inspect('customer'), undefined);
 });
 
-test('plans that are equal are one plan to a refused key', { skip }, async () => {
+test('equal plans count as one plan for a refused key', { skip }, async () => {
   let sent = 0;
   const counting: SendCommand = (command, key) => {
     sent++;
@@ -74,11 +76,12 @@ test('plans that are equal are one plan to a refused key', { skip }, async () =>
   assert.ok(sent <= 4, `${sent} calls`);
 });
 
-test('a server that decides otherwise than the rule is a failing server', { skip }, async () => {
+test('a server that disagrees with the rule counts as failing', { skip }, async () => {
   const disagreeing: SendCommand = async (command, key) => {
     const answer = await send(command, key);
     assert.ok(Array.isArray(answer));
-    // A request that passed is answered by now and two numbers for each window: here, one window of a day.
+    // The reply for an allowed request is the time and two numbers per window. This plan has one
+    // window, of a day.
     return answer.length === 3 ? [answer[0], 6, answer[2]] : answer;
   };
   const limiter = createRedisLimiter({ send: disagreeing, deadlineMs: 10_000, onBackendError: 'closed' });

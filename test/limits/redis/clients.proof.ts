@@ -68,9 +68,9 @@ describe('the limiter works with', { skip }, () => {
     test(name, { skip }, async (t) => {
       const { send, close } = await open();
       t.after(close);
-      // A failure is to be seen as one.
+      // With `closed`, a failure shows as an error.
       const limiter = createRedisLimiter({ send, prefix: `${name}:`, onBackendError: 'closed', deadlineMs: 10_000 });
-      // So many that every part of a cluster has some.
+      // Enough keys that every node of a cluster has some.
       const keys = Array.from({ length: 20 }, (_, index) => `customer-${index}`);
       for (const key of keys) {
         const verdicts = [];

@@ -85,7 +85,9 @@ after(async () => {
   await server?.stop();
 });
 
-/** Does all commands to both limiters; every two answers are equal. Returns how many operations that were. */
+/**
+ * Runs all commands on both limiters and compares every result. Returns the number of operations.
+ */
 async function play(made: readonly Plan[], script: readonly Command[], scale: number): Promise<number> {
   const plans = made.map(loosePlan);
   const now = { nowMs: 1_000_000_007, utcOffsetMs: 0 };
@@ -99,7 +101,7 @@ async function play(made: readonly Plan[], script: readonly Command[], scale: nu
   async function request(method: 'take' | 'peek', key: string, plan: Plan | undefined, cost: number) {
     assert.ok(plan);
     const most = Math.min(...plan.policies.map((policy) => policy.quota), cost);
-    // Of a plan that changes, a decision is by what it was.
+    // A decision on a plan that changes must use the plan as it was.
     const mine = plainDecision(memory[method](key, structuredClone(plan), most));
     const theirs = await redis[method](key, plan, most);
     assert.deepEqual(plainDecision(theirs), mine);
@@ -148,7 +150,7 @@ async function play(made: readonly Plan[], script: readonly Command[], scale: nu
         await redis.ban(key, command.ms);
         break;
       case 'inspect':
-        // With several keys the memory limiter sweeps what no longer matters.
+        // With several keys, the memory limiter sweeps expired state.
         if (script.every((other) => !('key' in other) || other.key === 0)) {
           assert.deepEqual(sorted(await redis.inspect(key)), sorted(memory.inspect(key)));
         }
@@ -166,12 +168,12 @@ function sorted(state: KeyState | undefined): KeyState | undefined {
   return state && { ...state, buckets: state.buckets.toSorted((a, b) => (text(a) < text(b) ? -1 : 1)) };
 }
 
-/** A plan of a host that changes it in place. */
+/** A host's plan that it changes in place. */
 function loosePlan(plan: Plan) {
   return { ...plan, policies: plan.policies.map((policy) => ({ ...policy })) };
 }
 
-/** The same plan with everything that takes time taking longer, so that denials are answered without the server. */
+/** Makes all times of a plan longer, so that more refusals are served without the server. */
 function slower(plan: Plan, scale: number): Plan {
   const { name, policies, ban, enforce } = plan;
   return createPlan({
@@ -195,9 +197,14 @@ function slower(plan: Plan, scale: number): Plan {
 const OPERATIONS = ROUNDS * 200;
 
 for (const { what, keys, ms, scale } of [
-  { what: 'one key, whichever way the clock steps', keys: 1, ms: anyMs, scale: 1 },
+  { what: 'one key, with a clock that steps both ways', keys: 1, ms: anyMs, scale: 1 },
   { what: 'several keys', keys: 3, ms: forwardMs, scale: 1 },
-  { what: 'one key, windows and counts so long that most refusals are answered here', keys: 1, ms: anyMs, scale: 250 },
+  {
+    what: 'one key, with windows so long that most refusals are served from the cache',
+    keys: 1,
+    ms: anyMs,
+    scale: 250,
+  },
 ]) {
   test(`Redis decides as the memory limiter does: ${what}`, { skip }, async (t) => {
     let operations = 0;

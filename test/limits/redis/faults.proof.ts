@@ -8,13 +8,19 @@ import { nowMs, startLoading } from './support/loading.js';
 import { IS_FULL } from './support/rounds.js';
 import { type Server, skip, startServer } from './support/server.js';
 
-/** One at a time at 1,000 requests a second for the figures, all at once and less of each otherwise. */
+/**
+ * For the figures, one fault at a time at 1,000 requests per second. Otherwise all at once, with
+ * fewer requests.
+ */
 const PER_SECOND = IS_FULL ? 1_000 : 150;
 const FAULT_MS = IS_FULL ? 4_000 : 1_500;
 const CALM_MS = IS_FULL ? 2_000 : 400;
-/** That of the figures is the default; a busy machine needs more to be told from a failing server. */
+/**
+ * For the figures, the default. Otherwise longer, so that a busy machine does not look like a
+ * failing server.
+ */
 const DEADLINE_MS = IS_FULL ? 100 : 400;
-/** What a request may take longer than one whose server does not fail: of a hundred 99, and all of them. */
+/** How much longer a request may take than one whose server works: for 99 of 100, and for all. */
 const [MOST_ADDED_MS, EVER_ADDED_MS] = IS_FULL ? [50, 100] : [2 * DEADLINE_MS, 2 * DEADLINE_MS];
 const SHARED_AGAIN_MS = IS_FULL ? 2_000 : 10_000;
 const KEYS = Array.from({ length: 10 }, (_, index) => `customer-${index}`);
@@ -60,9 +66,9 @@ async function setUp(t: TestContext, onBackendError: OnBackendError, load: Load 
 interface Fault {
   readonly begin: (stage: Stage) => unknown;
   readonly end: (stage: Stage) => unknown;
-  /** Whether what was counted before is gone. */
+  /** Whether the fault loses what was counted before. */
   readonly forgets?: true;
-  /** Whether the server works all the time, so that nothing is decided elsewhere. */
+  /** Whether the server keeps working, so that nothing is decided elsewhere. */
   readonly isHarmless?: true;
 }
 
@@ -108,7 +114,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Load before, while and after the fault. Returns what was answered, and when the fault began and ended. */
+/**
+ * Runs load before, during and after the fault. Returns the replies, and when the fault began and
+ * ended.
+ */
 async function endure(stage: Stage, fault: Fault) {
   await sleep(CALM_MS);
   const beganMs = nowMs();
@@ -121,7 +130,7 @@ async function endure(stage: Stage, fault: Fault) {
   return { ...(await stage.load.stop()), beganMs, endedMs, changes: stage.load.changes() };
 }
 
-/** How many tokens the server says were taken. */
+/** Returns how many tokens were taken according to the server. */
 async function takenOf({ server, prefix }: Stage, keys: readonly string[] = KEYS): Promise<number> {
   const limiter = createRedisLimiter({ send: (command) => server.client.call(...command), prefix, deadlineMs: 20_000 });
   const states = await Promise.all(keys.map((key) => limiter.inspect(key)));
@@ -136,8 +145,8 @@ function quantile(durationsMs: readonly number[], part: number): number {
 describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
   for (const [what, fault] of Object.entries(FAULTS)) {
     for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
-      test(`${what}, ${onBackendError}: every request is answered, and counted once`, { skip }, async (t) => {
-        // Where nothing is to be noticed, a busy machine is not to be noticed either.
+      test(`${what}, ${onBackendError}: responds to every request, and counts it once`, { skip }, async (t) => {
+        // If the fault is not supposed to be noticed, a busy machine must not be noticed either.
         const stage = await setUp(t, onBackendError, fault.isHarmless ? { deadlineMs: 10_000 } : {});
         const { answered, soundMs, stallMs, beganMs, endedMs, changes } = await endure(stage, fault);
 
@@ -150,7 +159,8 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
         if (!fault.isHarmless) {
           const added = (part: number) => quantile(latenciesMs, part) - quantile(soundMs, part);
           const [most, ever] = [added(0.99), added(1)];
-          // What this process itself was stopped for by a busy machine is nobody's waiting for the server.
+          // A pause of this whole process on a busy machine is not time spent waiting for the
+          // server.
           const noiseMs = IS_FULL ? 0 : 2 * stallMs;
           assert.ok(most <= MOST_ADDED_MS + noiseMs && ever <= EVER_ADDED_MS + noiseMs, `${most} and ${ever} ms more`);
         }
@@ -159,19 +169,19 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
         if (fault.isHarmless) assert.deepEqual(modes, []);
         else assert.deepEqual([modes[0], modes.at(-1)], [onBackendError, 'shared']);
         const early = changes.filter(({ mode, atMs }) => mode === 'shared' && atMs > beganMs && atMs < endedMs - 200);
-        assert.deepEqual(early, [], 'no probe takes a failing server for a sound one');
+        assert.deepEqual(early, [], 'no probe mistakes a failing server for a working one');
         assert.ok(backMs <= SHARED_AGAIN_MS + 2 * stallMs, `shared again after ${backMs} ms`);
 
         const taken = await takenOf(stage);
         const admitted = fault.forgets ? answered.filter((answer) => answer.endedMs > beganMs).length : answered.length;
-        // What was under way when the server lost its memory may be on either side.
+        // Requests in flight when the server lost its memory may count on either side.
         const unsure = fault.forgets ? (PER_SECOND * (100 + 2 * stallMs)) / 1_000 : 0;
         assert.ok(Math.abs(taken - admitted) <= unsure, `${admitted} were admitted, ${taken} are charged`);
       });
     }
   }
 
-  test('stopped, closed: requests are answered 503 with Retry-After, and none of them is charged', {
+  test('stopped, closed: responds with 503 and Retry-After, and charges none of the requests', {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'closed');
@@ -179,15 +189,16 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     const refused = answered.filter(({ status }) => status !== 200);
     assert.ok(refused.length >= (PER_SECOND * FAULT_MS) / 1_000 / 2);
     for (const { status, retryAfter } of refused) assert.deepEqual([status, retryAfter], [503, '1']);
-    // Of what it counted in its last moment the server cannot tell in time.
+    // The server cannot report in time what it counted in its last moment.
     const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
-    // A server that is only held up, once more and by a busy machine, counts all that is waited for.
+    // A server that is only slow, once more because of a busy machine, counts every request that is
+    // still waited for.
     const furtherOutages = changes.filter(({ mode }) => mode === 'closed').length - 1;
     const most = 5 + (furtherOutages * PER_SECOND * DEADLINE_MS) / 1_000;
     assert.ok(unsaid >= 0 && unsaid <= most, `${unsaid} are charged that were answered 503, not ${most} at most`);
   });
 
-  test('stopped, local: an outage is no free quota', { skip }, async (t) => {
+  test('stopped, local: an outage grants no extra quota', { skip }, async (t) => {
     const stage = await setUp(t, 'local', { quota: 40, keys: ['customer'] });
     const { answered, beganMs, endedMs } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     const passed = answered.filter(({ status }) => status === 200);
@@ -198,10 +209,10 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     assert.equal(await takenOf(stage, ['customer']), passed.length);
   });
 
-  test('stopped, open: nobody is refused, and what the quota covers is charged', { skip }, async (t) => {
+  test('stopped, open: refuses nothing, and charges what the quota covers', { skip }, async (t) => {
     const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });
     const { answered, endedMs, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
-    // Until the server is asked again, a second at most, what it has refused is refused.
+    // For at most a second, until the server is asked again, keys that it has refused stay refused.
     const openedMs = changes[0]?.atMs ?? Number.NaN;
     const meanwhile = answered.filter((answer) => answer.startedMs > openedMs && answer.endedMs < endedMs);
     assert.deepEqual(new Set(meanwhile.map(({ status }) => status)), new Set([200]));

@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 const redis = useRedis();
 let client: ReturnType<typeof redis>;
 let send: SendCommand;
-/** The names of the commands that were sent. */
+/** The names of the commands sent. */
 let sent: string[];
 
 beforeEach(() => {
@@ -26,13 +26,15 @@ beforeEach(() => {
   };
 });
 
-/** A failure is to be seen, and a busy machine is none. */
+/**
+ * With these options a failure shows as an error, and a busy machine does not look like a failure.
+ */
 const patient = (options: object = {}) =>
   createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: 10_000, ...options });
 
 const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
 
-/** How often the server ran each command since the last time. */
+/** Returns how often the server ran each command since the last call. */
 async function ran(): Promise<Record<string, number>> {
   const text = await client.info('commandstats');
   await client.config('RESETSTAT');
@@ -49,7 +51,7 @@ test('one decision is one round trip, for all windows and the ban', { skip }, as
   for (let n = 0; n < 200; n++) await limiter.take(`customer-${n % 20}`, PLANS.free);
   const { evalsha, eval: evaluated, expire, pexpireat } = await ran();
   assert.deepEqual([evalsha, evaluated, expire], [200, undefined, undefined]);
-  assert.equal(pexpireat, 20, 'when it ends is told once, when the day begins');
+  assert.equal(pexpireat, 20, 'the expiry is set once, when the day begins');
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
 
@@ -67,13 +69,13 @@ test('an abusive key costs the server one call a second and a tenth of its strik
     clock.advance(1);
     if (ms === 3_333) assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   }
-  // The first request, the first refusal, the first strike and the ban are not for this process to decide.
+  // The first request, the first refusal, the first strike and the ban need the server.
   assert.ok(sent.length <= seconds / 0.9 + 10 + 5, `${sent.length} calls in ${seconds} seconds`);
   assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);
 });
 
-test('a second process hears of the strikes within a second, and bans for them', { skip }, async () => {
+test('a second process learns of the strikes within a second, and bans for them', { skip }, async () => {
   const clock = createManualClock();
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 0 } });
   const [one, other] = [patient({ clock }), patient({ clock })];
@@ -90,7 +92,9 @@ test('a second process hears of the strikes within a second, and bans for them',
   assert.equal((await one.take('abuser', plan)).verdict, 'banned');
 });
 
-test('what a refusal clears away is cleared away in the server too, before anything can tell', { skip }, async () => {
+test('state that a refusal clears is cleared in the server too, before the difference could show', {
+  skip,
+}, async () => {
   const short = { name: 'short', quota: 5, windowMs: 2_000 };
   const plan = createPlan({ name: 'both', policies: [short, perDay(1)], ban: false });
   const former = createPlan({ name: 'former', policies: [short], ban: false });
@@ -103,7 +107,8 @@ test('what a refusal clears away is cleared away in the server too, before anyth
       const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.take('key', later)));
       assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));
     }
-    // The short window was over, and now is not: only a clock that steps back can tell whether it was forgotten.
+    // The short window was over, and now is not. Only a clock that steps back can show whether it
+    // was forgotten.
     clock.advance(-500);
     const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.peek('key', former)));
     assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));
@@ -111,7 +116,7 @@ test('what a refusal clears away is cleared away in the server too, before anyth
   }
 });
 
-test('addresses stay in this process: nothing is sent for them', { skip }, async () => {
+test('addresses are counted in this process, and nothing is sent for them', { skip }, async () => {
   const strangers = createPlan({ name: 'strangers', policies: [perDay(2)], partition: 'address' });
   const limiter = patient({ maxAddresses: 1 });
   sent = [];
@@ -124,7 +129,7 @@ test('addresses stay in this process: nothing is sent for them', { skip }, async
   assert.deepEqual(sent, []);
 });
 
-test('a record is kept to the last instant that matters, and no longer; no key id is in its name', {
+test('a record is kept until the last instant that matters, and its name contains no key id', {
   skip,
 }, async () => {
   const limiter = patient();
@@ -154,14 +159,14 @@ test('the clock is the server’s, however wrong this process’s is', { skip },
       const { nowMs } = await limiter.take(`customer ${wrongMs}`, daily);
       const [seconds] = await client.time();
       assert.ok(Math.abs(Number(seconds) * 1_000 - nowMs) < 60_000);
-      assert.equal((await ran())['evalsha'], 1, 'in one round trip, once the difference is known');
+      assert.equal((await ran())['evalsha'], 1, 'in one round trip, once the offset is known');
     } finally {
       mocked.mock.restore();
     }
   }
 });
 
-test('a call that was kept on the way until nobody waited for it changes nothing', { skip }, async () => {
+test('a call that is delayed past its deadline changes nothing', { skip }, async () => {
   const kept: (() => void)[] = [];
   let isKeeping = false;
   const keeping: SendCommand = async (command) => {
@@ -181,7 +186,7 @@ test('a call that was kept on the way until nobody waited for it changes nothing
   assert.equal(await patient().inspect('customer'), undefined);
 });
 
-test('a cost that could never pass, and an option that cannot be used, throw an error that names it', () => {
+test('a cost that could never pass, or an invalid option, throws an error that names it', () => {
   const none: SendCommand = () => Promise.reject(new Error('unused'));
   const limiter = createRedisLimiter({ send: none });
   for (const cost of [3, 1.5, -1]) {
@@ -200,7 +205,7 @@ test('a cost that could never pass, and an option that cannot be used, throw an 
   }
 });
 
-test('a server that answers something else is a failing server', async () => {
+test('a server that returns something else counts as failing', async () => {
   for (const answer of ['OK', null, [], [1, 2], ['x', 0, 0, 0]]) {
     const limiter = createRedisLimiter({ send: () => Promise.resolve(answer), onBackendError: 'closed' });
     await assert.rejects(async () => limiter.take('key', daily), /cannot be counted/);

@@ -47,7 +47,7 @@ async function cutOff(): Promise<void> {
   assert.equal(limiter.mode, 'local');
 }
 
-test('a key banned in Redis stays banned in an outage, to the same instant', { skip }, async () => {
+test('a key banned in Redis stays banned during an outage, until the same instant', { skip }, async () => {
   await abuse('customer');
   const { nowMs, retryAfterMs } = await limiter.take('customer', strict);
   const ban = (await limiter.inspect('customer'))?.ban;
@@ -60,7 +60,7 @@ test('a key banned in Redis stays banned in an outage, to the same instant', { s
   assert.notEqual((await limiter.take('customer', strict)).verdict, 'banned');
 });
 
-test('a ban that Redis has lifted is lifted here, for the next outage too', { skip }, async () => {
+test('a ban lifted in Redis is lifted in this process, for the next outage too', { skip }, async () => {
   await abuse('customer');
   await another.reset('customer');
   clock.advance(1_000);
@@ -69,7 +69,7 @@ test('a ban that Redis has lifted is lifted here, for the next outage too', { sk
   assert.equal((await limiter.take('customer', strict)).verdict, 'within_quota');
 });
 
-test('a ban that began in an outage holds after it, in every process', { skip }, async () => {
+test('a ban that began during an outage holds after it, in every process', { skip }, async () => {
   await cutOff();
   await abuse('customer');
   const local = await limiter.take('customer', strict);
@@ -83,7 +83,7 @@ test('a ban that began in an outage holds after it, in every process', { skip },
   }
 });
 
-test('a ban that is carried over shortens none, and the next one is longer', { skip }, async () => {
+test('a ban that is carried over shortens no other ban, and the next ban is longer', { skip }, async () => {
   await cutOff();
   await abuse('customer');
   await another.ban('customer', 10 * MINUTE_MS);
@@ -95,7 +95,7 @@ test('a ban that is carried over shortens none, and the next one is longer', { s
   assert.equal((await another.inspect('customer'))?.ban?.banMs, 4 * MINUTE_MS);
 });
 
-test('the length of a ban in an outage is by the bans before it', { skip }, async () => {
+test('the length of a ban during an outage depends on earlier bans', { skip }, async () => {
   await abuse('customer');
   clock.advance(MINUTE_MS);
   await cutOff();
@@ -105,7 +105,9 @@ test('the length of a ban in an outage is by the bans before it', { skip }, asyn
   assert.deepEqual([ban?.banMs, ban?.level], [4 * MINUTE_MS, 2]);
 });
 
-test('a ban by hand holds here whether or not Redis has taken it, and reaches Redis', { skip }, async () => {
+test('a ban by hand holds in this process whether or not Redis has accepted it, and reaches Redis later', {
+  skip,
+}, async () => {
   await limiter.ban('before', 10 * MINUTE_MS);
   await cutOff();
   await assert.rejects(limiter.ban('meanwhile', 10 * MINUTE_MS));
@@ -117,7 +119,7 @@ test('a ban by hand holds here whether or not Redis has taken it, and reaches Re
   assert.equal((await another.inspect('meanwhile'))?.ban?.level, 0);
 });
 
-test('a ban by hand that failed can be taken back', { skip }, async () => {
+test('a ban by hand that failed can be lifted', { skip }, async () => {
   await cutOff();
   await assert.rejects(limiter.ban('customer', 10 * MINUTE_MS));
   await assert.rejects(limiter.unban('customer'));

@@ -42,7 +42,7 @@ async function taken(): Promise<Record<string, number>> {
   );
 }
 
-test('what was admitted is charged under the plan that admitted it', { skip }, async () => {
+test('allowed requests are charged under the plan that allowed them', { skip }, async () => {
   await cutOff();
   for (let n = 0; n < 20; n++) await limiter.take('customer', daily);
   await limiter.take('customer', hourly);
@@ -50,7 +50,7 @@ test('what was admitted is charged under the plan that admitted it', { skip }, a
   assert.deepEqual(await taken(), { day: 20, hour: 1 });
 });
 
-test('a window of two plans is charged what both have admitted', { skip }, async () => {
+test('a window of two plans is charged for what both have allowed', { skip }, async () => {
   const both = createPlan({ name: 'both', policies: [perHour(50), perDay(50)] });
   await cutOff();
   for (const plan of [daily, both, daily, hourly, both]) await limiter.take('customer', plan);
@@ -58,7 +58,7 @@ test('a window of two plans is charged what both have admitted', { skip }, async
   assert.deepEqual(await taken(), { day: 4, hour: 3 });
 });
 
-test('a plan that changes in place is charged as it was at each request', { skip }, async () => {
+test('charges use a mutable plan as it was at each request', { skip }, async () => {
   const [policy = assert.fail()] = daily.policies.map((one) => ({ ...one }));
   const plan: Plan = { ...daily, policies: [policy] };
   await cutOff();
@@ -96,7 +96,7 @@ for (const [what, plan] of [
   });
 }
 
-test('a refund in an outage of what Redis had charged puts nothing back here', { skip }, async () => {
+test('a refund during an outage of what Redis had charged puts nothing back in this process', { skip }, async () => {
   const decision = await limiter.take('customer', trickling);
   await cutOff();
   await limiter.take('customer', trickling);
@@ -104,7 +104,7 @@ test('a refund in an outage of what Redis had charged puts nothing back here', {
   assert.equal((await limiter.peek('customer', trickling, 0)).inForce.remaining, 99);
 });
 
-test('a key of another type is forgotten by the probe as by a request', { skip }, async () => {
+test('the probe deletes a key of another type, as a request does', { skip }, async () => {
   await limiter.take('customer', PLANS.free);
   const [name = ''] = await client.keys('*');
   cut.isCut = true;

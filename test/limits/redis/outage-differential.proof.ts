@@ -64,7 +64,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** Plans of a host that changes them in place. */
+/** A host's plans that it changes in place. */
 function loose(plan: Plan) {
   return { ...plan, policies: plan.policies.map((policy) => ({ ...policy })), ban: plan.ban && { ...plan.ban } };
 }
@@ -89,7 +89,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
     operations++;
   }
 
-  /** Settles as it should: an operation on the server rejects while that is cut off. */
+  /** Checks that the operation settles as it should: it rejects while the server is cut off. */
   async function settles(asked: Promise<void>, isDone: boolean) {
     if (isDone) await asked;
     else await assert.rejects(asked);
@@ -100,7 +100,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
     if (isCut) {
       model.cut();
       cut.isCut = true;
-      // The first to fail, of a key that nobody compares.
+      // Lets a key that is not compared meet the failure first.
       await limiter.take('somebody', plans[0] ?? assert.fail());
       assert.equal(limiter.mode, 'local');
     } else {
@@ -150,7 +150,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
     }
   }
 
-  /** What is left of a state: both limiters may keep what is over for a while. */
+  /** Returns the open windows of a state. Both limiters may keep expired ones for a while. */
   function open(state: KeyState | undefined): KeyState['buckets'] {
     const text = (bucket: object) => JSON.stringify(bucket);
     return (state?.buckets ?? [])
@@ -173,7 +173,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
 
 const OPERATIONS = ROUNDS * 200;
 
-test('the Redis limiter does across outages, bans and plans that change in place what the model does', {
+test('the Redis limiter behaves like the model across outages, bans and plans that change in place', {
   skip,
 }, async (t) => {
   let operations = 0;

@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
 
-test('a call whose answer came too late was counted, and is not charged again', { skip }, async () => {
+test('a call with a late reply was counted, and is not charged again', { skip }, async () => {
   const kept: (() => void)[] = [];
   let isKeeping = false;
   const keeping: SendCommand = async (command) => {
@@ -49,7 +49,7 @@ test('a call whose answer came too late was counted, and is not charged again', 
   assert.equal((await limiter.inspect('customer'))?.buckets[0]?.taken, 1);
 });
 
-test('what was admitted while the server failed is charged to the window that it was admitted in', {
+test('requests allowed while the server failed are charged to the window that allowed them', {
   skip,
 }, async () => {
   const clock = createManualClock();
@@ -72,7 +72,7 @@ test('what was admitted while the server failed is charged to the window that it
   assert.deepEqual(await limiter.inspect('customer'), { buckets: [bucket] });
 });
 
-test('one outage after the other grants a key its quota here once a window, and charges it once', {
+test('repeated outages grant a key its quota once per window, and charge it once', {
   skip,
 }, async () => {
   let isFailing = true;
@@ -96,7 +96,7 @@ test('one outage after the other grants a key its quota here once a window, and 
   }
 });
 
-test('a charge whose answer came too late is not made again', { skip }, async () => {
+test('a charge with a late reply is not repeated', { skip }, async () => {
   const kept: (() => void)[] = [];
   let mode: 'failing' | 'keeping' | 'sound' = 'failing';
   const keeping: SendCommand = async (command) => {
@@ -125,7 +125,7 @@ test('a charge whose answer came too late is not made again', { skip }, async ()
   );
 });
 
-test('a ban of an outage is lifted with all others, for the next outage too', { skip }, async () => {
+test('unbanning also lifts a ban from an outage, for the next outage too', { skip }, async () => {
   const clock = createManualClock();
   let isFailing = true;
   const failing: SendCommand = (command) => (isFailing ? Promise.reject(new Error('away')) : client.call(...command));

@@ -53,7 +53,7 @@ for (const processes of [1, 4, 10]) {
       };
       await Promise.all(limiters.map((_, index) => abuse(index)));
       t.diagnostic(`${strikes} strikes in ${calls} requests`);
-      // The strike that bans is told of the ban.
+      // The strike that causes the ban is told of it.
       assert.ok(strikes >= AFTER - 1, `${strikes}`);
       assert.ok(strikes <= AFTER + (processes * AFTER) / 10, `${strikes} strikes`);
     });

@@ -8,7 +8,7 @@ import { type Server, skip, startServer } from './support/server.js';
 const PLAN = createPlan({ name: 'plan', policies: [perMinute(60), perDay(1_000)], ban: { after: 3, graceMs: 0 } });
 const SMALL = createPlan({ name: 'small', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
 
-describe('a record that is damaged', { skip }, () => {
+describe('a damaged record', { skip }, () => {
   let server: Server | undefined;
   before(async () => {
     if (!skip) server = await startServer();
@@ -36,7 +36,7 @@ describe('a record that is damaged', { skip }, () => {
       record.writeDoubleLE(Number.NaN, 0);
       return client.set(name, record);
     },
-    'has less than nothing taken': (client, name, record) => {
+    'has a negative amount taken': (client, name, record) => {
       record.writeDoubleLE(-5, 0);
       return client.set(name, record);
     },
@@ -63,7 +63,7 @@ describe('a record that is damaged', { skip }, () => {
         const other = createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000 });
         const { verdict, windows } = await other.take(key, after);
         assert.deepEqual([verdict, windows[0]?.remaining], ['within_quota', remainingOf(after)]);
-        assert.equal(other.mode, 'shared', 'no other key is counted elsewhere for it');
+        assert.equal(other.mode, 'shared', 'no other key is affected');
       });
     }
   }
@@ -72,7 +72,7 @@ describe('a record that is damaged', { skip }, () => {
     return (policies[0]?.quota ?? 0) - 1;
   }
 
-  test('is never taken for one that failed for another reason', async () => {
+  test('is never mistaken for one that failed for another reason', async () => {
     const sent: string[] = [];
     const limiter = createRedisLimiter({
       deadlineMs: 10_000,

@@ -53,7 +53,7 @@ for (const [way, thereMs, backMs] of [
     let wrong = 0;
     const asked = new Set<Promise<void>>();
     while (Date.now() - beganMs < SPAN_MS) {
-      // The server runs on this machine, so this is its clock.
+      // The server runs on this machine, so both have the same clock.
       const soonestMs = Date.now();
       const request = Promise.resolve(limiter.take('abuser', plan)).then(({ retryAfterMs }) => {
         answers++;
@@ -67,9 +67,9 @@ for (const [way, thereMs, backMs] of [
     await Promise.all(asked);
     t.diagnostic(`${answers} answers, ${wrong} with another Retry-After, ${sent} calls`);
     assert.ok(answers > 100);
-    // The clock of this process may have been looked at on the other side of a millisecond.
+    // The two clock reads may fall into different milliseconds.
     assert.ok(wrong <= answers / 500, `${wrong} of ${answers}`);
-    // One call a second, and those of which the second is unsure.
+    // One call per second, and one for each refusal whose second is uncertain.
     assert.ok(sent <= (2 * answers * SLOW_MS) / 1_000 + 8, `${sent} calls of ${answers}`);
   });
 }

@@ -10,10 +10,10 @@ const PROCESSES = 4;
 const CONNECTIONS = 8;
 const KEYS = 100;
 const SECONDS = IS_FULL ? 10 : 3;
-/** The quota of a second, and that of the hour, which some seconds use up. */
+/** The quota per second, and the one per hour, which is used up in some seconds. */
 const A_SECOND = 5;
 const AN_HOUR = A_SECOND * (SECONDS - 2);
-/** Ten times what the quota of a second allows all of them. */
+/** Ten times what the quota per second allows all keys together. */
 const PER_SECOND = (10 * A_SECOND * KEYS) / PROCESSES;
 
 const run = promisify(execFile);
@@ -55,10 +55,10 @@ for (const [where, start] of [
     t.diagnostic(`${requests} requests, ${hours.length} windows of an hour, ${seconds.length} of a second`);
 
     assert.ok(requests >= PROCESSES * PER_SECOND * SECONDS * 0.9);
-    assert.equal(hours.length, KEYS, 'one window for each key, whoever asked');
+    assert.equal(hours.length, KEYS, 'one window for each key, whichever process asked');
     assert.deepEqual(new Set(hours.map(([, count]) => count)), new Set([AN_HOUR]));
     for (const [window, count] of seconds) assert.ok(count <= A_SECOND, `${window}: ${count}`);
-    // A busy machine may leave part of a second unasked for, and its tokens to the next.
+    // A busy machine may leave part of a second unused, and its tokens to the next second.
     if (IS_FULL) assert.equal(seconds.length, KEYS * (AN_HOUR / A_SECOND));
   });
 }

@@ -20,7 +20,10 @@ after(async () => {
 
 const send: SendCommand = async (command) => client?.call(...command);
 
-/** Each with keys of its own, and patient: a busy machine is no failing server. */
+/**
+ * Each limiter has keys of its own, and a deadline so long that a busy machine does not look like a
+ * failing server.
+ */
 const options = () => ({ send, prefix: `${opened++}:`, deadlineMs: 30_000 });
 
 const limiters: Readonly<Record<string, OpenRateLimiter>> = {

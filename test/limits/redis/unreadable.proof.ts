@@ -6,15 +6,15 @@ import { skip, startServer } from './support/server.js';
 
 const PLAN = createPlan({ name: 'plan', policies: [perMinute(60), perDay(1_000)] });
 
-describe('what is found at the name of a key and is none of ours', { skip }, () => {
+describe('an unreadable value under the name of a key', { skip }, () => {
   for (const [what, ...spoil] of [
     ['a list', 'LPUSH', 'x'],
     ['a text', 'SET', 'hello'],
-    ['nothing but an empty text', 'SET', ''],
+    ['an empty string', 'SET', ''],
     ['numbers without a plan', 'SET', '0'.repeat(32)],
     ['conduct without its numbers', 'APPEND', '!1 2!'],
   ] as const) {
-    test(`${what}, is forgotten, and no other key is counted elsewhere for it`, async (t) => {
+    test(`${what}, is discarded without affecting other keys`, async (t) => {
       const server = await startServer();
       t.after(() => server.stop());
       const { client } = server;

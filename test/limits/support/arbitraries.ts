@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { type BanPolicy, createPlan, type Plan, type QuotaPolicyOptions } from 'store-orders/limiter';
 
-// Numbers so small that the edges (a window's last millisecond, the last token, the end of a ban) come up all the time.
+// Small numbers, so that edges are reached often: a window's last millisecond, the last token, the
+// end of a ban.
 
 const name = fc.constantFrom('a', 'b', 'c');
 const quota = fc.integer({ min: 1, max: 6 });
@@ -58,7 +59,10 @@ export const addressPlan: fc.Arbitrary<Plan> = anyPolicies.map((options) =>
   createPlan({ name: 'any', policies: options, partition: 'address' }),
 );
 
-/** Two plans of the same one or two interval windows with different quotas, and a third plan: what a limiter can pack, and what it cannot. */
+/**
+ * Two plans with the same one or two interval windows but different quotas, which a limiter can
+ * pack, and a third plan, which it cannot.
+ */
 export const plansToPack: fc.Arbitrary<[Plan, Plan, Plan]> = fc
   .record({
     policies: fc.uniqueArray(intervalPolicy, { selector: (options) => options.name, minLength: 1, maxLength: 2 }),
@@ -72,14 +76,14 @@ export const plansToPack: fc.Arbitrary<[Plan, Plan, Plan]> = fc
     other,
   ]);
 
-/** Milliseconds to move the clock by: mostly a little, sometimes beyond every window. */
+/** Milliseconds by which to advance the clock: mostly few, sometimes more than any window. */
 export const forwardMs = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 3 }) },
   { weight: 3, arbitrary: fc.integer({ min: 0, max: 40 }) },
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 2_000 }) },
 );
 
-/** The same, and a step back now and then. */
+/** The same, with an occasional step back. */
 export const anyMs = fc.oneof(
   { weight: 12, arbitrary: forwardMs },
   { weight: 1, arbitrary: fc.integer({ min: -90, max: -1 }) },

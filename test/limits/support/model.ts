@@ -1,8 +1,8 @@
 import type { Plan, QuotaPolicy } from 'store-orders/limiter';
 
 /**
- * The limits as one would first write them down: a log per window of what happened to it, replayed from its beginning
- * for every question. Slow and obvious; it knows nothing of how the limiter keeps its state.
+ * A naive model of the limits: a log of what happened to each window, replayed from its beginning
+ * for every question. Slow and obvious. It does not know how the limiter stores its state.
  */
 export interface Model {
   take(key: string, plan: Plan, cost: number, instant: Instant): Answer;
@@ -36,7 +36,10 @@ export interface AnsweredWindow {
   readonly refillAtMs: number;
 }
 
-/** Something that happened to a window. Negative tokens were put back; none is a look that found the clock stepped back. */
+/**
+ * An event of a window. Negative tokens were put back. Zero tokens mean a read that found the clock
+ * stepped back.
+ */
 interface Entry {
   readonly policy: QuotaPolicy;
   readonly instant: Instant;
@@ -45,7 +48,7 @@ interface Entry {
 
 interface Key {
   readonly logs: Map<string, Entry[]>;
-  /** When each request since the last that passed was refused by a window, and how it was taken. */
+  /** When each request since the last allowed one was refused by a window, and how it counted. */
   refusals: { readonly atMs: number; readonly as: 'first' | 'forgiven' | 'strike' }[];
   banEndMs: number;
   banMs: number;
@@ -144,7 +147,10 @@ function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): Answ
   return leastRemaining(windows.map(({ window }) => window));
 }
 
-/** What was in force a millisecond before a request passes, with nothing of it left until then. */
+/**
+ * Returns the window in force a millisecond before a request passes, with nothing left of it until
+ * then.
+ */
 function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
   const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });
   return { ...inForceOf(windows, false), remaining: 0, resetAtMs: passesAtMs, refillAtMs: passesAtMs };
@@ -178,7 +184,7 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // A full bucket can give more than it holds as soon as what is taken from it now begins to come back.
+  // A full bucket can yield more than it holds as soon as a token taken now begins to come back.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,
@@ -191,7 +197,10 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   };
 }
 
-/** A window begins at the first token out of a full bucket. It never ends later than one window from any look at it. */
+/**
+ * Replays a window, which begins when the first token is taken from a full bucket. It never ends
+ * later than one window after any read.
+ */
 function replayInterval(log: readonly Entry[]): { used: number; endMs: number } {
   let used = 0;
   let endMs = 0;
@@ -209,7 +218,10 @@ function replayInterval(log: readonly Entry[]): { used: number; endMs: number } 
   return { used, endMs };
 }
 
-/** The deficit in token·ms after the last entry: a token is `windowMs`, a millisecond gives back `quota`. */
+/**
+ * Returns the deficit in token·ms after the last entry. One token counts `windowMs`, and each
+ * millisecond gives back `quota`.
+ */
 function replayContinuous(log: readonly Entry[]): bigint {
   let deficit = 0n;
   let beforeMs = Number.POSITIVE_INFINITY;
@@ -241,7 +253,7 @@ function isFull(log: readonly Entry[]): boolean {
   return isInterval ? replayInterval(log).used === 0 : replayContinuous(log) === 0n;
 }
 
-/** Whether every token is back by now, whatever the plan. */
+/** Reports whether every token is back by now, under any plan. */
 function isOver(log: readonly Entry[], nowMs: number): boolean {
   const last = log.at(-1);
   if (last === undefined) return true;
@@ -249,7 +261,10 @@ function isOver(log: readonly Entry[], nowMs: number): boolean {
   return (policy.refill === 'interval' ? replayInterval(log).endMs : instant.nowMs + policy.windowMs) <= nowMs;
 }
 
-/** What is over is forgotten; what the clock, stepped back, shows further away than it can be is brought as near as that. */
+/**
+ * Drops what has expired. After the clock stepped back, clamps every instant that lies further
+ * ahead than it can.
+ */
 function forgetAndClamp(state: Key, { ban }: Plan, nowMs: number): void {
   state.refusals = state.refusals
     .map(({ atMs, as }) => ({ atMs: Math.min(atMs, nowMs), as }))

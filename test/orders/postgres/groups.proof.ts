@@ -31,7 +31,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     return { pool, store, asked, statusOf };
   }
 
-  test('are one statement, with the outcome of each as its order then is', async () => {
+  test('are sent as one statement, each with its own outcome', async () => {
     const { store, asked } = await open(10);
     await store.put([
       { id: 20, status: 'shipped' },
@@ -61,7 +61,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     ]);
   });
 
-  test('go together if they come while a statement is on its way', async () => {
+  test('are grouped if they arrive while a statement is in flight', async () => {
     const { store, asked } = await open(200);
     const first = store.cancel(0n);
     await setImmediate();
@@ -70,7 +70,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     assert.ok(asked.length <= 3, `${asked.length} statements`);
   });
 
-  test('do not wait for one that another transaction has locked, which gets the outcome of what that did', async () => {
+  test('do not wait for an order that another transaction has locked; its cancel gets the outcome after that transaction', async () => {
     const { pool, store, asked, statusOf } = await open(20);
     const other = await pool.connect();
     await other.query('BEGIN');
@@ -89,7 +89,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     assert.deepEqual([await locked, await statusOf(5)], ['already_shipped', 'shipped']);
   });
 
-  test('leave connections to others, however many of them are locked', async () => {
+  test('leave connections free for others, however many orders are locked', async () => {
     const { pool, store } = await open(100, { max: 6 });
     const other = await pool.connect();
     await other.query('BEGIN');
@@ -135,7 +135,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     });
   }
 
-  test('do not wait for one whose trigger waits for another transaction', async () => {
+  test('do not wait for an order whose trigger waits for another transaction', async () => {
     const { pool, store } = await open(30);
     await pool.query(`CREATE TABLE stock (pet int PRIMARY KEY, left_over int); INSERT INTO stock VALUES (7, 0), (8, 0);
       CREATE FUNCTION put_back() RETURNS trigger LANGUAGE plpgsql AS
@@ -155,7 +155,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     assert.deepEqual(rows, [{ left_over: 1 }, { left_over: 29 }]);
   });
 
-  test('by several processes, in whatever order, are acknowledged once each', async () => {
+  test('by several processes, in any sequence, are acknowledged once each', async () => {
     const { pool } = await open(1_000);
     const stores = Array.from({ length: 4 }, () => createPostgresOrderStore(pool));
     const outcomes = await Promise.all(
@@ -168,7 +168,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
   });
 });
 
-/** A pool that never answers by itself. */
+/** A pool whose queries settle only on command of the test. */
 function heldPool() {
   const asked: { resolve(answer: { rows: PostgresRow[] }): void; reject(error: Error): void }[] = [];
   const client: PostgresClient = {
@@ -178,7 +178,7 @@ function heldPool() {
 }
 
 for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006', '53300', 'XX000']) {
-  test(`several cancels whose answer is lost (${code}) all reject, and are not sent again`, async () => {
+  test(`several cancels whose reply is lost (${code}) all reject, and are not sent again`, async () => {
     const { store, asked } = heldPool();
     const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);
     await until(() => asked.length > 0);
@@ -189,7 +189,7 @@ for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006',
   });
 }
 
-test('a statement that is not answered holds up the next ones for a moment only', async () => {
+test('a statement without a reply delays the next ones only briefly', async () => {
   const { store, asked } = heldPool();
   const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);
   await until(() => asked.length === 1);

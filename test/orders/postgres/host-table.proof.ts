@@ -12,7 +12,7 @@ const SHOP: PostgresOrderTable = {
 };
 
 describe('the order store over a table of the host in PostgreSQL', { skip: missingEngine }, async () => {
-  // A place where the day begins before it does in UTC.
+  // A time zone in which the day begins before it does in UTC.
   const engine = await startEngine('timezone=Asia/Tokyo');
   const pool = engine.pool();
   await pool.query(`CREATE SCHEMA shop;
@@ -28,7 +28,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     UPDATE shop."Orders ""2026""" SET qty = 9007199254740993 WHERE "order no" = 10`);
   const store = createMappedOrderStore(pool, SHOP);
 
-  test('lists its rows as orders, without what is NULL or more than an order can say', async () => {
+  test('lists its rows as orders, without fields that are NULL or out of range', async () => {
     const listed = await store.list();
     assert.deepEqual(listed, [
       { id: -8n, petId: 1n, complete: false },
@@ -52,12 +52,12 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     [4n, 'already_cancelled', 'refunded'],
     [5n, 'not_pending', 'on hold'],
     [6n, 'not_pending', null],
-    // Our own word is nothing special where the host has another for it.
+    // Our own word has no meaning where the host has another word for that status.
     [7n, 'not_pending', 'pending'],
     [9n, 'not_found', undefined],
     [2n ** 31n, 'not_found', undefined],
   ] as const) {
-    test(`answers a cancel of order ${id} with ${outcome}, and leaves the state ${state}`, async () => {
+    test(`reports a cancel of order ${id} with ${outcome}, and leaves the state ${state}`, async () => {
       assert.equal(await store.cancel(id), outcome);
       const { rows } = await pool.query(`SELECT state FROM shop."Orders ""2026""" WHERE "order no"::text = $1`, [
         `${id}`,
@@ -66,7 +66,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     });
   }
 
-  test('cancels by the trigger of the host too, in the same step', async () => {
+  test("runs the host's trigger in the same step as the cancel", async () => {
     await pool.query(`CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.cancelled_at = now(); RETURN NEW; END';
       CREATE TRIGGER stamp BEFORE UPDATE ON shop."Orders ""2026""" FOR EACH ROW EXECUTE FUNCTION stamp()`);
     assert.equal(await store.cancel(10n), 'cancelled');
@@ -74,7 +74,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     assert.ok(rows[0].cancelled_at instanceof Date);
   });
 
-  test('takes a view that can be updated, and statuses that are numbers', async () => {
+  test('accepts an updatable view, and statuses that are numbers', async () => {
     await pool.query(`CREATE TABLE parcels (tenant int, number bigint PRIMARY KEY, state smallint NOT NULL);
       CREATE VIEW own_parcels AS SELECT * FROM parcels WHERE tenant = 1 WITH CHECK OPTION`);
     for (const [index, id] of TELLING_IDS.entries()) {

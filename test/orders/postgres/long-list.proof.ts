@@ -16,7 +16,10 @@ import { readStalls } from '../../support/stalls.js';
 const MANY = 1_000_000;
 const BEYOND_BASE = 64 * MIB;
 const FIRST_BYTE_MS = 100;
-/** Other proofs use the same cores. A list that is read or serialised in one go stalls for half a second. */
+/**
+ * Other proofs use the same cores. Reading or serialising the list in one go would stall for half a
+ * second.
+ */
 const STALL_MS = 100;
 const FREED_MS = 1_000;
 const HANG_UPS = 20;
@@ -25,7 +28,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   const engine = await startEngine();
   const admin = engine.pool({ options: '' });
   await createPostgresOrderStore(admin).migrate();
-  // By SQL: it is not `put` that is tested.
+  // Inserted by SQL, because `put` is not under test.
   await admin.query(`INSERT INTO store_orders SELECT 2 * i, i % 90, i % 30 + 1, '2026-07-16T00:00:00Z', i % 2 = 0, 'pending'
     FROM generate_series(0, ${MANY - 1}) AS i`);
   await admin.query('VACUUM ANALYZE store_orders');
@@ -51,14 +54,14 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   });
 
   await t.test('are listed from one snapshot, in bounded memory', async (t) => {
-    // The base is a server in use.
+    // Measured from a server in use.
     forgetPeak(server.pid);
     const baseBytes = peakBytes(server.pid);
     const { response } = await server.list();
     const scan = createListScan();
     let put: Promise<unknown> | undefined;
     for await (const chunk of response) {
-      // One behind the reader and one before him.
+      // One id behind the reader and one ahead of it.
       put ??= admin.query("INSERT INTO store_orders (id, status) VALUES (1, 'pending'), (1999997, 'pending')");
       scan.add(chunk);
     }
@@ -72,17 +75,20 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     assert.ok(await isAtRest());
   });
 
-  await t.test('are cut off where the connection is lost, while nobody reads, and the next list is whole', async () => {
-    const { response } = await server.list();
-    await until(async () => (await statesOf(admin)).includes('idle in transaction'));
-    await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'serving'");
-    await until(async () => (await statesOf(admin)).length === 0);
-    await assert.rejects(text(response), { code: 'ECONNRESET' });
+  await t.test(
+    'are cut off if the connection is lost while the client does not read, and the next list is complete',
+    async () => {
+      const { response } = await server.list();
+      await until(async () => (await statesOf(admin)).includes('idle in transaction'));
+      await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'serving'");
+      await until(async () => (await statesOf(admin)).length === 0);
+      await assert.rejects(text(response), { code: 'ECONNRESET' });
 
-    const scan = createListScan();
-    for await (const chunk of (await server.list()).response) scan.add(chunk);
-    assert.deepEqual([scan.orders(), scan.isAscending()], [MANY + 2, true]);
-  });
+      const scan = createListScan();
+      for await (const chunk of (await server.list()).response) scan.add(chunk);
+      assert.deepEqual([scan.orders(), scan.isAscending()], [MANY + 2, true]);
+    },
+  );
 
   const stallsMs = await server.stop();
   t.diagnostic(`the longest stall of each tenth of a second: ${spread(stallsMs)}`);
@@ -90,19 +96,20 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   assert.ok(median(stallsMs) <= STALL_MS);
 });
 
-/** What each connection of the server is doing. */
+/** Returns what each connection of the server is doing. */
 async function statesOf(admin: pg.Pool): Promise<readonly string[]> {
   const { rows } = await admin.query("SELECT state FROM pg_stat_activity WHERE application_name = 'serving'");
   return rows.map(({ state }) => state);
 }
 
-/** Starts a process that serves the orders, its event loop watched. */
+/** Starts a process that serves the orders, and measures the stalls of its event loop. */
 async function startServing(t: TestContext, url: string) {
   const child = fork(new URL('./support/serving-process.ts', import.meta.url), [url], {
     execArgv: [
       ...process.execArgv,
       `--import=${new URL('../../support/event-loop-stalls.mjs', import.meta.url)}`,
-      // Newer versions of V8 let young garbage grow further before they collect it: that is not the list's.
+      // Newer versions of V8 let young garbage grow further before they collect it. That memory is
+      // not the list's.
       '--max-semi-space-size=4',
     ],
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
@@ -116,7 +123,7 @@ async function startServing(t: TestContext, url: string) {
   return {
     pid: child.pid,
 
-    /** Resolves with its head, none of its body read. */
+    /** Resolves with the head of the response, with none of its body read. */
     async list(): Promise<{ readonly response: IncomingMessage; readonly tookMs: number }> {
       const startMs = performance.now();
       const [response] = await once(get(options), 'response');

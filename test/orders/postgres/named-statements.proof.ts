@@ -12,7 +12,7 @@ import { missingEngine, startEngine } from '../../databases/postgres/support/eng
 describe('named statements in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
-  /** A store over one connection. */
+  /** Opens a store over one connection. */
   async function open() {
     const pool = engine.pool({ max: 1 });
     const store = createPostgresOrderStore(withNamedStatements(pool));
@@ -24,7 +24,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     return { pool, store, prepared };
   }
 
-  test('are prepared once a connection for what is sent often', async () => {
+  test('are prepared once per connection for frequent statements', async () => {
     const { store, prepared } = await open();
     await store.put(Array.from({ length: 10 }, (_, id) => ({ id })));
     assert.deepEqual(await prepared(), []);
@@ -36,7 +36,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     assert.equal((await prepared()).length, 2);
   });
 
-  test('are prepared again for a list that has grown, and not for a long one', async () => {
+  test('are prepared again when a list has grown, but not for a long list', async () => {
     const { store, prepared } = await open();
     const counts = [0, 1, 100, 1_000, 1_999];
     let count = 0;
@@ -51,7 +51,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     assert.deepEqual(await prepared(), before);
   });
 
-  test('planned while the table is empty, find an order by its index when it has grown', async () => {
+  test('planned while the table is empty, still find an order by its index when the table has grown', async () => {
     const { pool, store } = await open();
     await pool.query('ALTER TABLE store_orders SET (autovacuum_enabled = false)');
     for (let id = 0n; id < 20n; id++) assert.equal(await store.cancel(id), 'not_found');
@@ -64,7 +64,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     assert.ok(!lines.some((line) => line.includes('Seq Scan')), lines.join('\n'));
   });
 
-  test('that the server has forgotten are sent without a name from then on', async () => {
+  test('that the server has dropped are sent without a name from then on', async () => {
     const { pool, store, prepared } = await open();
     await store.put([{ id: 1 }, { id: 2 }, { id: 3, status: 'shipped' }]);
     assert.equal(await store.cancel(1n), 'cancelled');
@@ -77,7 +77,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
 });
 
 for (const code of ['26000', '42P05']) {
-  test(`a pooler that does not know names (${code}) is sent each statement once more, and no other name`, async () => {
+  test(`a pooler that does not support names (${code}) gets each statement once more, and no other name`, async () => {
     const sent: (string | NamedStatement)[] = [];
     const pool: NamingPostgresPool = {
       async query(statement: string | NamedStatement): Promise<{ rows: PostgresRow[] }> {
@@ -95,7 +95,7 @@ for (const code of ['26000', '42P05']) {
   });
 }
 
-test('what fails otherwise is not sent again', async () => {
+test('a statement with any other failure is not sent again', async () => {
   let asked = 0;
   const pool: NamingPostgresPool = {
     async query(): Promise<{ rows: PostgresRow[] }> {

@@ -23,7 +23,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     return { pool, store };
   }
 
-  test('makes its table once, however many processes begin at once', async () => {
+  test('creates its table once, however many processes start at the same time', async () => {
     const pool = engine.pool({ max: 8 });
     const stores = Array.from({ length: 8 }, () => createPostgresOrderStore(pool));
     await Promise.all(stores.map((store) => store.migrate()));
@@ -32,7 +32,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal((await stores[1]?.get(1n))?.status, 'pending');
   });
 
-  test('makes its table once also over a connection that has seen that it was not there', async () => {
+  test('creates its table once, even over a connection that has seen it missing', async () => {
     const pool = engine.pool({ max: 2 });
     const [first, second] = [await pool.connect(), await pool.connect()];
     await first.query('BEGIN');
@@ -44,7 +44,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await migrated.finally(() => [first, second].map((client) => client.release()));
   });
 
-  test('needs no right to make tables when there is nothing to make', async () => {
+  test('needs no right to create tables when its table exists', async () => {
     const { pool, store } = await stored({ id: 1 });
     await pool.query('CREATE ROLE clerk LOGIN');
     const { rows } = await pool.query('SELECT current_schema() AS schema');
@@ -65,7 +65,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await clerks.end();
   });
 
-  test('touches no table of that name that is not its own, and none of a newer version', async () => {
+  test("leaves another program's table of that name alone, and one of a newer version", async () => {
     const pool = engine.pool();
     const store = createPostgresOrderStore(pool);
     await pool.query('CREATE TABLE store_orders (id text)');
@@ -79,7 +79,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     );
   });
 
-  test('asks one question for everything but a long list', async () => {
+  test('sends one statement for everything except a long list', async () => {
     const { pool } = await stored({ id: 1 }, { id: 2 }, { id: 3, status: 'shipped' });
     let asked = 0;
     const store = createPostgresOrderStore({
@@ -100,7 +100,8 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal(asked, 9);
   });
 
-  // What another transaction does to the pending order 1 while ours waits for it, and what it came to.
+  // Actions of another transaction on the pending order 1 while the cancel waits for it, and the
+  // outcome of the cancel.
   const WHILE_WAITING = [
     ["UPDATE store_orders SET status = 'shipped'", 'COMMIT', 'already_shipped', 'shipped'],
     ["UPDATE store_orders SET status = 'shipped'", 'ROLLBACK', 'cancelled', 'cancelled'],
@@ -110,7 +111,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
   ] as const;
 
   for (const [change, end, outcome, status] of WHILE_WAITING) {
-    test(`a cancel that waits for ${change}, ${end} is answered ${outcome}`, async () => {
+    test(`a cancel that waits for ${change}, ${end} returns ${outcome}`, async () => {
       const { pool, store } = await stored({ id: 1 });
       const other = await pool.connect();
       await other.query('BEGIN');
@@ -124,7 +125,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   }
 
-  test('a put that waits for one of its ids names it, and stores nothing', async () => {
+  test('a put that waits for an id which is then taken reports it, and stores nothing', async () => {
     const { pool, store } = await stored();
     const other = await pool.connect();
     await other.query('BEGIN');
@@ -137,7 +138,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.deepEqual(await store.list(), [{ id: 5n }]);
   });
 
-  test('a cancel that a trigger prevents is a failure, and no false 204', async () => {
+  test('a cancel that a trigger prevents fails, and is never a false 204', async () => {
     const { pool, store } = await stored({ id: 1 });
     await pool.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
       CREATE TRIGGER refuse BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION refuse()`);
@@ -145,13 +146,13 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal((await store.get(1n))?.status, 'pending');
   });
 
-  test('what was answered is on disk even where the role says synchronous_commit=off', async () => {
+  test('acknowledged writes are on disk even if the role sets synchronous_commit=off', async () => {
     const { pool } = await stored({ id: 1 }, { id: 3 });
     // The write-ahead log is on disk up to here.
     await pool.query('CHECKPOINT');
     const hasty = engine.pool({ options: `${pool.options.options} -c synchronous_commit=off` });
     const store = createPostgresOrderStore(hasty);
-    // Each by itself, since one commit that waits brings those before it to the disk.
+    // One write at a time, because a commit that waits brings earlier ones to the disk too.
     const writes = [
       () => store.cancel(1n),
       () => store.put([{ id: 4 }]),
@@ -166,7 +167,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.deepEqual(await store.list(), [{ id: 1n }, { id: 3n, quantity: 3 }, { id: 4n }]);
   });
 
-  test('prints a long list exactly as the orders are printed here, to the ends of int64', async () => {
+  test('serialises a long list exactly as printOrders does, to the ends of int64', async () => {
     const { store } = await stored();
     const records = fc.uniqueArray(orderRecord, {
       selector: ({ id }) => id,
@@ -197,7 +198,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   }
 
-  test('takes any driver that can be put behind one function', async () => {
+  test('works with any driver that fits behind one function', async () => {
     const { pool } = await stored(...TELLING_IDS.map((id) => ({ id, petId: id, shipDate: '2026-02-03T04:05:06Z' })));
     const sql = postgres({
       host: engine.connection.host,
@@ -211,7 +212,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     for (const id of TELLING_IDS) assert.equal(await store.cancel(id), 'cancelled');
     assert.equal(await store.ship(0n), 'already_cancelled');
     assert.deepEqual(await store.put([{ id: 5 }, { id: 0 }]), { outcome: 'exists', id: 0n });
-    // Without `connect` a long list is read in one go.
+    // Without `connect`, a long list is read in one go.
     await store.put(Array.from({ length: MANY }, (_, index) => ({ id: index + 10 })));
     const listed = await store.list();
     assert.ok(Array.isArray(listed));
@@ -220,7 +221,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await sql.end();
   });
 
-  test('closes a connection over which a long list failed, and asks it nothing more', async () => {
+  test('closes a connection on which a long list failed, and sends nothing more over it', async () => {
     const asked: string[] = [];
     const released: (boolean | undefined)[] = [];
     const store = createPostgresOrderStore({
@@ -240,7 +241,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.deepEqual([asked, released], [['BEGIN', 'SELECT'], [true]]);
   });
 
-  test('refuses at once what is no pool', () => {
+  test('throws at once for an object that is not a pool', () => {
     assert.throws(() => createPostgresOrderStore(Object({})), {
       name: 'TypeError',
       message: 'pool: expected an object with the method query',
@@ -248,12 +249,12 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
   });
 });
 
-/** A client's own `connect` is another one than a pool's. */
+/** A client's own `connect` differs from a pool's. */
 function storeOn(client: pg.PoolClient) {
   return createPostgresOrderStore({ query: (text, values) => client.query(text, values) });
 }
 
-/** Not to be asked within a transaction: there the answer stays what it was. */
+/** Do not call this within a transaction: its result would never change. */
 async function isWaiting(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
   return rows.length > 0;

@@ -11,7 +11,7 @@ import { isLinearizable, type Operation } from './support/linearizable.js';
 import type { Range, Report } from './support/racing-process.js';
 
 const PROCESSES = 4;
-/** The processes begin each part together, so that they meet at the same orders. */
+/** The processes start each part together, so that they meet at the same orders. */
 const PART = 1_000;
 const PARTS = Math.max(1, Math.round(ROUNDS / 50)) * 10;
 /** The engine is crashed in the middle of every tenth part. */
@@ -24,7 +24,7 @@ test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes wh
   const engine = await startEngine();
   const admin = engine.pool({ options: '' });
   const store = createPostgresOrderStore(admin);
-  // They all find an empty database, and make the table.
+  // They all find an empty database and create the table.
   const racers = Array.from({ length: PROCESSES }, (_, seat) =>
     fork(new URL('./support/racing-process.ts', import.meta.url), [engine.url, `${seat}`, `${PROCESSES}`], {
       serialization: 'advanced',
@@ -61,7 +61,7 @@ test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes wh
   const met = histories.filter(overlap).length;
   const cancelled = histories.flat().filter(({ answer }) => answer === 'cancelled').length;
   t.diagnostic(`${met} orders met by two at once; ${cancelled} cancels acknowledged; ${open} tries without an answer`);
-  t.diagnostic(`first answer of each process after the engine was up again: ${spread(backMs)}`);
+  t.diagnostic(`first reply to each process after the engine was up again: ${spread(backMs)}`);
   assert.ok(met >= histories.length / 20, 'the processes raced');
   assert.ok(open > 0 && backMs.length === (PROCESSES * PARTS) / 10, 'every crash was in the middle');
   assert.ok(slowest(backMs) <= BACK_MS);
@@ -78,25 +78,28 @@ test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes wh
   const counted = await admin.query(
     "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'racing'",
   );
-  assert.equal(counted.rows[0].n, total, 'and the engine knows of no other');
+  assert.equal(counted.rows[0].n, total, 'the engine has no other connections');
 });
 
 const LIES: Readonly<Record<string, readonly Operation[]>> = {
   'two cancels of one order are acknowledged': [done('cancel', 0, 9, 'cancelled'), done('cancel', 0, 9, 'cancelled')],
   'an order is cancelled and shipped': [done('cancel', 0, 9, 'cancelled'), done('ship', 0, 9, 'shipped')],
   'an acknowledged cancel is lost': [done('cancel', 0, 1, 'cancelled'), done('read', 2, 3, 'pending')],
-  'a cancel is refused by a shipment that began later': [
+  'a cancel reports a shipment that began later': [
     done('cancel', 0, 1, 'already_shipped'),
     done('ship', 2, 3, 'shipped'),
   ],
-  'an order was shipped by nobody': [done('cancel', 0, 1, 'already_shipped'), done('ship', 2, Infinity, undefined)],
+  'an order was shipped although no process did so': [
+    done('cancel', 0, 1, 'already_shipped'),
+    done('ship', 2, Infinity, undefined),
+  ],
 };
 
 for (const [lie, history] of Object.entries(LIES)) {
   test(`the check of histories notices if ${lie}`, () => assert.ok(!isLinearizable(history)));
 }
 
-test('the check of histories leaves open what was not answered, and the order of what overlaps', () => {
+test('the check of histories leaves open what got no reply, and the order of what overlaps', () => {
   for (const history of [
     [done('cancel', 0, Infinity, undefined), done('read', 5, 6, 'pending'), done('read', 7, 8, 'cancelled')],
     [done('cancel', 0, Infinity, undefined), done('ship', 1, 2, 'shipped'), done('read', 7, 8, 'shipped')],

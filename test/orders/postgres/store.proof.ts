@@ -12,7 +12,7 @@ else {
   testOrderStore(NAME, () => ({ store: createPostgresOrderStore(migrated(engine)) }));
 }
 
-/** A pool that has the store's table before anything is asked of it. */
+/** Returns a pool that creates the store's table before its first query. */
 function migrated(engine: Engine): PostgresPool {
   const pool = engine.pool();
   const ready = createPostgresOrderStore(pool).migrate();

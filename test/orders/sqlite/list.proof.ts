@@ -24,7 +24,7 @@ async function openedWithMany(t: TestContext) {
   return { file, store };
 }
 
-test('a long list is a frozen iterable of batches, the same until what is listed changes', async (t) => {
+test('a long list is a frozen iterable of batches, the same object until the list changes', async (t) => {
   const { store } = await openedWithMany(t);
   const listed = await store.list();
   assert.ok(Symbol.asyncIterator in listed && Object.isFrozen(listed));
@@ -56,7 +56,7 @@ test('a long list is read from one snapshot: an order put meanwhile is not in it
   assert.equal(await count(await store.list()), MANY + 18);
 });
 
-test('a long list is printed by SQLite to the last byte as the service prints it', async (t) => {
+test('SQLite serialises a long list exactly as the service does, byte by byte', async (t) => {
   const file = temporaryFile();
   const store = openSqliteOrderStore(file);
   t.after(() => store.close());
@@ -69,7 +69,7 @@ test('a long list is printed by SQLite to the last byte as the service prints it
   assert.equal(await printed(await store.list()), printOrders(expected));
 });
 
-test('reading a long list gives the event loop its turns, and hanging up closes the handle', async (t) => {
+test('reading a long list does not block the event loop, and hanging up closes the handle', async (t) => {
   const { store } = await openedWithMany(t);
   let turns = 0;
   let batches = 0;
@@ -97,7 +97,7 @@ test('while another process holds the lock, cancels wait and lists do not', asyn
   assert.equal(await cancelled, 'cancelled');
 });
 
-test('a write that the file refuses is rejected, its neighbours are committed, and the thread goes on', async (t) => {
+test('a write that the file refuses is rejected; its neighbours are committed, and the thread keeps working', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
@@ -120,7 +120,7 @@ test('a write that the file refuses is rejected, its neighbours are committed, a
   assert.equal(await store.cancel(4n), 'cancelled');
 });
 
-test('what could not be written before a lock is written before what came meanwhile', async (t) => {
+test('a write that waited for a lock is written before later ones', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
@@ -135,7 +135,7 @@ test('what could not be written before a lock is written before what came meanwh
   assert.equal((await store.get(2n))?.quantity, 4);
 });
 
-test('a database in memory is refused: no two handles could share it', () => {
+test('a database in memory is rejected, because no two handles could share it', () => {
   for (const file of [':memory:', '']) {
     assert.throws(() => openSqliteOrderStore(file), {
       name: 'TypeError',
@@ -144,7 +144,7 @@ test('a database in memory is refused: no two handles could share it', () => {
   }
 });
 
-test('a file that cannot be this store is refused at once, and its handle is closed', () => {
+test('a file that cannot be an order database is rejected at once, and its handle is closed', () => {
   const file = temporaryFile();
   const database = openSqliteDatabase(file);
   database.exec('CREATE TABLE invoices (id INTEGER)');
@@ -157,7 +157,7 @@ function batchesOf(listed: ListedOrders): AsyncIterable<OrderBatch | StreamedTex
   return listed;
 }
 
-/** All that the batches print, as one array. */
+/** Returns the text of all batches as one array. */
 async function printed(listed: ListedOrders): Promise<string> {
   const texts: string[] = [];
   for await (const batch of batchesOf(listed)) texts.push(await textOf(batch));
@@ -173,7 +173,7 @@ async function count(listed: ListedOrders): Promise<number> {
   return [...(await printed(listed)).matchAll(/"id":/g)].length;
 }
 
-/** What says of each batch whether it was read again. */
+/** Returns the versions of the batches, which show for each batch whether it was read again. */
 async function versionsOf(listed: ListedOrders): Promise<Set<object>> {
   const versions = new Set<object>();
   for await (const batch of batchesOf(listed)) {
@@ -185,7 +185,7 @@ async function versionsOf(listed: ListedOrders): Promise<Set<object>> {
 
 const PAGES = MANY / 500;
 
-test('whoever stops reading midway holds up nobody', async (t) => {
+test('a reader that stops midway delays no other', async (t) => {
   const { store } = await openedWithMany(t);
   for await (const _ of batchesOf(await store.list())) {
     await store.put([{ id: 1 }], { replace: true });
@@ -194,7 +194,7 @@ test('whoever stops reading midway holds up nobody', async (t) => {
   }
 });
 
-test('after more changes than are worth looking up everything is read again', async (t) => {
+test('after too many changes to look up, everything is read again', async (t) => {
   const { store } = await openedWithMany(t);
   const change = () => store.put(many.slice(0, 1_000), { replace: true });
   const before = await versionsOf(await store.list());

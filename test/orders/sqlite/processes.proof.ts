@@ -23,19 +23,19 @@ for (const { name } of sqliteDrivers) {
       assert.deepEqual([first.put, second.put].sort(), ['exists', 'stored']);
       const cancelled = [...first.cancelled, ...second.cancelled];
       assert.equal(cancelled.length, 200, 'every order is cancelled once');
-      assert.equal(new Set(cancelled).size, 200, 'and by one process only');
+      assert.equal(new Set(cancelled).size, 200, 'by one process only');
     }
   });
 }
 
 for (const { name, open } of sqliteDrivers) {
-  test(`a process that waits for the lock while another makes the tables makes none itself under ${name}`, async (t) => {
+  test(`a process that waits for the lock while another creates the tables creates none itself under ${name}`, async (t) => {
     const file = temporaryFile();
     const database = open(file);
     t.after(() => database.close());
     const script = `import { openSqliteOrderStore } from 'store-orders/sqlite';
       await openSqliteOrderStore(process.argv[1]).put([{ id: 1 }]);`;
-    // It has found the file empty by then.
+    // By now it has found the file empty.
     const other = once('BEGIN IMMEDIATE', 'before', () =>
       execFileSync(process.execPath, ['--no-warnings', '--input-type=module', '--eval', script, file]),
     );
@@ -44,7 +44,7 @@ for (const { name, open } of sqliteDrivers) {
   });
 }
 
-/** The child's next message; rejects if it exits first. */
+/** Returns the child's next message. Rejects if the child exits first. */
 async function message(child: ChildProcess): Promise<Report> {
   const stop = new AbortController();
   const exited = onceEmitted(child, 'exit', { signal: stop.signal }).then(([code]) => {

@@ -7,7 +7,10 @@ import { temporaryFile } from '../../support/temporary-file.js';
 import { sqliteDrivers } from './support/drivers.js';
 import { once, wrapDatabase } from './support/wrapped-database.js';
 
-/** The first column of what a statement answers, as text: drivers disagree on number and bigint. */
+/**
+ * Returns the first column of a statement's result as text, because drivers differ between number
+ * and bigint.
+ */
 function ask(database: SqliteDatabase, sql: string, column: string): string {
   const row = database.prepare(sql).get();
   assert.ok(typeof row === 'object' && row !== null);
@@ -25,7 +28,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test("is opened so that SQLite does not block the event loop to wait for another's lock", () => {
+    test('is opened so that SQLite does not block the event loop while another process holds the lock', () => {
       const database = open(temporaryFile());
       database.exec('PRAGMA busy_timeout = 5000');
       createSqliteOrderStore(database);
@@ -47,7 +50,7 @@ for (const { name, open } of sqliteDrivers) {
       });
     }
 
-    test('may be replaced by memory, which has nothing to lose', async () => {
+    test('may be in memory, where nothing can be lost', async () => {
       const database = open(':memory:');
       const store = createSqliteOrderStore(database);
       await store.put([{ id: 1n }]);
@@ -55,13 +58,13 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('is refused with a clear sentence, and left as it was, if it is no SQLite file', () => {
+    test('is rejected with a clear message, and left unchanged, if it is not a SQLite file', () => {
       const file = temporaryFile();
       writeFileSync(file, 'orders, but as text. '.repeat(100));
       assertRefused(file, 'database: the file is not a SQLite database');
     });
 
-    test('is refused with a clear sentence, and left as it was, if it holds tables of somebody else', () => {
+    test('is rejected with a clear message, and left unchanged, if it holds tables of another program', () => {
       const file = temporaryFile();
       const database = open(file);
       database.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT)');
@@ -69,7 +72,7 @@ for (const { name, open } of sqliteDrivers) {
       assertRefused(file, 'database: the file is not an order database, it holds other tables; name a file of its own');
     });
 
-    test('is refused with a clear sentence, and left as it was, if a newer version wrote it', () => {
+    test('is rejected with a clear message, and left unchanged, if a newer version wrote it', () => {
       const file = temporaryFile();
       const database = open(file);
       createSqliteOrderStore(database);
@@ -86,7 +89,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.ok(readFileSync(file).equals(before), 'not a byte has changed');
     }
 
-    test('is not called foreign when something else is wrong', () => {
+    test('is not reported as foreign if something else is wrong', () => {
       const broken = wrapDatabase(open(temporaryFile()), {
         prepare() {
           throw new Error('disk I/O error');
@@ -95,7 +98,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.throws(() => createSqliteOrderStore(broken), { message: 'disk I/O error' });
     });
 
-    test('is refused under a driver that cannot read int64 exactly', () => {
+    test('is rejected under a driver that cannot read int64 exactly', () => {
       const database = open(temporaryFile());
       const rounding: SqliteDatabase = {
         exec: (sql) => database.exec(sql),
@@ -116,7 +119,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('keeps all that was answered when it is opened again', async () => {
+    test('keeps all acknowledged writes when it is opened again', async () => {
       const file = temporaryFile();
       const orders = [
         { id: -1n, petId: 2n ** 63n - 1n, quantity: 3, shipDate: '2026-01-31T12:00:00+05:45', complete: false },
@@ -138,7 +141,7 @@ for (const { name, open } of sqliteDrivers) {
       second.close();
     });
 
-    test('lists what was put through it at once, and through another connection a tenth of a second later', async () => {
+    test('lists its own puts at once, and those of another connection after a tenth of a second', async () => {
       const file = temporaryFile();
       const [here, there] = [open(file), open(file)];
       const [store, other] = [createSqliteOrderStore(here), createSqliteOrderStore(there)];
@@ -152,7 +155,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(store.get(1n)?.status, 'cancelled');
       assert.equal(await store.cancel(1n), 'already_cancelled');
       assert.equal(store.list(), after);
-      // A read left open would keep the log from being emptied, for ever.
+      // A transaction left open would keep the log from ever being emptied.
       assert.equal(ask(there, 'PRAGMA wal_checkpoint(TRUNCATE)', 'busy'), '0');
       here.close();
       there.close();
@@ -184,7 +187,7 @@ for (const { name, open } of sqliteDrivers) {
       there.close();
     });
 
-    test('is not taken back to an older version by a program that found it new and came late', () => {
+    test('is not migrated back to an older version by a program that found it empty and came late', () => {
       const [file, newer] = [temporaryFile(), "UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'"];
       const [here, there] = [open(file), open(file)];
       const arriving = wrapDatabase(

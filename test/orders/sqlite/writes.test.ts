@@ -6,16 +6,16 @@ import { temporaryFile } from '../../support/temporary-file.js';
 import { sqliteDrivers } from './support/drivers.js';
 import { once, type Wrapping, wrapDatabase } from './support/wrapped-database.js';
 
-/** Longer than the queue waits from one try to the next. */
+/** Longer than the queue waits between two attempts. */
 const SEVERAL_TRIES_MS = 30;
 
 for (const { name, open } of sqliteDrivers) {
   describe(`writes to SQLite under ${name}`, () => {
-    /** A store with the orders 1, 2 and 3, and a second connection to its file. */
+    /** Opens a store with the orders 1, 2 and 3, and a second connection to its file. */
     async function opened(t: TestContext, wrappingOf: (other: SqliteDatabase) => Wrapping = () => ({})) {
       const file = temporaryFile();
       const [database, other] = [open(file), open(file)];
-      // What better-sqlite3 sets unless told: a handle that blocks while it waits.
+      // The default of better-sqlite3: the handle blocks while it waits.
       database.exec('PRAGMA busy_timeout = 5000');
       await createSqliteOrderStore(database).put([{ id: 1n }, { id: 2n }, { id: 3n }]);
       const store = createSqliteOrderStore(wrapDatabase(database, wrappingOf(other)));
@@ -34,7 +34,7 @@ for (const { name, open } of sqliteDrivers) {
       await delay(SEVERAL_TRIES_MS);
       const late = settled(store.cancel(2n));
       await delay(SEVERAL_TRIES_MS);
-      assert.ok(performance.now() - startMs < 1_000, 'the event loop went on');
+      assert.ok(performance.now() - startMs < 1_000, 'the event loop kept running');
       assert.deepEqual([cancelled.answer, shipped.answer, late.answer], [undefined, undefined, undefined]);
       assert.equal(store.get(1n)?.status, 'pending');
       other.exec('COMMIT');
@@ -42,7 +42,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([cancelled.answer, shipped.answer, late.answer], ['cancelled', 'shipped', 'already_shipped']);
     });
 
-    test('are rejected when they have waited for a lock for 2 s, each counted from its own first try', async (t) => {
+    test('are rejected after waiting 2 s for a lock, each counted from its own first attempt', async (t) => {
       let nowMs = 10_000;
       const { store, other, statuses } = await opened(t);
       t.mock.method(performance, 'now', () => nowMs);
@@ -89,7 +89,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([store.get(4n), store.get(5n)], [undefined, { id: 5n, status: 'pending' }]);
     });
 
-    test('that another one failed wait for a lock that came in between', async (t) => {
+    test('that failed with another write wait for a lock taken in between', async (t) => {
       let left = 1;
       const { store, other } = await opened(t, (other) => ({
         ...once('ROLLBACK', 'after', () => other.exec('BEGIN IMMEDIATE')),
@@ -108,13 +108,13 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual(await Promise.all(answers.map(({ end }) => end)), ['cancelled', 'cancelled']);
     });
 
-    test('are answered only after the commit, and rejected if it fails', async (t) => {
+    test('resolve only after the commit, and reject if it fails', async (t) => {
       const executed: string[] = [];
       let fails = false;
       const { store, statuses } = await opened(t, () => ({
         exec(sql, proceed) {
           executed.push(sql.replace(/\d+$/, 'N'));
-          // A driver may throw what is no Error.
+          // A driver may throw something that is not an Error.
           if (sql === 'COMMIT' && fails) throw 'disk full';
           return proceed();
         },
@@ -147,7 +147,7 @@ for (const { name, open } of sqliteDrivers) {
       await assert.rejects(write);
     });
 
-    test('are all answered when close is, which else asks nothing of the file', async (t) => {
+    test('have all settled when close resolves, which does not touch the file otherwise', async (t) => {
       let calls = 0;
       const { store } = await opened(t, () => ({
         exec(_sql, proceed) {
@@ -170,7 +170,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(calls, 0);
     });
 
-    test('of one commit are answered a few in a turn of the event loop, in the order in which they were asked for', async (t) => {
+    test('of one commit settle a few per turn of the event loop, in the order of the calls', async (t) => {
       const { store } = await opened(t);
       const asked = 64;
       const answered: number[] = [];
@@ -187,7 +187,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.ok(Math.max(...turns) <= 8, `${turns}`);
     });
 
-    test('are refused at opening when the file stays locked', (t) => {
+    test('make opening fail if the file stays locked', (t) => {
       const file = temporaryFile();
       const [holder, database] = [open(file), open(file)];
       holder.exec('BEGIN EXCLUSIVE');
@@ -203,7 +203,10 @@ for (const { name, open } of sqliteDrivers) {
   });
 }
 
-/** A promise whose answer, or the reason of its rejection as text, can be looked at while it is pending. */
+/**
+ * Tracks a promise, so that its value, or the text of its rejection, can be read while it is
+ * pending.
+ */
 function settled(promise: Promise<unknown>) {
   const observed: { answer: unknown; end: Promise<unknown> } = { answer: undefined, end: promise };
   observed.end = promise.catch(String).then((answer) => {

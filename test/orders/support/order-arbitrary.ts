@@ -4,7 +4,7 @@ import type { OrderRecord } from 'store-orders';
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 
-/** Where a double, an int32 or an int64 would go wrong, and their neighbours. */
+/** Ids at the limits of a double, an int32 and an int64, and their neighbours. */
 export const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
 export const int64 = fc.oneof(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), fc.constantFrom(...TELLING_IDS));
@@ -16,7 +16,7 @@ const shipDate = fc
   )
   .map(([date, offset]) => date.toISOString().replace('Z', offset));
 
-/** Any record that a store may hold; every field but `id` and `status` may be absent. */
+/** Any record that a store may hold. Every field except `id` and `status` may be absent. */
 export const orderRecord: fc.Arbitrary<OrderRecord> = fc.record(
   {
     id: int64,

@@ -8,13 +8,13 @@ import { orderRecord } from './order-arbitrary.js';
 
 export interface OpenedStore {
   readonly store: OwnedOrderStore;
-  /** Closes what the store was opened over; not called before the store's own `close`. */
+  /** Closes what the store was opened over. Called after the store's own `close`. */
   release?(): void;
 }
 
 /**
- * What every bundled store must do: what the exported suite asks of any store, and what it promises its owner. `open` gives a store
- * over the file named, or one in memory that ignores it.
+ * Tests what every bundled store must do: the exported suite, and its promises to its owner. `open`
+ * returns a store over the file named, or one in memory that ignores the name.
  */
 export function testOrderStore(name: string, open: (file: string) => OpenedStore): void {
   async function stored(t: TestContext, ...orders: OrderInput[]): Promise<OwnedOrderStore> {
@@ -39,7 +39,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
     });
     for (const { name, run } of cases) test(name, run);
 
-    test('lists all orders in ascending order of their ids, whenever they came', async (t) => {
+    test('lists all orders in ascending order of their ids, whenever they were put', async (t) => {
       const store = await stored(t, { id: 10n }, { id: 9n }, { id: -2n });
       await store.put([{ id: 2n ** 63n - 1n }, { id: 0n }, { id: -10n }, { id: 100n }]);
       assert.deepEqual(await listedIds(store), [-10n, -2n, 0n, 9n, 10n, 100n, 2n ** 63n - 1n]);
@@ -67,7 +67,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(await listed(store), [{ id: 1n, complete: false }, { id: 2n }, { id: 3n }]);
     });
 
-    test('answers the same frozen array until what is listed changes, then a new one', async (t) => {
+    test('returns the same frozen array until the list changes, then a new one', async (t) => {
       const store = await stored(t, { id: 1n }, { id: 2n });
       const before = await listed(store);
       assert.ok(Object.isFrozen(before));
@@ -84,7 +84,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(after.at(-1), { id: 3n });
     });
 
-    test('puts all the orders or none: an id that exists is named and nothing is stored', async (t) => {
+    test('puts all the orders or none: reports an id that exists, and stores nothing', async (t) => {
       const store = await stored(t, { id: 5n, status: 'shipped' });
       assert.deepEqual(await store.put([{ id: 1n }, { id: 5n }, { id: 2n }]), { outcome: 'exists', id: 5n });
       assert.deepEqual(await store.put([{ id: 1n }, { id: 2n }, { id: 1n }]), { outcome: 'exists', id: 1n });
@@ -93,7 +93,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.equal((await store.get(5n))?.status, 'shipped');
     });
 
-    test('puts all the orders or none: a bad one is refused by a TypeError, wherever it stands', async (t) => {
+    test('puts all the orders or none: an invalid order at any place throws a TypeError', async (t) => {
       const store = await stored(t, { id: 5n });
       for (const orders of [
         [{ id: 1n }, { id: 2n, quantity: 0.5 }],
@@ -104,7 +104,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(await listedIds(store), [5n]);
     });
 
-    test('replaces whole orders when told so; of an id that comes twice the last counts', async (t) => {
+    test('replaces whole orders on request; of a duplicate id, the last order counts', async (t) => {
       const store = await stored(t, { id: 1n, quantity: 1, complete: true, status: 'shipped' }, { id: 2n });
       const orders = [{ id: 1n }, { id: 1n, petId: 7 }, { id: 3 }];
       assert.deepEqual(await store.put(orders, { replace: true }), { outcome: 'stored', count: 2 });
@@ -112,7 +112,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(await listedIds(store), [1n, 2n, 3n]);
     });
 
-    test('takes orders from any iterable, and none at all', async (t) => {
+    test('accepts orders from any iterable, also an empty one', async (t) => {
       const store = await stored(t);
       const orders = new Set([{ id: 2n }, { id: 1n }]).values();
       assert.deepEqual(await store.put(orders), { outcome: 'stored', count: 2 });

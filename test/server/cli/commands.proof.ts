@@ -58,7 +58,7 @@ test('--version answers with the version of the package', async (t) => {
 test('help begins with what the program is, marks the default command, and shows examples', async (t) => {
   const cwd = temporaryDirectory(t);
   const { stdout: program } = await run(['--help'], { cwd });
-  assert.match(program, /^store-orders: the orders of an animal store over HTTP/);
+  assert.match(program, /^store-orders: an HTTP server for the orders of an animal store/);
   assert.match(program, /\n {2}serve +.* \(the default command\)\n/);
   assert.equal((await run(['help'], { cwd })).stdout, program);
   const { stdout: serve } = await run(['serve', '--help'], { cwd });
@@ -84,6 +84,35 @@ test('every example in a help text is a command with options that it has', async
     }
   }
   assert.ok(examples >= 8, `${examples}`);
+});
+
+/** Loaded before the program: names each of its modules that is loaded, on stderr. */
+const NAMES_MODULES = `--import=${moduleOf(`
+  import { register } from 'node:module';
+  register(${JSON.stringify(
+    moduleOf(`
+      import { writeSync } from 'node:fs';
+      export async function load(url, context, next) {
+        if (url.includes('/dist/')) writeSync(2, url.split('/dist/')[1] + '\\n');
+        return next(url, context);
+      }`),
+  )});`)}`;
+
+function moduleOf(code: string): string {
+  return `data:text/javascript,${encodeURIComponent(code)}`;
+}
+
+test('a command loads what it needs, and none of the others', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const env = { NODE_OPTIONS: NAMES_MODULES };
+  const { stderr } = await run(['keys', 'list'], { cwd, env });
+  const loaded = stderr.split('\n');
+  assert.ok(loaded.includes('server/cli/keys.js'), stderr);
+  const spared = /^server\/(?:cli\/(?:orders|db|serve|quotas)|process|docs|listener\/server)|postgres|redis\/limiter/;
+  assert.deepEqual(
+    loaded.filter((name) => spared.test(name)),
+    [],
+  );
 });
 
 test('misuse is told in one sentence and exits 2', async (t) => {
@@ -113,7 +142,7 @@ test('misuse is told in one sentence and exits 2', async (t) => {
   }
 });
 
-test('a command on a missing database says so, exits 1, and does not make one', async (t) => {
+test('a command on a missing database exits 1 with a message and does not create one', async (t) => {
   const cwd = temporaryDirectory(t);
   const commands = [
     'orders export',
@@ -131,8 +160,7 @@ test('a command on a missing database says so, exits 1, and does not make one', 
     assert.deepEqual(await run([...command.split(' '), '--db', 'absent.db'], { cwd }), {
       code: 1,
       stdout: '',
-      stderr:
-        'store-orders: there is no database absent.db; name the right file with --db, or start the server, which creates one\n',
+      stderr: 'store-orders: there is no database absent.db; check --db, or start the server to create it\n',
     });
   }
   assert.deepEqual(readdirSync(cwd), []);
@@ -144,7 +172,7 @@ test('a database in memory is refused by every command but serve: nobody would s
     assert.deepEqual(await run([...command.split(' '), '--db', ':memory:'], { cwd, input: '{"id":1}' }), {
       code: 2,
       stdout: '',
-      stderr: 'store-orders: a database in memory is gone when this command ends; name a file with --db\n',
+      stderr: 'store-orders: a database in memory would be lost when this command ends; name a file with --db\n',
     });
   }
 });
@@ -159,7 +187,7 @@ test('a failure of the database itself is told in one line and exits 1', async (
   assert.deepEqual([code, stdout, stderr], [1, '', 'store-orders: store-orders.db: the disk is full\n']);
 });
 
-test('a file that is no database of this program is refused and left alone', async (t) => {
+test('a file that does not belong to this program is refused and left unchanged', async (t) => {
   const cwd = temporaryDirectory(t);
   const foreign = openSqliteDatabase(join(cwd, 'foreign.db'));
   foreign.exec('CREATE TABLE cats (name TEXT)');

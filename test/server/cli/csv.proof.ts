@@ -42,7 +42,7 @@ const REFUSALS: readonly (readonly [content: string, says: string])[] = [
     'id;petId\n1;2\n',
     'stdin:1: unknown column "id;petId"; expected some of id, petId, quantity, shipDate, complete, status',
   ],
-  ['id,id\n1,1\n', 'stdin:1: a column is there twice'],
+  ['id,id\n1,1\n', 'stdin:1: the column "id" appears twice'],
   ['id,"petId\n', 'stdin:1: invalid CSV: a cell with a quote must begin and end with one on the same line'],
   ['petId\n1\n', 'stdin:2: id is missing'],
   [`${HEAD}1\n`, 'stdin:2: expected 6 cells, as in the first line, not 1'],
@@ -54,7 +54,7 @@ const REFUSALS: readonly (readonly [content: string, says: string])[] = [
   ['id,quantity\n1,1.5\n', 'stdin:2: quantity must be an integer'],
   ['id,complete\n1,TRUE\n', 'stdin:2: complete must be true or false'],
   ['id,status\n1,pendng\n', 'stdin:2: status must be one of pending, shipped, cancelled, not "pendng"'],
-  ['id\n1\n2\n1\n', 'stdin:4: the id 1 is there twice, first on line 2'],
+  ['id\n1\n2\n1\n', 'stdin:4: the id 1 is already on line 2'],
 ];
 
 test('a mistake in CSV is named by its line, and nothing is imported', async (t) => {
@@ -66,6 +66,6 @@ test('a mistake in CSV is named by its line, and nothing is imported', async (t)
   }
   for (const command of ['export', 'import -']) {
     const { code, stderr } = await run(['orders', ...command.split(' '), '--format', 'xml'], { cwd });
-    assert.deepEqual([code, stderr], [2, 'store-orders: --format: expected json or csv\n']);
+    assert.deepEqual([code, stderr], [2, 'store-orders: --format: expected json or csv, not "xml"\n']);
   }
 });

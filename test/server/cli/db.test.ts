@@ -81,12 +81,12 @@ test('db check: a list that would never be seen to change, for want of its revis
   assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
 });
 
-test('db check: an empty file is no sound database', async (t) => {
+test('db check reports an empty file', async (t) => {
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'store-orders.db'), '');
   const { code, stderr } = await run(['db', 'check'], { cwd });
   assert.equal(code, 1);
-  assert.match(stderr, /^store-orders: store-orders\.db: it is empty, .*; start the server, .*\n$/);
+  assert.match(stderr, /^store-orders: store-orders\.db is empty; start the server .*\n$/);
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
@@ -99,7 +99,7 @@ test('db check, db backup: tables that the program has not made yet are left to 
   for (const db of ['store-orders.db', 'copy.db']) {
     const { stdout } = await run(['db', 'check', '--db', db], { cwd });
     assert.match(stdout, /\nkeys {6}0, 0 of them revoked\n/);
-    assert.match(stdout, /\nschema {4}orders 2; program 0, this program has 1\n/);
+    assert.match(stdout, /\nschema {4}orders 2; program 0 \(this program: 1\)\n/);
   }
 });
 
@@ -125,9 +125,9 @@ test('db backup: a file that exists is not overwritten, whatever it is; what can
   writeFileSync(join(cwd, 'taken.db'), 'mine');
   symlinkSync('nowhere', join(cwd, 'link.db'));
   const rows = [
-    ['taken.db', 'taken.db exists already; name a file that does not, a backup overwrites nothing'],
-    ['link.db', 'link.db exists already; name a file that does not, a backup overwrites nothing'],
-    ['store-orders.db', 'store-orders.db exists already; name a file that does not, a backup overwrites nothing'],
+    ['taken.db', 'taken.db already exists; name a new file, because a backup overwrites nothing'],
+    ['link.db', 'link.db already exists; name a new file, because a backup overwrites nothing'],
+    ['store-orders.db', 'store-orders.db already exists; name a new file, because a backup overwrites nothing'],
     ['absent/copy.db', 'cannot create absent/copy.db; check that its directory exists and is writable'],
   ] as const;
   for (const [target, says] of rows) {
@@ -145,14 +145,14 @@ test('db backup: a name that is taken is told before anything is read', async (t
   const cwd = await withOrders(t, 2_000);
   damage(join(cwd, 'store-orders.db'));
   const { stderr } = await run(['db', 'backup', 'store-orders.db'], { cwd });
-  assert.match(stderr, /^store-orders: store-orders\.db exists already; /);
+  assert.match(stderr, /^store-orders: store-orders\.db already exists; /);
 });
 
 test('db backup: damage that copying does not notice is found in the copy, and no copy is made', async (t) => {
   const cwd = await withOrders(t, 3);
   const file = join(cwd, 'store-orders.db');
   const bytes = readFileSync(file);
-  // The type of the status, a text of 7 bytes, is made the one for 7 bytes of anything (SQLite file format, 2.1).
+  // Change the type of the status from a text of 7 bytes to a blob of 7 bytes (file format, 2.1).
   bytes[bytes.lastIndexOf(27, bytes.indexOf('pending'))] = 26;
   writeFileSync(file, bytes);
   const { code, stderr } = await run(['db', 'backup', 'copy.db'], { cwd });

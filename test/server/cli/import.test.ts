@@ -19,7 +19,7 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   [`${GOOD}{"id":2,"colour":"red"}`, 'orders.ndjson:2: colour is not a field of an order'],
   [
     `${GOOD}{"id":2,"status":"pendng"}`,
-    'orders.ndjson:2: status must be one of pending, shipped, cancelled, not "pendng"; name statuses of your own with --statuses',
+    'orders.ndjson:2: status must be one of pending, shipped, cancelled, not "pendng"; to accept other statuses, use --statuses',
   ],
   [
     `${GOOD}{"id":1.5e-400}`,
@@ -32,15 +32,15 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   [`${GOOD}\f\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
   [`${GOOD}{"id":2,"shipDate":"2026-01-31T23:58:60Z"}`, 'orders.ndjson:2: shipDate must be an RFC 3339 date-time'],
   [`${GOOD}"2"`, 'orders.ndjson:2: the record must be an object'],
-  [`${GOOD}{"id":2}\r\n{"id":1}`, 'orders.ndjson:3: the id 1 is there twice, first on line 1'],
+  [`${GOOD}{"id":2}\r\n{"id":1}`, 'orders.ndjson:3: the id 1 is already on line 1'],
   [`${GOOD}{"id":2,\n`, 'orders.ndjson:2: invalid JSON: expected a string, column 9'],
   [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: invalid JSON: unexpected text after the end, column 10'],
   [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: invalid JSON: the name "id" comes twice, column '],
   [Buffer.from(`${GOOD}{"id":2,"status":"\xff"}\n`, 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
-  ['', 'orders.ndjson:1: the file has no orders; an empty list is written []'],
-  [' \n\t\n', 'orders.ndjson:1: the file has no orders; an empty list is written []'],
+  ['', 'orders.ndjson:1: the file is empty; write [] for an empty list'],
+  [' \n\t\n', 'orders.ndjson:1: the file is empty; write [] for an empty list'],
   ['[{"id":1},\n {"id":2,\n  "petId":"x"}]', 'orders.ndjson:2: petId must be an integer'],
-  ['[{"id":1},\n {"id":1}]', 'orders.ndjson:2: the id 1 is there twice, first on line 1'],
+  ['[{"id":1},\n {"id":1}]', 'orders.ndjson:2: the id 1 is already on line 1'],
   ['[{"id":1},\n {"id":2}', 'orders.ndjson:2: invalid JSON: expected ], column 10'],
   ['[{"id":1}]\n{"id":2}', 'orders.ndjson:2: invalid JSON: unexpected text after the end, column 1'],
   [Buffer.from('[{"id":1},\n{"id":2,"status":"\xe9"}]', 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
@@ -65,7 +65,7 @@ test('an id that is stored already is refused by its line, unless --replace is g
   assert.deepEqual(refused, {
     code: 1,
     stdout: '',
-    stderr: 'store-orders: stdin:2: the id 5 is already stored; --replace overwrites it; nothing was imported\n',
+    stderr: 'store-orders: stdin:2: the id 5 is already stored; use --replace to overwrite it; nothing was imported\n',
   });
   assert.equal((await run(['orders', 'show', '4'], { cwd })).code, 1, 'not even the good one');
   const replaced = await run(['orders', 'import', '-', '--replace'], { cwd, input });
@@ -102,7 +102,7 @@ test('a mistake behind many good orders leaves the stored ones as they are, and 
   await run(['orders', 'import', '-'], { cwd, input: '{"id":1,"status":"shipped"}' });
   for (const [last, says] of [
     ['{"id":1}', 'the id 1 is already stored'],
-    ['{"id":11}', 'the id 11 is there twice, first on line 2'],
+    ['{"id":11}', 'the id 11 is already on line 2'],
     ['{"id":-1,"id":2}', 'invalid JSON: the name "id" comes twice'],
     ['{"id":2.0000000000000001}', 'invalid JSON: this number would be rounded'],
   ] as const) {
@@ -127,7 +127,7 @@ test('however its objects are written, a file has the same orders', async (t) =>
   }
 });
 
-test("statuses of one's own are imported when they are named, and a list that is none is refused", async (t) => {
+test('other statuses are imported when --statuses names them; an invalid list of statuses is refused', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = '{"id":1,"status":"returned"}\n{"id":2,"status":"on_hold"}\n{"id":3}';
   const imported = await run(['orders', 'import', '-', '--statuses', 'on_hold,returned'], { cwd, input });
@@ -137,7 +137,7 @@ test("statuses of one's own are imported when they are named, and a list that is
     assert.equal(code, 2);
     assert.equal(
       stderr,
-      `store-orders: --statuses: expected lower-case words with commas between, such as returned,on_hold, not ${JSON.stringify(statuses)}\n`,
+      `store-orders: --statuses: expected lower-case words separated by commas, such as returned,on_hold, not ${JSON.stringify(statuses)}\n`,
     );
   }
 });

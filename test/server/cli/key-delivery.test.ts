@@ -62,7 +62,7 @@ test('a rotated key keeps its id, its plan and what it has used; the old text is
   const shown = await run(['keys', 'rotate', old.id], { cwd });
   assert.match(
     shown.stdout,
-    /^key {3}so_\w{38}\nid {4}key_\w{10}\nplan {2}enterprise, 10 per day\n\nKeep the key now: /,
+    /^key {3}so_\w{38}\nid {4}key_\w{10}\nplan {2}enterprise, 10 per day\n\nSave the key now\. /,
   );
 });
 
@@ -73,8 +73,14 @@ test('a key that is unknown or revoked cannot be rotated, and advice carries the
   await run(['keys', 'revoke', id, '--db', 'm.db'], { cwd });
   const rows: readonly (readonly [args: readonly string[], says: string])[] = [
     [['rotate', id, '--db', 'm.db'], `${id} is already revoked`],
-    [['rotate', 'key_absent', '--db', 'm.db'], 'there is no key key_absent; run "store-orders keys list --db m.db"'],
-    [['revoke', 'key_absent', '--db', 'm.db'], 'there is no key key_absent; run "store-orders keys list --db m.db"'],
+    [
+      ['rotate', 'key_absent', '--db', 'm.db'],
+      'the key key_absent does not exist; run "store-orders keys list --db m.db"',
+    ],
+    [
+      ['revoke', 'key_absent', '--db', 'm.db'],
+      'the key key_absent does not exist; run "store-orders keys list --db m.db"',
+    ],
   ];
   for (const [args, says] of rows) {
     const { code, stderr } = await run(['keys', ...args], { cwd });
@@ -82,5 +88,5 @@ test('a key that is unknown or revoked cannot be rotated, and advice carries the
   }
   await run(['orders', 'import', '-', '--db', 'o.db'], { cwd, input: '[]' });
   const none = await run(['keys', 'list', '--db', 'o.db'], { cwd });
-  assert.equal(none.stdout, 'no keys; create one: "store-orders keys create --plan free --db o.db"\n');
+  assert.equal(none.stdout, 'no keys; create one: store-orders keys create --plan free --db o.db\n');
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
 
-/** Loaded before the program: its output is taken for a terminal, whose colours are then as the environment says. */
+/** Loaded before the program, which then takes its output for a terminal. */
 const ON_TERMINAL = {
   TERM: 'xterm-256color',
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(

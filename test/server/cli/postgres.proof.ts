@@ -13,7 +13,7 @@ const PASSWORD = 'horse battery';
 const WRITTEN = encodeURIComponent(PASSWORD);
 
 describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
-  // The engine trusts whoever comes through its socket; one user shall need a password.
+  // The engine trusts every user of its socket, except one that needs a password.
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const access = join(directory, 'pg_hba.conf');
   writeFileSync(access, 'local all ann scram-sha-256\nlocal all all trust\n');
@@ -43,7 +43,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
       [again.code, again.stderr],
       [
         1,
-        'store-orders: orders.ndjson:1: the id 9007199254740993 is already stored; --replace overwrites it; nothing was imported\n',
+        'store-orders: orders.ndjson:1: the id 9007199254740993 is already stored; use --replace to overwrite it; nothing was imported\n',
       ],
     );
     assert.equal((await program('orders', 'import', '--replace', '--statuses', 'on_hold', 'orders.ndjson')).code, 0);
@@ -112,7 +112,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('keys', 'list')).stdout.split('\n').length, 5);
   });
 
-  test('a database without the tables is no empty store to a command that makes nothing', async (t) => {
+  test('a command that only reads refuses a database without the tables', async (t) => {
     const { program, url } = await newDatabase(t);
     for (const args of [
       ['orders', 'export'],
@@ -122,10 +122,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     ]) {
       const { code, stdout, stderr } = await program(...args);
       assert.deepEqual([code, stdout], [1, '']);
-      assert.match(
-        stderr,
-        /^store-orders: postgres:\/\/\S+: there are no tables of store-orders; name the right .+\n$/,
-      );
+      assert.match(stderr, /^store-orders: postgres:\/\/\S+: it has no store-orders tables; check the name .+\n$/);
     }
     const client = new pg.Client(url);
     await client.connect();
@@ -133,7 +130,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     await client.end();
   });
 
-  test('db check and db backup are for files, and say so', async (t) => {
+  test('db check and db backup refuse PostgreSQL', async (t) => {
     const { program } = await newDatabase(t);
     for (const args of [
       ['db', 'check'],
@@ -141,7 +138,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     ]) {
       const { code, stderr } = await program(...args);
       assert.equal(code, 2);
-      assert.match(stderr, /^store-orders: the settings name a PostgreSQL database, and .+ pg_dump [^\n]+\n$/);
+      assert.match(stderr, /^store-orders: the db commands need an SQLite file, .+ pg_dump [^\n]+\n$/);
       assert.match((await program(...args, '--db', 'absent.db')).stderr, /there is no database absent\.db/);
     }
   });

@@ -15,8 +15,8 @@ interface Mistake {
 
 const SHOP = 'postgres://ann:secret@127.0.0.1:1/shop';
 const DATABASE_URL =
-  'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password as %40 %2F %3F %23';
-const WHOLE_PORT = 'expected a whole number from 0 to 65535';
+  'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
+const WHOLE_PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
 
 const MISTAKES: readonly Mistake[] = [
   { args: ['--port', '80a'], says: `--port: ${WHOLE_PORT}, not "80a"` },
@@ -28,10 +28,10 @@ const MISTAKES: readonly Mistake[] = [
   { args: ['--port', '--host', 'localhost'], says: 'missing value: --port PORT; run "store-orders serve --help"' },
   { args: ['--host', ''], says: '--host: expected a host name or an address, not ""' },
   { args: ['--host', 'http://ann:secret@localhost'], says: '--host: expected a host name or an address' },
-  { args: ['--db='], says: '--db: expected the name of a file, or :memory:, not ""' },
+  { args: ['--db='], says: '--db: expected a file name or :memory:, not ""' },
   {
     args: ['--db', 'postgres://ann:secret@localhost/shop'],
-    says: '--db: expected the name of a file; a PostgreSQL database is named with --database-url',
+    says: '--db: expected a file name; for a PostgreSQL database use --database-url',
   },
   { args: ['--database-url', 'mysql://ann:secret@localhost/shop'], says: `--database-url: ${DATABASE_URL}` },
   { args: ['--database-url', ''], says: `--database-url: ${DATABASE_URL}` },
@@ -39,35 +39,47 @@ const MISTAKES: readonly Mistake[] = [
   { file: '{"databaseUrl": 5432}', says: `settings.json: databaseUrl: ${DATABASE_URL}` },
   {
     env: { REDIS_URL: 'http://:secret@localhost' },
-    says: 'REDIS_URL: expected a URL such as redis://user:password@host:6379, with @ / ? # in the password as %40 %2F %3F %23; for a cluster several, a comma between',
+    says: 'REDIS_URL: expected a URL such as redis://user:password@host:6379, with @ / ? # in the password written %40 %2F %3F %23; for a cluster, several URLs separated by commas',
   },
   {
     args: ['--database-url', SHOP],
-    says: '--database-url: servers on one PostgreSQL database count quotas in one place; name a Redis or Valkey server with --redis-url too',
+    says: '--database-url: with PostgreSQL, quotas are counted in Redis or Valkey; name its server with --redis-url',
   },
   {
     args: ['--database-url', SHOP, '--db', 'file.db'],
-    says: '--db and --database-url: both say where the data is; expected one of them',
+    says: '--db and --database-url both name a database; use one of them',
   },
   {
     env: { DATABASE_URL: SHOP, STORE_ORDERS_DB: 'file.db' },
-    says: 'STORE_ORDERS_DB and DATABASE_URL: both say where the data is; expected one of them',
+    says: 'STORE_ORDERS_DB and DATABASE_URL both name a database; use one of them',
   },
   {
     file: `{"databaseUrl": "${SHOP}", "db": "file.db"}`,
-    says: 'settings.json: db and settings.json: databaseUrl: both say where the data is; expected one of them',
+    says: 'settings.json: db and settings.json: databaseUrl both name a database; use one of them',
   },
   { args: ['--port', 'http://secret'], says: `--port: ${WHOLE_PORT}` },
   {
     args: ['--base-path', 'v1'],
-    says: '--base-path: expected a path such as /v1, without a slash at its end, not "v1"',
+    says: '--base-path: expected a path such as /v1, without a trailing slash, not "v1"',
   },
   {
     args: ['--base-path', '/v1/'],
-    says: '--base-path: expected a path such as /v1, without a slash at its end, not "/v1/"',
+    says: '--base-path: expected a path such as /v1, without a trailing slash, not "/v1/"',
   },
   { args: ['--trust-proxy', 'yes'], says: '--trust-proxy: expected a whole number from 0 to 100, not "yes"' },
   { args: ['--no-sample=1'], says: '--no-sample takes no value; run "store-orders serve --help"' },
+  {
+    args: ['--cors-origin', 'https://ann:secret@shop.example'],
+    says: '--cors-origin: expected an origin such as https://shop.example, without a path; or *',
+  },
+  {
+    args: ['--cors-origin', 'shop.example'],
+    says: '--cors-origin: expected an origin such as https://shop.example, without a path; or *, not "shop.example"',
+  },
+  {
+    args: ['--metrics-port', 'on'],
+    says: '--metrics-port: expected a whole number from 0 to 65535, not "on"',
+  },
   { args: ['--log', 'all'], says: '--log: expected requests or events, not "all"' },
   { args: ['--threads', '4'], says: 'unknown option --threads; run "store-orders serve --help"' },
   { args: ['--workers', '0'], says: '--workers: expected a whole number from 1 to 1024, not 0' },
@@ -76,7 +88,7 @@ const MISTAKES: readonly Mistake[] = [
   { env: { PORT: 'http' }, says: `PORT: ${WHOLE_PORT}, not "http"` },
   {
     env: { STORE_ORDERS_BASE_PATH: 'v1' },
-    says: 'STORE_ORDERS_BASE_PATH: expected a path such as /v1, without a slash at its end, not "v1"',
+    says: 'STORE_ORDERS_BASE_PATH: expected a path such as /v1, without a trailing slash, not "v1"',
   },
   {
     env: { STORE_ORDERS_TRUST_PROXY: '-1' },
@@ -90,13 +102,13 @@ const MISTAKES: readonly Mistake[] = [
   { env: { STORE_ORDERS_LOG: 'none' }, says: 'STORE_ORDERS_LOG: expected requests or events, not "none"' },
   {
     env: { STORE_ORDERS_CONFIG: 'absent.json' },
-    says: 'STORE_ORDERS_CONFIG: expected a JSON file, and absent.json cannot be read',
+    says: 'STORE_ORDERS_CONFIG: cannot read absent.json; name a JSON file',
   },
   { file: '{"port": "8080"}', says: `settings.json: port: ${WHOLE_PORT}, not "8080"` },
   { file: '{"sample": null}', says: 'settings.json: sample: expected true or false, not null' },
   {
     file: '{"prot": 8080}',
-    says: 'settings.json: unknown setting "prot"; expected one of host, port, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log',
+    says: 'settings.json: unknown setting "prot"; expected one of host, port, metricsPort, corsOrigin, workers, db, databaseUrl, redisUrl, basePath, trustProxy, maxConnectionsPerAddress, sample, addressPerMinute, log',
   },
   { file: '[]', says: '--config: expected a JSON object in settings.json' },
   { file: '8080', says: '--config: expected a JSON object in settings.json' },
@@ -178,7 +190,7 @@ test('a command on data takes the database from the same settings, and minds no 
   assert.equal((await run(['keys', 'create', '--plan', 'free'], { cwd, env })).code, 0);
   assert.equal((await run(['keys', 'list', '--db', 'variable.db'], { cwd })).code, 0);
   const { code, stderr } = await run(['keys', 'list', '--db', ''], { cwd });
-  assert.deepEqual([code, stderr], [2, 'store-orders: --db: expected the name of a file, or :memory:, not ""\n']);
+  assert.deepEqual([code, stderr], [2, 'store-orders: --db: expected a file name or :memory:, not ""\n']);
 });
 
 test('HOST as the compilers of conda set it is no address, and does not stop the server', async (t) => {

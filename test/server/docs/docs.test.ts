@@ -2,10 +2,15 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { createMemoryLimiter, createMemoryOrderStore } from 'store-orders';
+import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOpenApiDocument, printOpenApiDocument } from 'store-orders/openapi';
 import { createOrderServer } from 'store-orders/server';
-import { run, startServer, temporaryDirectory } from '../support/program.js';
+import { issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
+
+function textOf(html: string): string {
+  const text = html.replace(/<[^>]+>/g, '');
+  return text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&');
+}
 
 async function listen(t: TestContext, basePath?: string): Promise<string> {
   const server = createOrderServer({
@@ -39,7 +44,7 @@ test('the document is served with the base path of the server, and printed by th
   assert.match(wrong.stderr, /--base-path/);
 });
 
-test('the page and all that it refers to are there, from the same origin, under a strict policy', async (t) => {
+test('serves the page and everything it refers to from the same origin, under a strict policy', async (t) => {
   const origin = await listen(t);
   const seen = new Set<string>();
   const visit = async (url: URL) => {
@@ -65,7 +70,7 @@ test('the page and all that it refers to are there, from the same origin, under 
   assert.ok(seen.has('/openapi.json') && seen.has('/docs/orders/json.js') && seen.has('/docs/base.css'));
 });
 
-test('who has a file is told so with 304; HEAD has no body; another method is refused', async (t) => {
+test('returns 304 for a current file, no body for HEAD and 405 for other methods', async (t) => {
   const origin = await listen(t);
   for (const path of ['/docs', '/openapi.json', '/docs/base.css', '/docs?from=a-link']) {
     const plain = { 'Accept-Encoding': 'identity' };
@@ -87,15 +92,15 @@ test('who has a file is told so with 304; HEAD has no body; another method is re
   }
 });
 
-test('what is not exactly one of them stays the matter of the service', async (t) => {
+test('leaves every other path to the service', async (t) => {
   const origin = await listen(t);
   for (const path of [
-    '/docs/',
+    '/docs//',
     '/docs/server/docs/html.js',
     '/docs/../package.json',
     '/docs/page.css',
     '/openapi',
-    '/',
+    '/index.html',
   ]) {
     const response = await fetch(origin + path);
     assert.equal(response.status, 401, path);
@@ -103,10 +108,77 @@ test('what is not exactly one of them stays the matter of the service', async (t
   }
 });
 
+test('the page is a reference: every field, header field, plan, response and error code of the document', async (t) => {
+  const { components, 'x-responses-elsewhere': elsewhere } = createOpenApiDocument();
+  const page = await (await fetch(`${await listen(t)}/docs`)).text();
+  const plain = textOf(page);
+  const expected: unknown[] = [...Object.values(PLANS).map(({ name }) => name)];
+  for (const [name, header] of Object.entries(components.headers)) {
+    if (/RateLimit|Retry-After/.test(name)) expected.push(name, Object(header).description.replaceAll('`', ''));
+  }
+  for (const schema of [components.schemas['Order'], components.schemas['Error']]) {
+    for (const [name, field] of Object.entries(Object(schema).properties)) {
+      const { type, format, description, examples } = Object(field);
+      expected.push(name, format === undefined ? type : `${type}, ${format}`, description.replace('2^53', '253'));
+      if (examples !== undefined) expected.push(`Example: ${examples[0]}`);
+    }
+  }
+  for (const { description, content } of [...Object.values(components.responses), ...Object.values(elsewhere)]) {
+    for (const { value } of Object.values(content?.['application/json'].examples ?? {})) {
+      const { code, message } = Object(value);
+      if (code === undefined) continue;
+      expected.push(message);
+      assert.ok(page.includes(`id="error-${code}"`), code);
+    }
+    if (!Object.values(elsewhere).some((other) => other.description === description)) {
+      expected.push(description.replaceAll('`', ''));
+    }
+  }
+  assert.deepEqual(
+    expected.filter((text) => !plain.includes(String(text))),
+    [],
+  );
+  for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
+});
+
+test('the sample that waits and retries waits as long as the service asks, and longer each time', async (t) => {
+  const page = await (await fetch(`${await listen(t)}/docs`)).text();
+  const [, sample = ''] = /aria-label="Wait and retry in JavaScript">([\s\S]*?)<\/pre>/.exec(page) ?? [];
+  const waits: number[] = [];
+  const send = async (replies: readonly Response[]): Promise<Response> => {
+    const rest = [...replies];
+    const pause = (go: () => void, ms: number) => {
+      waits.push(ms);
+      go();
+    };
+    return Function('fetch', 'setTimeout', `${textOf(sample)}\nreturn send`)(() => rest.shift(), pause)('/');
+  };
+  const refusal = (seconds: string, status = 429) => new Response('', { status, headers: { 'Retry-After': seconds } });
+  assert.equal((await send([refusal('7'), refusal('1', 503), refusal('1'), new Response('ok')])).status, 200);
+  assert.deepEqual(waits.splice(0), [7_000, 2_000, 4_000]);
+  assert.equal((await send([refusal('86400')])).status, 429);
+  assert.equal((await send(Array.from({ length: 5 }, () => refusal('1')))).status, 429);
+  assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000]);
+});
+
 test('the first run names the page, and it is there', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--base-path', '/shop/v1', '--db', ':memory:');
-  const url = /^In a browser: (\S+)$/m.exec(server.stderr())?.[1] ?? '';
+  const url = /^Documentation: (\S+)$/m.exec(server.stderr())?.[1] ?? '';
   assert.equal(url, `${new URL(server.url).origin}/docs`);
   const page = await (await fetch(url)).text();
   assert.match(page, /data-base-path="\/shop\/v1"/);
+});
+
+test('a later run says on a terminal where the page is, and how to get a key on the same storage', async (t) => {
+  const cwd = temporaryDirectory(t);
+  await issueKey(cwd, 'free', '--db', 'my shop.db');
+  const env = {
+    NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true',
+    npm_lifecycle_event: 'start',
+  };
+  const server = await startServer(t, { cwd, env }, '--db', 'my shop.db');
+  const docs = `${new URL(server.url).origin}/docs`;
+  const advice = `Documentation: ${docs}\nAnother key: npx store-orders keys create --plan free --db 'my shop.db'\n\n`;
+  assert.equal(server.stderr(), advice);
+  for (const path of ['/', '/docs/']) assert.equal((await fetch(new URL(path, docs))).url, docs);
 });

@@ -53,7 +53,7 @@ test("a key's text is in no file, and its commands never repeat it", async (t) =
   const key = /^key {3}(so_\w+)$/m.exec(stdout)?.[1] ?? '';
   assert.ok(isApiKey(key));
   assert.match(stdout, /^id {4}key_\w{10}$/m);
-  assert.match(stdout, /not stored, and will not be shown again/);
+  assert.match(stdout, /not stored and cannot be shown again/);
 
   const list = await run(['keys', 'list'], { cwd });
   assert.match(list.stdout, /^key_\w{10} {2}\S+Z {2}pro {2}"Ann"\n$/);
@@ -89,7 +89,7 @@ test('the key commands answer scripts with one JSON value', async (t) => {
   const absent = await run(['keys', 'set-plan', 'key_absent', '--plan', 'free'], { cwd });
   assert.deepEqual(
     [absent.code, absent.stderr],
-    [1, 'store-orders: there is no key key_absent; run "store-orders keys list"\n'],
+    [1, 'store-orders: the key key_absent does not exist; run "store-orders keys list"\n'],
   );
   const list = await answerOf(['keys', 'list'], { cwd });
   assert.ok(Array.isArray(list));
@@ -109,11 +109,11 @@ test('a plan that does not exist, lacks its numbers or has some too many is refu
     [['--plan', 'gold'], '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
     [
       ['--plan', 'enterprise'],
-      '--plan: the plan enterprise has no default quotas; give it some per minute, per day or both',
+      '--plan: the plan enterprise has no default quotas; set a quota per minute, per day or both',
     ],
     [
       ['--plan', 'free', '--per-day', '5'],
-      '--plan: the plan free has fixed quotas; numbers can be given to enterprise only',
+      '--plan: the plan free has fixed quotas; only enterprise takes quotas of its own',
     ],
     [['--plan', 'enterprise', '--per-day', '0'], '--per-day: expected a whole number from 1 to 1000000000'],
     [

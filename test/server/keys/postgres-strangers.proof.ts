@@ -9,7 +9,7 @@ import { createDatabase, watchedPool } from '../../databases/postgres/support/da
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { startServer, temporaryDirectory, until } from '../support/program.js';
 
-/** What an address may send without a valid key in a minute. */
+/** Requests per minute of an address without a valid key. */
 const ADDRESS_QUOTA = 600;
 /** How many keys that were never seen are looked up at once. */
 const AT_ONCE = 1_000;
@@ -59,7 +59,7 @@ describe('strangers who make up keys that are kept in PostgreSQL', { skip: missi
     assert.ok((await unknown).every((outcome) => outcome.status === 'rejected' || outcome.value === undefined));
   });
 
-  test('are looked up a thousand at a time; what is more is a failure, which is no unknown key', async (t) => {
+  test('are looked up a thousand at a time; any more fail, and are not reported as unknown', async (t) => {
     const { ring, strangers } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);

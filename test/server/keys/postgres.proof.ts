@@ -16,7 +16,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     return () => openRing(watchedPool(t, url));
   });
 
-  /** A ring with a clock that stands still, over connections that are watched, and another ring as another process has. */
+  /** A ring with a stopped clock over watched connections, and the ring of another process. */
   async function open(t: TestContext) {
     const url = await preparedDatabase(engine);
     const [client, clock] = [watchedPool(t, url), createManualClock()];

@@ -141,3 +141,11 @@ test('however many ask at once whether the server is ready, its backends are ask
   answer('ok');
   for (const response of await Promise.all(waiting)) assert.equal(response.status, 200);
 });
+
+test('/ and /docs/ lead to the page, and a browser that asks for an icon asks once a week', async (t) => {
+  const { origin } = await listen(t);
+  for (const path of ['/', '/docs/', '/?from=mail']) assert.equal((await fetch(origin + path)).url, `${origin}/docs`);
+  const icon = await fetch(`${origin}/favicon.ico`);
+  assert.deepEqual([icon.status, icon.headers.get('cache-control')], [204, 'public, max-age=604800']);
+  assert.ok(icon.headers.has('x-ratelimit-limit'));
+});

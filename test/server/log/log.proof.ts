@@ -27,7 +27,8 @@ test('on a terminal the log is for a person, with --json it is JSON there too', 
     stdout,
     new RegExp(
       `^${time} listening url=http://127\\.0\\.0\\.1:\\d+/v1 db=store-orders\\.db\n` +
-        `${time} request status=401 code=missing_api_key durationMs=[\\d.]+\n` +
+        `${time} request requestId=\\S+ method=GET path=/v1/store/orders clientAddress=127\\.0\\.0\\.1 ` +
+        'status=401 bytes=\\d+ code=missing_api_key durationMs=[\\d.]+\n' +
         `${time} stopping signal=SIGTERM\n${time} stopped\n$`,
     ),
   );
@@ -116,4 +117,35 @@ test('an import draws its progress on a terminal, and wipes it out at the end', 
   assert.match(drawn[0] ?? '', /^importing \[=+ +\] \d+ %$/);
   assert.match(drawn.at(-2) ?? '', /^ +$/);
   assert.equal(drawn.at(-1), '');
+});
+
+test('a line of the log is JSON in ASCII, whatever a client sends, and its duration is exact to the microsecond', () => {
+  let text = '';
+  const log = createLog(
+    {
+      write: (batch, written) => {
+        text += batch;
+        written();
+      },
+    },
+    false,
+    { worker: 2 },
+  );
+  const hostile = ['"', '\\', '\n', '\u0000', '\u007f', 'é', '\u2028', '😀', '{"a":1}', '/plain', ''];
+  for (const path of hostile) {
+    text = '';
+    log.request({
+      ...{ requestId: 'a-1', method: path, path, clientAddress: path, keyId: path, plan: 'free' },
+      ...{ status: 503, code: 'service_unavailable', error: new Error(path), durationMs: 1.0005 + path.length },
+    });
+    log.flush();
+    assert.match(text, /^[ -~]+\n$/);
+    const { time, durationMs, ...fields } = JSON.parse(text);
+    assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.equal(durationMs, Math.round((1.0005 + path.length) * 1_000) / 1_000);
+    assert.deepEqual(fields, {
+      ...{ level: 'error', event: 'request', worker: 2, requestId: 'a-1', method: path, path, clientAddress: path },
+      ...{ status: 503, code: 'service_unavailable', keyId: path, error: path },
+    });
+  }
 });

@@ -7,8 +7,7 @@ test('demo keys that other machines could use are not issued into the log of a s
   const server = await startServer(t, { cwd }, '--host', '0.0.0.0');
   assert.equal(
     server.stderr(),
-    'The database store-orders.db is new: it has 10 sample orders and no API keys yet; ' +
-      'issue one: store-orders keys create --plan free\n',
+    'Created store-orders.db with 10 sample orders and no API keys. Create one: store-orders keys create --plan free\n',
   );
   assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
   assert.equal((await run(['orders', 'export'], { cwd })).stdout.split('\n').length, 11);

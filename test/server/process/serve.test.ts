@@ -14,13 +14,19 @@ import { issueKey, run, sleep, startServer, temporaryDirectory, until } from '..
 /** Loaded before the program: its errors go to a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
 
-test('the first run prints a curl line that works, and a key per plan; the second run prints neither', async (t) => {
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+test('the first run prints curl lines that list and cancel, and a key per plan; the second run prints neither', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
-  // Done as curl would, which may not be here.
-  const [, authorization = '', url = ''] =
-    /^ +curl -H 'Authorization: (Bearer so_\w{38})' '(http:[^' ]+)'$/m.exec(server.stderr()) ?? [];
-  const list = await (await fetch(url, { headers: { authorization } })).text();
+  // Done as curl would, which may not be here. Double quotes, because cmd.exe knows no others.
+  const CURL_LINE = /^ {2}curl (?:-i -X (\w+) )?-H "Authorization: (Bearer so_\w{38})" "(http:[^" ]+)"$/gm;
+  const lines = [...server.stderr().matchAll(CURL_LINE)];
+  const [listed, cancelled] = await Promise.all(
+    lines.map(([, method = 'GET', authorization = '', url = '']) => fetch(url, { method, headers: { authorization } })),
+  );
+  assert.deepEqual([lines.length, listed?.status, cancelled?.status], [2, 200, 204]);
+  const list = (await listed?.text()) ?? '';
   assert.equal(JSON.parse(list).length, 10);
   assert.match(list, /"id":9007199254740993,/);
 
@@ -52,7 +58,7 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
   const memory = await startServer(t, { cwd, env: ON_TERMINAL }, '--db', ':memory:', '--host', '0.0.0.0');
   assert.match(
     memory.stderr(),
-    /^The database :memory: is new.*curl -H 'Authorization: Bearer so_\w{38}' 'http:\/\/127\.0\.0\.1:\d+\/v1\/store\/orders'/s,
+    /^Created :memory: with .*curl -H "Authorization: Bearer so_\w{38}" "http:\/\/127\.0\.0\.1:\d+\/v1\/store\/orders"\n.*\/docs\n\n$/s,
   );
   await empty.stop('SIGTERM');
   await memory.stop('SIGTERM');
@@ -60,7 +66,7 @@ test('--no-sample makes an empty database, :memory: none; a file that exists get
 
   writeFileSync(join(cwd, 'touched.db'), '');
   const touched = await startServer(t, { cwd }, '--db', 'touched.db');
-  const advice = 'touched.db has no API keys yet; issue one: store-orders keys create --plan free\n';
+  const advice = 'touched.db has no API keys. Create one: store-orders keys create --plan free --db touched.db\n';
   assert.equal(touched.stderr(), advice);
 });
 
@@ -71,7 +77,7 @@ test('it listens on IPv6, and the curl line reaches it', async (t) => {
   const server = await startServer(t, options, '--db', ':memory:', '--host', '::');
   assert.match(server.url, /^http:\/\/\[::\]:\d+\/v1$/);
   const [, key = '', url = ''] =
-    /Bearer (so_\w{38})' '(http:\/\/\[::1\]:\d+\/v1\/store\/orders)'/.exec(server.stderr()) ?? [];
+    /Bearer (so_\w{38})" "(http:\/\/\[::1\]:\d+\/v1\/store\/orders)"/.exec(server.stderr()) ?? [];
   assert.equal((await fetch(url, { headers: { authorization: `Bearer ${key}` } })).status, 200);
 });
 
@@ -95,12 +101,12 @@ test('a port that is taken, or an address that is not here, is told, exits 1, an
   assert.deepEqual(await run(['--port', port], { cwd }), {
     code: 1,
     stdout: '',
-    stderr: `store-orders: port ${port} of 127.0.0.1 is taken; choose another with --port, 0 for any free one\n`,
+    stderr: `store-orders: port ${port} on 127.0.0.1 is in use; choose another with --port, or 0 for a free one\n`,
   });
   const elsewhere = await run(['--host', '192.0.2.1'], { cwd });
   assert.deepEqual(
     [elsewhere.code, elsewhere.stderr],
-    [1, 'store-orders: cannot listen on port 8080 of 192.0.2.1: EADDRNOTAVAIL\n'],
+    [1, 'store-orders: cannot listen on port 8080 on 192.0.2.1: EADDRNOTAVAIL\n'],
   );
   assert.deepEqual(readdirSync(cwd), []);
 });
@@ -121,36 +127,62 @@ test('each request is a line of the log, each line one JSON object, and failures
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');
-  await server.get(key);
+  const listed = await server.get(key);
   await fetch(`${server.url}/store/orders/9007199254740993`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${key}` },
   });
-  await fetch(`${server.url}/store/orders`);
+  const hostile = { headers: { 'X-Request-Id': 'from-client', traceparent: TRACEPARENT } };
+  const refused = await fetch(new URL(`/%22\u00e9"?key=1`, server.url), hostile);
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   t.after(() => database.close());
   database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
   // So long another process's change may take to be listed.
   await setTimeout(100);
-  assert.equal((await server.get(key)).status, 503);
+  const failed = await server.get(key);
   await until(() => server.log().length === 5);
   const [, list, cancel, stranger, failure] = server.log();
   assert.ok(typeof list?.['durationMs'] === 'number' && typeof list['time'] === 'string');
-  const known = ({ time, durationMs, error, ...fields }: Readonly<Record<string, unknown>> = {}) => fields;
-  assert.deepEqual(known(list), { level: 'info', event: 'request', status: 200, operation: 'listOrders', keyId: id });
+  assert.equal(new Set(server.log().map(({ requestId }) => requestId)).size, 5, 'each has an id of its own');
+  const known = ({ time, durationMs, requestId, error, ...fields }: Readonly<Record<string, unknown>> = {}) => fields;
+  const common = { level: 'info', event: 'request', clientAddress: '127.0.0.1' };
+  const path = '/v1/store/orders';
+  assert.deepEqual(known(list), {
+    ...common,
+    method: 'GET',
+    path,
+    status: 200,
+    bytes: Buffer.byteLength(await listed.text()),
+    operation: 'listOrders',
+    keyId: id,
+  });
   assert.deepEqual(known(cancel), {
-    level: 'info',
-    event: 'request',
+    ...common,
+    method: 'DELETE',
+    path: `${path}/9007199254740993`,
     status: 204,
+    bytes: 0,
     operation: 'cancelOrder',
     orderId: '9007199254740993',
     keyId: id,
   });
-  assert.deepEqual(known(stranger), { level: 'info', event: 'request', status: 401, code: 'missing_api_key' });
+  assert.equal(stranger?.['requestId'], 'from-client');
+  assert.deepEqual(known(stranger), {
+    ...common,
+    traceparent: TRACEPARENT,
+    method: 'GET',
+    path: '/%22%C3%A9%22',
+    status: 401,
+    bytes: (await refused.text()).length,
+    code: 'missing_api_key',
+  });
   assert.deepEqual(known(failure), {
+    ...common,
     level: 'error',
-    event: 'request',
+    method: 'GET',
+    path,
     status: 503,
+    bytes: (await failed.text()).length,
     operation: 'listOrders',
     code: 'service_unavailable',
     keyId: id,

@@ -230,7 +230,7 @@ describe('workers', { skip }, () => {
     assert.deepEqual(taken, {
       code: 1,
       stdout: '',
-      stderr: `store-orders: port ${port} of 127.0.0.1 is taken; choose another with --port, 0 for any free one\n`,
+      stderr: `store-orders: port ${port} on 127.0.0.1 is in use; choose another with --port, or 0 for a free one\n`,
     });
     const env = { ...backends(), DATABASE_URL: 'postgres://me:s3cret@127.0.0.1:1/none' };
     const unreachable = await run(['--workers', '3', '--port', '0'], { cwd, env });
@@ -244,7 +244,10 @@ test('more than one worker needs PostgreSQL and Redis, and says why', async (t) 
   const cwd = temporaryDirectory(t);
   const onFile = await run(['--workers', '2', '--redis-url', 'redis://127.0.0.1'], { cwd });
   assert.equal(onFile.code, 2);
-  assert.match(onFile.stderr, /^store-orders: --workers: one server at a time runs on a file; [^\n]+ --database-url, /);
+  assert.match(
+    onFile.stderr,
+    /^store-orders: --workers: more than one worker needs PostgreSQL and Redis; [^\n]+ --database-url /,
+  );
   const env = { STORE_ORDERS_WORKERS: '2', DATABASE_URL: 'postgres://127.0.0.1/none' };
   const uncounted = await run([], { cwd, env });
   assert.deepEqual([uncounted.code, /--redis-url/.test(uncounted.stderr)], [2, true]);

@@ -27,7 +27,7 @@ test('a ban that is asked for ends at its instant, however late the server does 
   assert.equal((await table.pending()).length, 0);
 });
 
-test('a time that is none is refused, and so is a ban without one', async (t) => {
+test('an invalid time is refused, and so is a ban without a time', async (t) => {
   const cwd = temporaryDirectory(t);
   const ban = (...args: readonly string[]) => run(['ban', 'set', 'key_a', ...args], { cwd });
   for (const time of ['10', '0m', '1.5h', 'm', '-1s', '366d', '1w', '999999999d']) {

@@ -92,7 +92,7 @@ test('what could not be saved is saved by the next call, and a request is not do
   assert.match(refused.error.message, /locked/);
   other.exec('COMMIT');
 
-  // Now the rows cannot be written although the lock is free: the request is done, its removal is not.
+  // The lock is free, but rows cannot be written: the request is applied and not removed.
   saved.take('key_b', plan);
   other.exec("CREATE TRIGGER full BEFORE INSERT ON quotas BEGIN SELECT RAISE(ABORT, 'full'); END");
   assert.equal((await saved.save()).ok, false);

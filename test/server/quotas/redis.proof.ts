@@ -74,7 +74,7 @@ test('while Redis is away the server starts, answers and says that it counts alo
   const port = await freePort();
   const server = await startServer(t, { cwd }, '--redis-url', `redis://${HOST}:${port}`);
   assert.equal(await quotasOf(server), 'degraded');
-  assert.deepEqual(events(server), ['quotas counted by this process alone', 'listening']);
+  assert.deepEqual(events(server), ['quotas counted in this process only', 'listening']);
   assert.match(String(server.log()[0]?.['error']), /ECONNREFUSED/);
   const { key } = await issueKey(cwd, 'enterprise', '--per-day', '2');
   assert.equal(await remaining(server, key), '1');
@@ -93,7 +93,7 @@ test('while Redis is away the server starts, answers and says that it counts alo
   await until(() => events(server).length === 5);
   assert.deepEqual(events(server).slice(2), [
     'quotas counted in Redis',
-    'quotas counted by this process alone',
+    'quotas counted in this process only',
     'quotas counted in Redis',
   ]);
   assert.equal(await server.stop('SIGTERM'), 0);
@@ -172,7 +172,7 @@ test('where the driver is missing, it is said how to install it', async (t) => {
   const parameters = ['serve', '--db', ':memory:', '--port', '0', '--redis-url', `redis://${HOST}:1`];
   const { code, stderr } = await run(parameters, { cwd: temporaryDirectory(t), env });
   assert.equal(code, 1);
-  assert.match(stderr, /^store-orders: redis:[^\n]+ not installed: npm install ioredis\n$/);
+  assert.match(stderr, /^store-orders: redis:[^\n]+ not installed; run "npm install ioredis"\n$/);
 });
 
 test('a command that cannot reach Redis fails with the reason', { skip }, async (t) => {
@@ -209,8 +209,8 @@ test('several URLs name a cluster; one node of it alone is told to be one', { sk
 
   const alone = await startServer(t, { cwd }, '--redis-url', urls[0] ?? '');
   for (const { key } of keys) assert.equal((await alone.get(key)).status, 200);
-  const failure = alone.log().find(({ event }) => event === 'quotas counted by this process alone');
-  assert.match(String(failure?.['error']), /^it is a node of a cluster; name other nodes of it too/);
+  const failure = alone.log().find(({ event }) => event === 'quotas counted in this process only');
+  assert.match(String(failure?.['error']), /^this server is part of a cluster; name several of its nodes, /);
 });
 
 test('rediss is TLS, and its certificate is checked', { skip }, async (t) => {

@@ -56,7 +56,7 @@ test('a file with more than one name is refused by every command, and served aga
   assert.equal((await server.get(key)).status, 200);
 });
 
-const NO_FILE = 'it is not a file that keeps what is written to it; name another';
+const NO_FILE = 'it is not a regular file; name another';
 const REFUSED = [
   { name: 'folder', kind: 'a directory', says: 'it is a directory; name a file in it, such as folder/store-orders.db' },
   { name: '/dev/null', kind: 'a device', says: NO_FILE },

@@ -39,7 +39,7 @@ describe('what fails in PostgreSQL is told in a sentence', { skip: missingEngine
     await tells(() => orders.list(), new RegExp(`^cannot list the orders${missing('store_orders')}`));
     await tells(() => orders.put([{ id: 1 }]), new RegExp(`^cannot store orders${missing('store_orders')}`));
     const key = createApiKey();
-    await tells(() => keys.authenticate(key), new RegExp(`^cannot look an API key up${missing('store_orders_keys')}`));
+    await tells(() => keys.authenticate(key), new RegExp(`^cannot look up an API key${missing('store_orders_keys')}`));
     await tells(() => keys.revoke('key_a'), new RegExp(`^cannot revoke API key key_a${missing('store_orders_keys')}`));
     await admin.query('ALTER TABLE moved RENAME TO store_orders; ALTER TABLE moved_keys RENAME TO store_orders_keys');
   });

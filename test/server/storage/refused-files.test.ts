@@ -7,7 +7,7 @@ import { sampled } from '../../support/sampled.js';
 import { answerOf, issueKey, run, temporaryDirectory } from '../support/program.js';
 
 const COMMANDS = [
-  // Nobody has this address (RFC 5737): a server that took the file would end too, with other words.
+  // Nobody has this address (RFC 5737), so a server that accepted the file would fail here.
   'serve --host 192.0.2.1',
   'orders import -',
   'orders import - --replace',
@@ -25,7 +25,7 @@ const COMMANDS = [
   'db backup copy.db',
 ];
 
-const NO_DATABASE = /: the file is not a SQLite database; name another, /;
+const NO_DATABASE = /: the file is not a SQLite database; name another file, /;
 const FOREIGN = /: the file is not an order database, it holds other tables; name a file of its own\n$/;
 const NEWER = /: its (orders|program) schema has version 99, this program knows [12]; use a newer store-orders\n$/;
 
@@ -177,7 +177,7 @@ function exec(file: string, ...statements: readonly string[]): void {
   database.close();
 }
 
-/** Leaves the file as it is on disk while its writer has it open: so does a writer that is killed. */
+/** Leaves the file as it is on disk while its writer has it open, as a killed writer does. */
 function crash(file: string, ...statements: readonly string[]): void {
   const living = `${file}.living`;
   const database = openSqliteDatabase(living);

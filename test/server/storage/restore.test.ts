@@ -16,7 +16,7 @@ import { answerOf, issueKey, type Run, run, startServer, temporaryDirectory } fr
 
 const SERVE = ['serve', '--host', '192.0.2.1'];
 
-/** A database of order 1, its backup, and then order 2. With `killed` its server was killed, and has left a log. */
+/** Orders 1 and 2, and a backup from between them. With `killed`, a killed server left a log. */
 async function withBackup(t: TestContext, { killed = false } = {}) {
   const cwd = temporaryDirectory(t);
   const file = (name = 'store-orders.db') => join(cwd, name);
@@ -49,7 +49,7 @@ for (const killed of [false, true]) {
     const { cwd, file, key, restore, exported } = await withBackup(t, { killed });
     const { code, stdout } = await restore();
     const bytes = readFileSync(file()).length;
-    assert.deepEqual([code, stdout], [0, `store-orders.db is restored from backup.db, ${bytes} bytes\n`]);
+    assert.deepEqual([code, stdout], [0, `restored store-orders.db from backup.db, ${bytes} bytes\n`]);
     assert.deepEqual(
       readdirSync(cwd).filter((name) => !name.endsWith('-server')),
       ['backup.db', 'older.db', 'store-orders.db'],
@@ -90,7 +90,7 @@ test('db restore is refused while a server runs, or another process has the file
   assert.equal(await exported(), before);
 });
 
-test('db restore takes no backup that is none, and replaces no file of somebody else', async (t) => {
+test('db restore refuses an invalid backup, and never replaces a foreign file', async (t) => {
   const { cwd, file, exported } = await withBackup(t);
   const before = await exported();
   const bytes = readFileSync(file('backup.db'));
@@ -119,7 +119,7 @@ test('db restore takes no backup that is none, and replaces no file of somebody 
   assert.equal(await exported(), before);
 });
 
-/** How people make backups: as they should, or by copying the file of a server that does not run. */
+/** How people make backups: with db backup, or by copying the file of a stopped server. */
 const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
 
 for (const [name, backup] of Object.entries(BACKUPS)) {
@@ -132,7 +132,7 @@ for (const [name, backup] of Object.entries(BACKUPS)) {
       assert.equal(code, 1);
       assert.match(
         stderr,
-        /store-orders\.db: the log store-orders\.db-wal belongs to another file, .+ put it in its place with db restore, which removes the log\n$/,
+        /store-orders\.db: the log store-orders\.db-wal belongs to a database that this file has replaced; .+ put it in place with db restore, which removes the log\n$/,
       );
     }
     assert.deepEqual(contents(cwd), files);
@@ -142,7 +142,7 @@ for (const [name, backup] of Object.entries(BACKUPS)) {
   });
 }
 
-test('db restore puts a backup in place of what was copied beside the log of another file', async (t) => {
+test('db restore replaces a file that was copied beside the log of another file', async (t) => {
   const { file, restore, exported } = await withBackup(t, { killed: true });
   copyFileSync(file('backup.db'), file());
   assert.equal((await restore()).code, 0);

@@ -15,7 +15,7 @@ export function testBanCommands({ name, env, place }: Place): void {
     const afterMs = Date.now();
     assert.equal(code, 0);
     const [, until10m = '', where = ''] =
-      /^key_\w{10} is banned until (\S+Z), as counted in (\S+)\n$/.exec(stdout) ?? [];
+      /^key_\w{10} is banned until (\S+Z) \(quotas in (\S+)\)\n$/.exec(stdout) ?? [];
     assert.equal(where, place());
     const untilMs = Date.parse(until10m);
     assert.ok(untilMs >= beforeMs + 600_000 && untilMs <= afterMs + 600_000, until10m);

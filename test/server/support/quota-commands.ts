@@ -52,7 +52,7 @@ export function testQuotaCommands({ name, env, place }: Place): void {
 
     assert.equal(
       (await run(['quota', 'reset', id], options)).stdout,
-      `${id} has its full quotas again, as counted in ${place()}\n`,
+      `${id} has its full quotas again (quotas in ${place()})\n`,
     );
     await until(async () => (await server.get(key)).status === 200, 1_000);
 
@@ -65,7 +65,7 @@ export function testQuotaCommands({ name, env, place }: Place): void {
     assert.match((await run(['quota', 'show', id], options)).stdout, /\nbanned until \S+Z\n$/);
     assert.equal(
       (await run(['ban', 'lift', id], options)).stdout,
-      `${id} is no longer banned, as counted in ${place()}\n`,
+      `${id} is no longer banned (quotas in ${place()})\n`,
     );
     await until(async () => (await bodyOf(server, key)).includes('"rate_limit_exceeded"'), 1_000);
     assert.match((await run(['quota', 'show', id], options)).stdout, /: 0 of 3 left.*\nday: /);
@@ -73,7 +73,7 @@ export function testQuotaCommands({ name, env, place }: Place): void {
     const absent = await run(['quota', 'show', 'key_absent'], options);
     assert.deepEqual(
       [absent.code, absent.stderr],
-      [1, 'store-orders: there is no key key_absent; run "store-orders keys list"\n'],
+      [1, 'store-orders: the key key_absent does not exist; run "store-orders keys list"\n'],
     );
   });
 

@@ -12,7 +12,7 @@ import { failures } from './support/failures.js';
 
 type Break = (store: MemoryOrderStore, orders: readonly OrderRecord[]) => Partial<OrderStore>;
 
-/** How stores go wrong, and what of the suite must notice. */
+/** Mistakes in stores, and the case of the suite that must notice each. */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
   'rounds ids to doubles': [
     /^cancels order 9007199254740993 /,
@@ -37,7 +37,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     }),
   ],
   'lists pending orders only': [
-    /^changes no list/,
+    /^never changes a list/,
     (store) => ({
       list: () =>
         store
@@ -58,7 +58,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     }),
   ],
   'gives its own rows away': [
-    /^changes no list/,
+    /^never changes a list/,
     (store, orders) => {
       const rows = orders.map(({ status: _, ...order }) => order);
       return {
@@ -71,7 +71,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     },
   ],
   'reads, waits and writes': [
-    /^answers exactly one of 1,000/,
+    /^reports exactly one of 1,000/,
     (store) => ({
       async cancel(id) {
         const status = store.get(id)?.status;
@@ -82,11 +82,11 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     }),
   ],
   'cancels what has shipped': [
-    /^answers a cancel of a shipped order/,
+    /^reports a cancel of a shipped order/,
     (store) => ({ cancel: (id) => (store.cancel(id) === 'not_found' ? 'not_found' : 'cancelled') }),
   ],
   'does not know that it has cancelled': [
-    /^answers a cancel of a cancelled order/,
+    /^reports a cancel of a cancelled order/,
     (store) => ({
       cancel(id) {
         const outcome = store.cancel(id);
@@ -95,7 +95,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     }),
   ],
   'is stuck when a reader leaves': [
-    /^goes on when a reader leaves/,
+    /^keeps working after a reader stops/,
     (store) => {
       let isReading = false;
       return {

@@ -21,7 +21,7 @@ const changed =
     return { ...plainDecision(decision), ...change(decision) };
   };
 
-/** How limiters go wrong, and what of the suite must notice. */
+/** Mistakes in limiters, and the case of the suite that must notice each. */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
   'asks one window after the other': [
     /^takes from all windows or from none/,
@@ -34,7 +34,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     },
   ],
   'counts refused requests': [
-    /^changes no window by a refusal/,
+    /^leaves every window unchanged/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan, cost);
       if (!decision.allowed && limiter.peek(key, plan, 0).windows.every(({ remaining }) => remaining === 0))
@@ -45,18 +45,18 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     },
   ],
   'asks for a wait that is too short': [
-    /^refuses until the retry after/,
+    /^refuses at every instant/,
     changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) })),
   ],
   'lets its reset wobble': [
-    /^keeps the reset where it is/,
+    /^keeps the reset constant/,
     changed(({ windows, inForce, nowMs }) => {
       const moved = windows.map((window) => ({ ...window, resetAtMs: nowMs + window.policy.windowMs }));
       return { windows: moved, inForce: moved[windows.indexOf(inForce)] ?? inForce };
     }),
   ],
   'reads, waits and writes': [
-    /^lets exactly as many more requests pass/,
+    /^allows exactly as many more requests/,
     (limiter) => async (key, plan, cost) => {
       const decision = limiter.peek(key, plan, cost);
       await Promise.resolve();
@@ -65,7 +65,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     },
   ],
   'forgets a key for another': [
-    /^keeps every key to itself/,
+    /^counts every key separately/,
     (limiter) => {
       const keys = new Set<string>();
       return (key, plan, cost) => {
@@ -80,13 +80,13 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     },
   ],
   'takes two keys for one': [
-    /^keeps every key to itself/,
+    /^counts every key separately/,
     (limiter) =>
       (key, ...rest) =>
         limiter.take(key.trim(), ...rest),
   ],
   'takes an address for a key': [
-    /^keeps a key and an address/,
+    /^counts a key and an address/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan.partition === 'key' ? plan : { ...plan, partition: 'key' }, cost);
       return { ...plainDecision(decision), plan };
@@ -113,11 +113,11 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       },
   ],
   'bans nobody': [
-    /^bans a key that goes on/,
+    /^bans a key that keeps sending/,
     (limiter) => (key, plan, cost) => ({ ...plainDecision(limiter.take(key, { ...plan, ban: false }, cost)), plan }),
   ],
   'bans for longer when asked again': [
-    /^bans a key that goes on/,
+    /^bans a key that keeps sending/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan, cost);
       if (decision.verdict === 'banned') limiter.ban(key, 900);
@@ -125,19 +125,19 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     },
   ],
   'leaves nothing of any window during a ban': [
-    /^bans a key that goes on/,
+    /^bans a key that keeps sending/,
     changed(({ verdict, windows }) => ({
       windows: verdict === 'banned' ? windows.map((window) => ({ ...window, remaining: 0 })) : windows,
     })),
   ],
   'announces the reset of a window during a ban': [
-    /^bans a key that goes on/,
+    /^bans a key that keeps sending/,
     changed(({ verdict, windows: [first], inForce }) => ({
       inForce: verdict === 'banned' && first ? { ...first, remaining: 0 } : inForce,
     })),
   ],
   'refuses in shadow mode': [
-    /^refuses nobody in shadow mode/,
+    /^refuses nothing in shadow mode/,
     changed(({ verdict }) => ({ allowed: verdict === 'within_quota' })),
   ],
   'forgets the grace of a ban now and then': [

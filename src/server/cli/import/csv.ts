@@ -1,11 +1,11 @@
 import type { OrderRecord } from '../../../orders/record.js';
 
-/** The columns of a CSV file (RFC 4180), in the order in which they are written. */
+/** The columns of an exported CSV file (RFC 4180), in this order. */
 const COLUMNS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
 
 export const CSV_HEAD = COLUMNS.join(',');
 
-/** One row. No field of an order needs quotes: they are numbers, date-times, booleans and words. */
+/** Prints one row. No field needs quotes: all are numbers, date-times, booleans or words. */
 export function printCsvRow(record: OrderRecord): string {
   return COLUMNS.map((column) => record[column] ?? '').join(',');
 }
@@ -14,7 +14,7 @@ export type CsvRow =
   | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly message: string };
 
-/** Reads rows whose columns a head names, in any order. An empty cell is a field that is absent. */
+/** Reads rows whose columns are named by a head, in any order. An empty cell is an absent field. */
 export function createCsvReader(head: string): ((row: string) => CsvRow) | { readonly message: string } {
   const names = cellsOf(head);
   if (names === undefined) return { message: BAD_QUOTES };
@@ -23,7 +23,8 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
   if (unknown !== undefined) {
     return { message: `unknown column ${JSON.stringify(unknown)}; expected some of ${COLUMNS.join(', ')}` };
   }
-  if (new Set(names).size < names.length) return { message: 'a column is there twice' };
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) return { message: `the column ${JSON.stringify(twice)} appears twice` };
   return (row) => {
     const cells = cellsOf(row);
     if (cells === undefined) return { ok: false, message: BAD_QUOTES };
@@ -39,7 +40,7 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
 const BAD_QUOTES = 'invalid CSV: a cell with a quote must begin and end with one on the same line';
 const CELL = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
 
-/** `undefined` for a line that cannot be cut into cells. */
+/** Returns `undefined` for a line that is not valid CSV. */
 function cellsOf(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(',');
   const cells: string[] = [];
@@ -53,7 +54,7 @@ function cellsOf(line: string): string[] | undefined {
   }
 }
 
-/** The cell as its field takes it. Text that does not fit is left for the check of the record to refuse. */
+/** Converts a cell to the type of its field. The check of the record refuses what does not fit. */
 function fieldOf(name: string, cell: string): unknown {
   if (name === 'complete') return cell === 'true' || cell === 'false' ? cell === 'true' : cell;
   if (name === 'shipDate' || name === 'status') return cell;

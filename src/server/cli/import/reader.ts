@@ -23,7 +23,7 @@ type Element =
 const BATCH = 250;
 const LINE_FEED = 0x0a;
 const BRACKET = 0x5b;
-/** Only what JSON takes for white space: any other is a mistake, which is to be seen. */
+/** White space as JSON defines it. Any other character is reported as a mistake. */
 const BLANK = /^[ \t\r]*$/;
 const WHITE_SPACE: readonly number[] = [0x20, 0x09, LINE_FEED, 0x0d];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
@@ -51,7 +51,7 @@ export async function* readOrders(
       const { id } = parsed.record;
       const earlier = lines.add(id, line);
       if (earlier !== undefined) {
-        throw new ImportMistake(line, `the id ${id} is there twice, first on line ${earlier}`);
+        throw new ImportMistake(line, `the id ${id} is already on line ${earlier}`);
       }
       records.push(parsed.record);
       if (records.length < BATCH) continue;
@@ -63,10 +63,10 @@ export async function* readOrders(
 }
 
 function mistakeIn({ field, message }: Extract<ParsedRecord, { ok: false }>): string {
-  return `${fieldName(field)} ${message}${field === 'status' ? '; name statuses of your own with --statuses' : ''}`;
+  return `${fieldName(field)} ${message}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
 }
 
-/** An unknown field's name may be anything, a terminal's control sequence too. */
+/** Escapes the name of an unknown field, which may contain a terminal's control sequences. */
 function fieldName(field = 'the record'): string {
   return /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
 }
@@ -97,7 +97,7 @@ async function* elementsOf(chunks: AsyncIterable<Buffer>, format: 'json' | 'csv'
   }
 }
 
-const NO_ORDERS = 'the file has no orders; an empty list is written []';
+const NO_ORDERS = 'the file is empty; write [] for an empty list';
 const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity,shipDate,complete,status';
 const NO_UTF8 = 'the text is not UTF-8';
 
@@ -119,7 +119,7 @@ async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   if (last.length > 0) yield last;
 }
 
-/** A mark that some editors write; RFC 8259 §8.1 lets a reader skip it. */
+/** Skips a mark that some editors write. RFC 8259 §8.1 lets a reader do so. */
 function withoutMark(bytes: Buffer): Buffer {
   const { length } = BYTE_ORDER_MARK;
   return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
@@ -177,7 +177,7 @@ function parseLine(text: string, line: number, quotes: number): Element {
 
 function arrayElements(bytes: Buffer): Iterable<Element> {
   if (bytes.length > constants.MAX_STRING_LENGTH) {
-    return [{ ok: false, line: 1, message: 'the array is too large; write one object a line instead' }];
+    return [{ ok: false, line: 1, message: 'the array is too large; write one object per line instead' }];
   }
   if (isUtf8(bytes)) return parseArray(bytes.toString());
   return [{ ok: false, line: textsOf(bytes).indexOf(undefined) + 1, message: NO_UTF8 }];

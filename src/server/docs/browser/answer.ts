@@ -1,9 +1,7 @@
+import { renderJson, scrollable } from './code.js';
 import { announce, everyHalfSecond, make } from './dom.js';
 import type { Answer } from './send.js';
 import { duration, type Wait, waitOf } from './wait.js';
-
-/** In characters: a list of a million orders would hold the page up for long. */
-const SHOWN_TEXT = 50_000;
 
 const countdowns = new Map<HTMLElement, Wait>();
 everyHalfSecond(() => {
@@ -13,30 +11,34 @@ everyHalfSecond(() => {
   }
 });
 
-/** The answer as it came, with `content` (what is read from it) before its raw text. */
+/** A response: its status, `content` (what the page makes of its body), the body and the header fields. */
 export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
-  const { status, statusText, headers, text, durationMs } = answer;
-  const kind = status < 400 ? 'good' : 'bad';
-  const length = Number(headers.get('Content-Length') ?? text.length).toLocaleString('en');
-  const coding = headers.get('Content-Encoding');
-  const size = `${length} bytes${coding === null ? '' : ` of ${coding}`}`;
-  announce(`Answer ${status} ${statusText}`);
+  const { status, statusText, headers, text } = answer;
+  announce(`Response ${status} ${statusText}`);
+  const fields = Array.from(headers, ([name, value]) => `${name}: ${value}`).join('\n');
   return [
     make(
       'p',
       'line',
-      make('span', `status ${kind}`, `${status} ${statusText}`),
-      make('span', 'hint', `${Math.round(durationMs)} ms, ${status === 204 ? 'no content' : size}`),
+      make('span', `status ${status < 400 ? 'good' : 'bad'}`, `${status} ${statusText}`),
+      make('span', 'hint', facts(answer).join(' · ')),
     ),
     ...(status < 400 ? [] : [explain(answer)]),
     ...content,
-    ...(text === '' ? [] : [make('h3', '', 'Raw text'), scrollable('Raw text', shorten(text))]),
-    make(
-      'details',
-      '',
-      make('summary', '', 'Header fields'),
-      scrollable('Header fields', Array.from(headers, ([name, value]) => `${name}: ${value}`).join('\n')),
-    ),
+    ...(text === '' ? [] : [details('JSON', renderJson('JSON', text), true)]),
+    details('Header fields', scrollable('Header fields', fields), false),
+  ];
+}
+
+/** Time, size and what is left of the quota. */
+function facts({ status, headers, text, durationMs }: Answer): readonly string[] {
+  const coding = headers.get('Content-Encoding');
+  const size = `${Number(headers.get('Content-Length') ?? text.length).toLocaleString('en')} bytes`;
+  const limit = headers.get('X-RateLimit-Limit');
+  return [
+    `${Math.round(durationMs)} ms`,
+    status === 204 ? 'no content' : coding === null ? size : `${size} (${coding})`,
+    ...(limit === null ? [] : [`${headers.get('X-RateLimit-Remaining')} of ${limit} left`]),
   ];
 }
 
@@ -45,18 +47,13 @@ export function renderFailure(sentence: string): Node[] {
   return [make('p', 'note', sentence)];
 }
 
-/** The Error object's own words, the wait that is asked for, and where to read more. */
-function explain({ headers, text }: Answer): HTMLElement {
+/** The Error object in its own words, the wait that it asks for, and a link to its code. */
+export function explain({ headers, text }: Answer): HTMLElement {
   const { code, message } = readError(text);
-  const note = make('p', 'note', make('b', '', code), ` ${message} `);
   const row = document.getElementById(`error-${code}`);
-  if (row !== null) {
-    const link = make('a', '', 'All errors');
-    link.href = `#error-${code}`;
-    note.append(link);
-    for (const other of document.querySelectorAll('li.current')) other.classList.remove('current');
-    row.classList.add('current');
-  }
+  const name = row === null ? make('b', '', code) : make('a', '', code);
+  if (name instanceof HTMLAnchorElement) name.href = `#error-${code}`;
+  const note = make('p', 'note', name, ` ${message}`);
   if (!headers.has('Retry-After')) return note;
   const left = make('strong', 'countdown');
   const wait = waitOf(headers);
@@ -75,20 +72,12 @@ function readError(text: string): { readonly code: string; readonly message: str
     const { code, message } = JSON.parse(text);
     return { code: String(code), message: String(message) };
   } catch {
-    return { code: 'unknown', message: 'The answer is no Error object; something before the service has answered.' };
+    return { code: 'unknown', message: 'The response is not an Error object. A proxy may have sent it.' };
   }
 }
 
-function shorten(text: string): string {
-  const rest = text.length - SHOWN_TEXT;
-  return rest <= 0 ? text : `${text.slice(0, SHOWN_TEXT)}… and ${rest.toLocaleString('en')} characters more`;
-}
-
-/** What can be scrolled must be reachable by keyboard. */
-function scrollable(label: string, text: string): HTMLPreElement {
-  const element = make('pre', '', text);
-  element.tabIndex = 0;
-  element.role = 'group';
-  element.ariaLabel = label;
+function details(summary: string, content: Node, isOpen: boolean): HTMLDetailsElement {
+  const element = make('details', '', make('summary', '', summary), content);
+  element.open = isOpen;
   return element;
 }

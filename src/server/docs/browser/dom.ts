@@ -1,7 +1,7 @@
 /** The element of the page with this id. */
 export function byId<T extends Element>(id: string, type: new () => T): T {
   const found = document.getElementById(id);
-  if (!(found instanceof type)) throw new TypeError(`the page has no ${type.name} with the id ${id}`);
+  if (!(found instanceof type)) throw new TypeError(`the page has no ${type.name} with id "${id}"`);
   return found;
 }
 

@@ -1,31 +1,35 @@
-import { renderAnswer, renderFailure } from './answer.js';
+import { explain, renderAnswer, renderFailure } from './answer.js';
+import { enableSamples, encodeId, fillSamples } from './code.js';
 import { announce, byId, everyHalfSecond } from './dom.js';
-import { renderOrders } from './order-list.js';
+import { watchHealth } from './health.js';
+import { followReading } from './navigation.js';
+import { explainInRow, renderOrders } from './order-table.js';
 import { forgetQuota, showQuota } from './quota.js';
-import { type Answer, curlLine, type Sending, send } from './send.js';
+import { type Answer, type Sending, send } from './send.js';
 import { duration, NO_WAIT, waitOf } from './wait.js';
 
-const ordersUrl = new URL(`.${document.body.dataset['basePath']}/store/orders`, location.href).href;
+const base = new URL(`.${document.body.dataset['basePath']}`, location.href).href.replace(/\/$/, '');
 const key = byId('key', HTMLInputElement);
 const showKey = byId('key-show', HTMLButtonElement);
 const orderId = byId('order-id', HTMLInputElement);
 const confirmation = byId('confirm', HTMLDialogElement);
+const exampleId = document.querySelector('[data-fill=id]')?.textContent ?? '1';
 
-/** Of the key that is entered now. */
+/** The wait of the key that is entered now. */
 let wait = NO_WAIT;
 let isSending = false;
 
 const OPERATIONS = {
-  listOrders: (): Sending => ({ method: 'GET', url: ordersUrl, apiKey: key.value.trim() }),
+  listOrders: (): Sending => ({ method: 'GET', url: `${base}/store/orders`, apiKey: key.value.trim() }),
   cancelOrder: (id = orderId.value.trim()): Sending => ({
     method: 'DELETE',
-    url: `${ordersUrl}/${encodeURIComponent(id)}`,
+    url: `${base}/store/orders/${encodeId(id)}`,
     apiKey: key.value.trim(),
   }),
 } as const;
 type Operation = keyof typeof OPERATIONS;
 
-/** Whether an answer is on its way, or the last one asked to wait. */
+/** Whether a request is in flight, or the last response asked to wait. */
 function isBlocked(): boolean {
   const leftMs = wait.leftMs();
   if (leftMs > 0) announce(`Wait ${duration(leftMs)} before the next request.`);
@@ -42,7 +46,7 @@ async function run(operation: Operation, sending: Sending): Promise<Answer | und
   if (typeof answer === 'string') {
     output.replaceChildren(...renderFailure(answer));
   } else {
-    // Unless it is the answer to another key by now.
+    // The key may have changed since the request was sent.
     if (sending.apiKey === key.value.trim()) {
       wait = waitOf(answer.headers);
       showQuota(answer);
@@ -54,6 +58,12 @@ async function run(operation: Operation, sending: Sending): Promise<Answer | und
   return typeof answer === 'string' ? undefined : answer;
 }
 
+/** Sends an operation from its form, or the list from the key's, and brings the response into view. */
+async function runInView(operation: Operation): Promise<void> {
+  await run(operation, OPERATIONS[operation]());
+  byId(`${operation}-answer`, HTMLElement).scrollIntoView({ block: 'nearest' });
+}
+
 function askToCancel(id: string, button: HTMLButtonElement): void {
   if (button.classList.contains('done') || isBlocked()) return;
   byId('confirm-id', HTMLElement).textContent = id;
@@ -61,12 +71,14 @@ function askToCancel(id: string, button: HTMLButtonElement): void {
   confirmation.onclose = async () => {
     if (confirmation.returnValue !== 'cancel') return;
     orderId.value = id;
-    updateCurl();
+    updateSamples();
     const answer = await run('cancelOrder', OPERATIONS.cancelOrder(id));
     if (answer === undefined) return;
-    button.textContent = answer.status === 204 ? 'Cancelled' : `${answer.status}`;
-    button.ariaLabel = `Cancel order ${id}: ${answer.status} ${answer.statusText}`;
-    button.classList.toggle('done', answer.status === 204 || answer.status === 409);
+    const { status, statusText } = answer;
+    button.textContent = status === 204 ? 'Cancelled' : 'Refused';
+    button.ariaLabel = `Cancel order ${id}: ${status} ${statusText}`;
+    button.classList.toggle('done', status === 204 || status === 409);
+    explainInRow(button, status === 204 ? undefined : explain(answer));
     updateButtons();
   };
   confirmation.showModal();
@@ -83,28 +95,9 @@ function updateButtons(): void {
   }
 }
 
-function updateCurl(): void {
-  const showsKey = key.type === 'text';
-  byId('listOrders-curl', HTMLElement).textContent = curlLine(OPERATIONS.listOrders(), showsKey);
-  byId('cancelOrder-curl', HTMLElement).textContent = curlLine(
-    OPERATIONS.cancelOrder(orderId.value.trim() || '1'),
-    showsKey,
-  );
-}
-
-async function copy(source: HTMLElement, button: HTMLButtonElement): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(source.textContent ?? '');
-    button.textContent = 'Copied';
-    announce('Copied.');
-    setTimeout(() => {
-      button.textContent = 'Copy';
-    }, 2_000);
-  } catch {
-    // There is no clipboard without https, except on this machine: the text is at least marked.
-    getSelection()?.selectAllChildren(source);
-    announce('Marked. Copy it with the keyboard.');
-  }
+function updateSamples(): void {
+  const shownKey = key.type === 'text' ? key.value.trim() : '';
+  fillSamples({ base, id: orderId.value.trim() || exampleId, shownKey });
 }
 
 function onSubmit(form: string, action: () => unknown): void {
@@ -114,25 +107,24 @@ function onSubmit(form: string, action: () => unknown): void {
   });
 }
 
-onSubmit('key-form', () => run('listOrders', OPERATIONS.listOrders()));
-onSubmit('listOrders-form', () => run('listOrders', OPERATIONS.listOrders()));
-onSubmit('cancelOrder-form', () => run('cancelOrder', OPERATIONS.cancelOrder()));
-for (const operation of ['listOrders', 'cancelOrder']) {
-  const button = byId(`${operation}-copy`, HTMLButtonElement);
-  button.addEventListener('click', () => copy(byId(`${operation}-curl`, HTMLElement), button));
-}
+onSubmit('key-form', () => runInView('listOrders'));
+onSubmit('listOrders-form', () => runInView('listOrders'));
+onSubmit('cancelOrder-form', () => runInView('cancelOrder'));
 key.addEventListener('input', () => {
   wait = NO_WAIT;
   forgetQuota();
   updateButtons();
-  updateCurl();
+  updateSamples();
 });
 showKey.addEventListener('click', () => {
   const shows = key.type === 'password';
   key.type = shows ? 'text' : 'password';
   showKey.ariaPressed = `${shows}`;
-  updateCurl();
+  updateSamples();
 });
-orderId.addEventListener('input', updateCurl);
+orderId.addEventListener('input', updateSamples);
+enableSamples();
 everyHalfSecond(updateButtons);
-updateCurl();
+updateSamples();
+watchHealth();
+followReading();

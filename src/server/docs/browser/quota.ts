@@ -1,4 +1,5 @@
 import { byId, everyHalfSecond, make } from './dom.js';
+import { addQuotaSample, forgetQuotaSamples, renderQuotaHistory } from './quota-history.js';
 import type { Answer } from './send.js';
 import { duration } from './wait.js';
 
@@ -15,28 +16,40 @@ everyHalfSecond(() => {
   for (const update of updates) update();
 });
 
-/** Shows the windows that an answer tells of, and goes on counting; an answer that tells of none changes nothing. */
+const OF_KEY = 'Requests left for this key';
+const OF_ADDRESS = 'Requests left for your address, without a valid key';
+
+/** Shows the windows that a response reports, and keeps counting. A response without any changes nothing. */
 export function showQuota({ status, headers }: Answer): void {
   const windows = readWindows(headers);
-  if (windows.length === 0) return;
+  const [first] = windows;
+  if (first === undefined) return;
+  const subject = byId('quota-of', HTMLElement);
   if (status !== 429) {
-    byId('quota-of', HTMLElement).textContent =
-      status === 400 || status === 401 ? 'Of your address, as long as no valid key is sent.' : 'Of this key.';
+    const text = status === 400 || status === 401 ? OF_ADDRESS : OF_KEY;
+    if (subject.textContent !== text) forgetQuotaSamples();
+    subject.textContent = text;
   }
+  addQuotaSample({ ...first, atMs: performance.now(), isRefused: status === 429 });
   const meters = windows.map(createMeter);
-  updates = meters.map(({ update }) => update);
+  const history = make('figure', 'past');
+  updates = [
+    ...meters.map(({ update }) => update),
+    () => history.replaceChildren(...renderQuotaHistory(performance.now())),
+  ];
   for (const update of updates) update();
-  byId('quota', HTMLElement).replaceChildren(...meters.map(({ element }) => element));
+  byId('quota', HTMLElement).replaceChildren(...meters.map(({ element }) => element), history);
 }
 
-/** Another key has quotas of its own, and they are not known yet. */
+/** Another key has quotas of its own, which are not known before its first request. */
 export function forgetQuota(): void {
   updates = [];
+  forgetQuotaSamples();
   byId('quota-of', HTMLElement).textContent = 'Send a request to see the quota of this key.';
   byId('quota', HTMLElement).replaceChildren();
 }
 
-/** From the fields of the IETF draft, both windows; else from the trio, the one in force. */
+/** Both windows from the fields of the IETF draft, else the window in force from `X-RateLimit-*`. */
 function readWindows(headers: Headers): readonly QuotaWindow[] {
   const nowMs = performance.now();
   const quotas = new Map(
@@ -75,7 +88,7 @@ function createMeter({ name, quota, remaining, resetAtMs }: QuotaWindow) {
     const waitMs = resetAtMs - performance.now();
     const now = waitMs > 0 ? remaining : quota;
     left.textContent = `${now.toLocaleString('en')} of ${quota.toLocaleString('en')} left`;
-    reset.textContent = now === quota ? 'full' : `full again in ${duration(waitMs)}`;
+    reset.textContent = now === quota ? 'full' : `full in ${duration(waitMs)}`;
     bar.ariaValueNow = `${now}`;
     bar.classList.toggle('low', now <= quota / 10);
     fill.style.width = `${(100 * now) / quota}%`;

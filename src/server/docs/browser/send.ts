@@ -4,7 +4,7 @@ export interface Sending {
   readonly apiKey: string;
 }
 
-/** What came back, as it came: a JSON parser would round what is beyond 2^53. */
+/** A response with its body as text: a JSON parser would round integers above 2^53. */
 export interface Answer {
   readonly status: number;
   readonly statusText: string;
@@ -13,14 +13,14 @@ export interface Answer {
   readonly durationMs: number;
 }
 
-/** Answers a sentence instead if there was no answer. */
+/** Sends a request. Returns a sentence that explains why, if no response came. */
 export async function send({ method, url, apiKey }: Sending): Promise<Answer | string> {
   const startedMs = performance.now();
   let headers: Headers;
   try {
     headers = new Headers(apiKey === '' ? {} : { Authorization: `Bearer ${apiKey}` });
   } catch {
-    return 'The API key has characters that no header field can have. Copy it again.';
+    return 'The API key has characters that are not allowed in a header field. Copy the key again.';
   }
   try {
     const response = await fetch(url, { method, headers, cache: 'no-store', credentials: 'omit' });
@@ -28,18 +28,6 @@ export async function send({ method, url, apiKey }: Sending): Promise<Answer | s
     const durationMs = performance.now() - startedMs;
     return { status: response.status, statusText: response.statusText, headers: response.headers, text, durationMs };
   } catch {
-    return 'No answer came. Is the server running, and the network there?';
+    return 'No response. Check that the server is running and the network is available.';
   }
-}
-
-/** The same request as a line for a shell; the key itself only if it is to be shown. */
-export function curlLine({ method, url, apiKey }: Sending, showsKey: boolean): string {
-  const verb = method === 'GET' ? '' : ` -X ${method}`;
-  const field =
-    showsKey && apiKey !== '' ? shellQuoted(`Authorization: Bearer ${apiKey}`) : '"Authorization: Bearer $API_KEY"';
-  return `curl -i${verb} -H ${field} ${shellQuoted(url)}`;
-}
-
-function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,6 +1,6 @@
-/** The wait that a 429 or 503 asks for; until it is over, sending again could get the key banned. */
+/** The wait that a 429 or 503 asks for. A request sent earlier could get the key banned. */
 export interface Wait {
-  /** In milliseconds, 0 when it is over. */
+  /** Milliseconds left, 0 when the wait is over. */
   leftMs(): number;
 }
 

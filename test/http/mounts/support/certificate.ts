@@ -1,4 +1,4 @@
-/** Self-signed, for localhost, and worth nothing: clients here do not check it. */
+/** A self-signed certificate for localhost, for tests only: clients here do not check it. */
 export const certificate = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg0g4DnAV+e+fRzhqP

@@ -56,7 +56,8 @@ export const fetchMounts: readonly Mount[] = [
       return { origin: originOf(server.url), close: () => server.close(true) };
     },
   },
-  // The last, because it puts classes of its own in the place of the global Request and Response, which others take for theirs.
+  // This entry is last, because it replaces the global Request and Response by classes of its own,
+  // which the others would then use.
   {
     name: 'Hono 4',
     hooks: ['x-host', 'x-host-after'],

@@ -1,14 +1,24 @@
 import type { Server } from 'node:net';
 import type { OrderService } from 'store-orders';
 
-/** A way to reach the service: a host with hooks and routes of its own, in which it is mounted as the host's users expect it. */
+/**
+ * A host with hooks and routes of its own, in which the service is mounted as the host's users
+ * expect it.
+ */
 export interface Mount {
   readonly name: string;
-  /** What the host's hooks set on every response, whoever answers. */
+  /**
+   * The headers that the host's hooks set on every response, whether the host's or the service's.
+   */
   readonly hooks: readonly string[];
-  /** Whether it was told to trust one proxy, by the framework's own rule. */
+  /** Whether the host was configured to trust one proxy, in the framework's own way. */
   readonly trustsProxy?: true;
-  /** Opens the host; with a prefix, the service's base path begins with it, and it is mounted under it. */
+  /** Whether it has no connection. Its caller gets a complete response, or none. */
+  readonly isEmulated?: true;
+  /**
+   * Opens the host. With a prefix, the service is mounted under it, and the service's base path
+   * begins with it.
+   */
   readonly open: (service: OrderService, prefix?: string) => Promise<Mounted>;
 }
 

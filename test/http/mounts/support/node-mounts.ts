@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server, createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import { Readable } from 'node:stream';
 import connect from 'connect';
 import express from 'express';
 import { type NodeHandler, nodeHandler, type OrderService } from 'store-orders/handler';
@@ -10,15 +9,15 @@ import { listening, type Mount } from './mount.js';
 import { overHttp2, overHttps } from './tls-fetch.js';
 
 /** A host without a framework: a header of its own, a route of its own. */
-function host(service: OrderService): (...parameters: Parameters<NodeHandler>) => void {
+export function host(service: OrderService): (...parameters: Parameters<NodeHandler>) => ReturnType<NodeHandler> {
   const handle = nodeHandler(service);
   return (request, response) => {
     response.setHeader('X-Host', 'before');
     response.setHeader('Vary', 'Origin');
-    handle(request, response, () => {
-      response.statusCode = request.url === '/host' ? 200 : 404;
-      Readable.from(['of the host']).pipe(response);
-    });
+    if (service.owns(request.url ?? '')) return handle(request, response);
+    response.statusCode = request.url === '/host' ? 200 : 404;
+    const { end }: { end(text: string): unknown } = response;
+    end.call(response, 'of the host');
   };
 }
 

@@ -4,7 +4,7 @@ import { createAnswer } from '../../support/answer.js';
 import { authenticate, bearer, createShop, KEY, ORDERS, order, type Shop } from '../../support/shop.js';
 import { core } from '../../support/ways.js';
 
-/** One way to get an error out of a shop, for an operation that is given as its method and path. */
+/** Provokes an error in a shop, for an operation given by its method and path. */
 interface Provocation {
   readonly options?: Partial<OrderServiceOptions>;
   provoke(asking: Asking): Promise<Answer>;
@@ -12,7 +12,7 @@ interface Provocation {
 
 export interface Asking {
   readonly shop: Shop;
-  /** Asks for the operation with these header fields, the target changed if that is wanted. */
+  /** Requests the operation with these header fields, optionally with a changed target. */
   ask(fields: readonly (readonly [string, string])[], change?: (target: string) => string): Promise<Answer>;
   askOther(method: string, target: string): Promise<Answer>;
 }
@@ -26,7 +26,10 @@ const REQUESTS: Readonly<Record<Operation, readonly [method: string, target: str
 
 const TINY = bearer('tiny-key');
 
-/** A principal that cannot even be looked at: no part of the host failed, and yet the service cannot go on. */
+/**
+ * A principal that cannot even be read. No part of the host has failed, and still the service
+ * cannot go on.
+ */
 const BROKEN: Principal = {
   get id(): string {
     throw new Error('broken');

@@ -5,12 +5,12 @@ import { promisify } from 'node:util';
 
 export const toolsFolder = fileURLToPath(new URL('../../../openapi-tools/', import.meta.url));
 
-/** Why a test that needs the tools is skipped; `false` if they are there. */
+/** The reason to skip a test that needs the tools, or `false` if they are installed. */
 export const withoutTools = existsSync(`${toolsFolder}node_modules`)
   ? false
   : 'the tools are not installed: npm ci --prefix test/openapi-tools';
 
-/** The script of a tool, in the folder of its package. */
+/** The script of each tool, in the folder of its package. */
 export const TOOLS = {
   redocly: '@redocly/cli/bin/cli.js',
   spectral: '@stoplight/spectral-cli/dist/index.js',
@@ -22,13 +22,15 @@ export function pathOf(tool: keyof typeof TOOLS): string {
   return `${toolsFolder}node_modules/${TOOLS[tool]}`;
 }
 
-/** The tools write no coverage, and send nothing to anybody. */
+/** The tools write no coverage, and send no data. */
 export function toolEnvironment(): NodeJS.ProcessEnv {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...environment } = process.env;
   return { ...environment, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' };
 }
 
-/** Runs a script of Node's to its end, in the folder of the tools. Rejects with what it has printed unless it exits with 0. */
+/**
+ * Runs a Node.js script in the folder of the tools. Rejects with its output unless it exits with 0.
+ */
 export async function runScript(script: string, ...parameters: readonly string[]): Promise<string> {
   const options = { cwd: toolsFolder, env: toolEnvironment(), timeout: 60_000 };
   try {

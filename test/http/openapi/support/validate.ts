@@ -4,7 +4,7 @@ import formats from 'ajv-formats';
 import { createOpenApiDocument, type OpenApiResponse, printOpenApiDocument } from 'store-orders/openapi';
 import type { Answer } from '../../support/answer.js';
 
-/** As who reads it sees it. */
+/** The document as published. */
 export const text = printOpenApiDocument(createOpenApiDocument());
 export const document = createOpenApiDocument();
 
@@ -18,10 +18,13 @@ export function validate(pointer: string, value: unknown): void {
   assert.ok(isValid(value), `${JSON.stringify(value)} against ${pointer}: ${ajv.errorsText(isValid.errors)}`);
 }
 
-/** OpenAPI leaves `Content-Type` to the media type; the others belong to the connection or to Node, not to the service. */
+/**
+ * OpenAPI leaves `Content-Type` to the media type. The others belong to the connection or to
+ * Node.js, not to the service.
+ */
 const NOT_DOCUMENTED = ['content-type', 'connection', 'date', 'keep-alive'];
 
-/** Fails unless the answer has the response's documented header fields, no other, and a documented body. */
+/** Fails unless the response has exactly the documented header fields, and a documented body. */
 export function checkDocumented(answer: Answer, response: OpenApiResponse, pointer: string): void {
   const headers = new Map(
     Object.entries(response.headers).map(([name, header]) => {
@@ -57,7 +60,7 @@ function headerAt(pointer: string): Header {
   return value;
 }
 
-/** What an operation answers with a status; `undefined` if that is not documented. */
+/** Returns the documented response of an operation with a status, or `undefined`. */
 export function documented(
   operation: 'listOrders' | 'cancelOrder',
   status: number,
@@ -68,7 +71,7 @@ export function documented(
   return ref === undefined || response === undefined ? undefined : { response, pointer: ref };
 }
 
-/** What is answered where no operation is. */
+/** Returns the documented response to a request that matches no operation. */
 export function documentedElsewhere(
   status: number,
 ): { readonly response: OpenApiResponse; readonly pointer: string } | undefined {

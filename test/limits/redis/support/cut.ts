@@ -3,16 +3,18 @@ import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type { RedisLimiter, SendCommand } from 'store-orders/redis';
 
-/** A way to the server that can be cut. */
+/** A connection to the server that can be cut. */
 export interface Cut {
   readonly send: SendCommand;
   isCut: boolean;
-  /** Joins it again, and resolves when the limiter has noticed and was paid what it is owed. */
+  /**
+   * Restores the connection. Resolves when the limiter has noticed and has reported what it owed.
+   */
   join(limiter: RedisLimiter): Promise<void>;
   stop(): void;
 }
 
-/** The process's own clock is moved on to the next probe, so that nobody waits for it. */
+/** Advances the process's own clock to the next probe, so that no test has to wait for it. */
 export function cuttable(send: SendCommand): Cut {
   const real = performance.now.bind(performance);
   let aheadMs = 0;

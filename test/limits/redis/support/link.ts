@@ -3,14 +3,14 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface Link {
   readonly port: number;
-  /** How long every byte takes each way. */
+  /** The delay of every byte in each direction. */
   delayMs: number;
-  /** Nothing arrives any more, either way, until it is lifted: then all of it does, as TCP has it. */
+  /** Holds back everything in both directions until lifted. Then all of it arrives, as with TCP. */
   blackhole(isOn: boolean): void;
   stop(): void;
 }
 
-/** Stands between a client and the server at `toPort`. */
+/** Starts a proxy between a client and the server at `toPort`. */
 export async function startLink(toPort: number): Promise<Link> {
   const sockets = new Set<Socket>();
   const held: (() => void)[] = [];

@@ -10,7 +10,7 @@ export interface Answered {
 
 const EVERY_MS = 5;
 
-/** Requests of the whole service at a steady rate, over some keys, until it is stopped. */
+/** Sends requests to the whole service at a steady rate, over several keys, until it is stopped. */
 export function startLoad(limiter: RateLimiter, plan: Plan, keys: readonly string[], perSecond: number) {
   const service = createOrderService({
     store: createMemoryOrderStore([{ id: 1 }]),

@@ -8,9 +8,10 @@ import type { LoadingOptions, LoadingResult } from './loading.js';
 import { connect } from './server.js';
 
 /**
- * A process of its own that asks the whole service at a steady rate, by way of a limiter whose server will fail, and as
- * often by way of one whose server does not: what those requests wait is the machine's. Tells each change of mode;
- * starts and stops when told to. Parameter: LoadingOptions.
+ * A process that sends requests to the whole service at a steady rate through a limiter whose
+ * server will fail, and as many through one whose server does not. The delays of the latter are
+ * those of the machine. Reports each change of mode. Starts and stops on command. Parameter:
+ * LoadingOptions.
  */
 const options: LoadingOptions = JSON.parse(process.argv[2] ?? '');
 const { port, soundPort, prefix, onBackendError, deadlineMs, quota, keys, perSecond } = options;
@@ -29,7 +30,7 @@ subscribe('store-orders:limiter', (message) => {
 
 await Promise.all([control.peek('warm', plenty), Promise.resolve(limiter.peek('warm', plan)).catch(() => {})]);
 process.send?.({ mode: limiter.mode, atMs: originMs + performance.now() });
-// It may have been too slow to start, and is probed when asked.
+// The limiter may have been too slow to start. Reading its mode starts a probe.
 const asking = setInterval(() => limiter.mode, 5);
 await told();
 

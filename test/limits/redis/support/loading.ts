@@ -7,12 +7,12 @@ import type { Answered } from './load.js';
 
 export interface LoadingOptions {
   readonly port: number;
-  /** Of the server that does not fail. */
+  /** The port of the server that does not fail. */
   readonly soundPort: number;
   readonly prefix: string;
   readonly onBackendError: OnBackendError;
   readonly deadlineMs: number;
-  /** Of an hour. */
+  /** The quota per hour. */
   readonly quota: number;
   readonly keys: readonly string[];
   readonly perSecond: number;
@@ -20,9 +20,9 @@ export interface LoadingOptions {
 
 export interface LoadingResult {
   readonly answered: readonly Answered[];
-  /** How long each request took whose limiter's server did not fail. */
+  /** How long each request took through the limiter whose server did not fail. */
   readonly soundMs: readonly number[];
-  /** How long the process itself was held up at most. */
+  /** The longest time for which the process itself was stalled. */
   readonly stallMs: number;
 }
 
@@ -31,12 +31,12 @@ interface Change {
   readonly atMs: number;
 }
 
-/** The instant, in the way that all processes here tell it. */
+/** Returns an instant on a clock that all processes here share. */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Starts a process that will ask for orders; resolves when its limiter is shared. */
+/** Starts a process that sends requests. Resolves when its limiter is shared. */
 export async function startLoading(t: TestContext, options: LoadingOptions) {
   const changes: Change[] = [];
   const child = fork(new URL('loading-process.ts', import.meta.url), [JSON.stringify(options)]);
@@ -51,7 +51,7 @@ export async function startLoading(t: TestContext, options: LoadingOptions) {
   done.catch(() => {});
   await Promise.race([once(child, 'message'), done]);
 
-  /** Until the server decides again and what was owed to it is charged. */
+  /** Resolves when the server decides again and was charged what was owed. */
   async function sharedAgain(): Promise<void> {
     const sinceMs = nowMs();
     const isShared = () => (changes.at(-1)?.mode ?? 'shared') === 'shared';
@@ -70,7 +70,7 @@ export async function startLoading(t: TestContext, options: LoadingOptions) {
     async stop(): Promise<LoadingResult> {
       child.send('stop');
       const result = await done;
-      // A busy machine may have held the server up once more.
+      // A busy machine may have stalled the server once more.
       await sharedAgain();
       child.disconnect();
       return result;

@@ -4,16 +4,16 @@ import { plainDecision } from '../../support/plain-decision.js';
 type Bucket = KeyState['buckets'][number];
 type Policy = Plan['policies'][number];
 
-/** One request that was admitted while the server was away. */
+/** A request that was allowed while the server was away. */
 interface Admitted {
   readonly key: string;
   readonly decision: Decision;
   readonly text: string;
-  /** The windows in which the server has it, once it is charged. */
+  /** The windows in which the server has counted it, once it is charged. */
   charged?: Decision | 'charged' | 'over';
 }
 
-/** A request that was admitted, or the refund of one before it was charged. */
+/** A request that was allowed, or the refund of one before it was charged. */
 interface Event {
   readonly atMs: number;
   readonly cost: number;
@@ -21,8 +21,9 @@ interface Event {
 }
 
 /**
- * What a limiter over Redis shall do across outages, in the simplest words: one memory limiter stands
- * for the server and one for the process, and each admitted request is remembered by itself.
+ * Models how a limiter over Redis must behave across outages, in the simplest way: one memory
+ * limiter stands for the server and one for the process, and every allowed request is recorded
+ * individually.
  */
 export function createOutageModel(clock: Clock) {
   const server = createMemoryLimiter({ clock });
@@ -34,7 +35,7 @@ export function createOutageModel(clock: Clock) {
 
   const isRunning = (state: KeyState | undefined) => (state?.ban?.banEndMs ?? 0) > clock.nowMs();
 
-  /** In the order in which the plans admitted something. */
+  /** Charges in the order in which the plans first allowed a request. */
   function charge(): void {
     for (const [text, { key, plan, list }] of events) {
       const charges = plan.policies.map((policy) => chargeWindow(key, policy, list));
@@ -162,7 +163,7 @@ export function createOutageModel(clock: Clock) {
   };
 }
 
-/** What was taken in the window that is open now is added to that of the server, or opens one there. */
+/** Adds what was taken in the open window to the server's window, or opens one there. */
 function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill } = policy;
   const open = happened.flatMap(({ cost, windows }) => {
@@ -177,7 +178,7 @@ function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: r
   return { name, windowMs, refill, taken: (isOpen ? stored.taken : 0) + more, atMs };
 }
 
-/** What has not trickled back by now is added to what has not in the server. */
+/** Adds what has not come back by now to what has not come back in the server. */
 function chargedTrickle(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill, quota } = policy;
   const trickled = (taken: number, forMs: number) =>

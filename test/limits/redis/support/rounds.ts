@@ -1,4 +1,7 @@
-/** How much of each test is done: 50 takes some seconds, 200 is what the figures in test/README.md were measured with. */
+/**
+ * How much of each test to run. 50 takes some seconds. The figures in test/README.md were measured
+ * with 200.
+ */
 export const ROUNDS = Number(process.env['STORE_ORDERS_ROUNDS'] ?? 50);
 
 export const IS_FULL = ROUNDS >= 200;

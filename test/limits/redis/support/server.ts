@@ -9,19 +9,19 @@ import { Redis } from 'ioredis';
 
 const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
 
-/** For `test`: why it is skipped, if it is. */
+/** The reason for `test` to skip, or false. */
 export const skip =
   binary === undefined && 'no redis-server or valkey-server here (Debian: apt-get install redis-server)';
 
 export interface Server {
   readonly port: number;
   readonly child: ChildProcess;
-  /** A connection for the test's own questions. */
+  /** A connection for the test's own use. */
   readonly client: Redis;
   stop(): Promise<void>;
 }
 
-/** Starts a private server on a free port, with nothing on disk. */
+/** Starts a private server on a free port. Stores nothing on disk. */
 export async function startServer(options: readonly string[] = [], atPort?: number): Promise<Server> {
   if (binary === undefined) throw new Error('no server to start');
   const folder = mkdtempSync(join(tmpdir(), 'store-orders-redis-'));
@@ -53,7 +53,7 @@ export async function startServer(options: readonly string[] = [], atPort?: numb
   };
 }
 
-/** Starts three masters that share the slots of one cluster. Resolves when they agree on that. */
+/** Starts three masters that share the slots of one cluster. Resolves when they agree. */
 export async function startCluster(): Promise<Server[]> {
   const servers: Server[] = [];
   const ports: number[] = [];
@@ -80,7 +80,10 @@ export async function startCluster(): Promise<Server[]> {
   return servers;
 }
 
-/** A client that comes back soon after its server does, and otherwise as ioredis makes it. */
+/**
+ * Creates a client that reconnects soon after its server is back. All other options are ioredis'
+ * defaults.
+ */
 export function connect(port: number): Redis {
   const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 100 });
   client.on('error', () => {});

@@ -1,22 +1,25 @@
 import { cancelOutcome, shipOutcome } from 'store-orders/cancellation';
 
-/** What was asked of one order, when, and what the answer was. Times are of one clock. */
+/** One operation on an order, when it ran, and its result. All times are of one clock. */
 export interface Operation {
   readonly kind: 'cancel' | 'ship' | 'read';
   readonly start: number;
-  /** `Infinity` where no answer came: it may have been done at any time since, or never. */
+  /**
+   * `Infinity` if no reply came: the operation may have happened at any time since its start, or
+   * never.
+   */
   readonly end: number;
-  /** The outcome, or the status that was read; `undefined` where no answer came. */
+  /** The outcome, or the status that was read. `undefined` if no reply came. */
   readonly answer: string | undefined;
 }
 
 /**
- * Whether there is an order of the operations, each at one moment between its start and its end, in which the state
- * machine gives these answers to a pending order.
+ * Reports whether the operations have an order, each at one moment between its start and its end,
+ * in which the state machine returns these results for a pending order.
  */
 export function isLinearizable(operations: readonly Operation[], status = 'pending'): boolean {
   const firstEnd = Math.min(...operations.map(({ end }) => end));
-  // Those without an answer may never have been done.
+  // Operations without a reply may never have happened.
   if (firstEnd === Infinity) return true;
   return operations.some((operation) => {
     if (operation.start > firstEnd) return false;

@@ -1,5 +1,5 @@
-// A process of its own, for race.test.ts: cancels orders through a service, and ships others beside it, all as quickly as
-// it can, until each is answered; then tells how every try went.
+// A process for race.proof.ts. It cancels orders through a service and ships others at the same
+// time, as fast as it can, until each has a reply. Then it reports the result of every attempt.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createMemoryLimiter, createOrderService, createPlan, perMinute } from 'store-orders';
@@ -13,7 +13,7 @@ export interface Range {
 
 export interface Report {
   readonly tries: readonly (Operation & { readonly order: number })[];
-  /** Answers that were neither an outcome nor 503. */
+  /** Replies that were neither an outcome nor 503. */
   readonly odd: readonly string[];
   readonly connections: { readonly total: number; readonly idle: number; readonly waiting: number };
 }
@@ -35,7 +35,7 @@ const plan = createPlan({ name: 'racing', policies: [perMinute(1_000_000)] });
 const service = createOrderService({ store, limiter: createMemoryLimiter(), authenticate: (id) => ({ id, plan }) });
 const rawHeaders = ['Host', 'orders.test', 'Authorization', 'Bearer any'];
 
-/** Microseconds of the machine's clock, the same for all processes. */
+/** Microseconds of the machine's clock, which all processes share. */
 const now = () => Number(process.hrtime.bigint() / 1_000n);
 
 async function race({ first, count }: Range): Promise<Report> {
@@ -54,7 +54,7 @@ async function race({ first, count }: Range): Promise<Report> {
   async function take(): Promise<void> {
     while (next < first + count) {
       const order = next++;
-      // One process cancels it and another ships it; they change places with each order.
+      // For each order one process cancels and another ships. They swap roles with each order.
       const kind = (['cancel', 'ship'] as const)[(order + Number(seat)) % Number(seats)];
       while (kind !== undefined) {
         const start = now();

@@ -1,4 +1,5 @@
-// A process of its own, for long-list.test.ts: serves the orders of the database named by its URL, and tells its port. Any text is a key of its own.
+// A process for long-list.proof.ts. It serves the orders of the database at its URL, and reports
+// its port. Any text is a valid key with quotas of its own.
 import { createServer } from 'node:http';
 import pg from 'pg';
 import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';

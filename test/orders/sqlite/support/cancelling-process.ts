@@ -1,11 +1,12 @@
-// A process of its own, for sqlite-processes.test.ts: at every file that it is told, it puts 200 orders and cancels them.
+// A process for processes.proof.ts. In every file that it is given, it puts 200 orders and cancels
+// them.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createSqliteOrderStore } from 'store-orders/sqlite';
 import { sqliteDrivers } from './drivers.js';
 
 export interface Report {
   readonly put: string;
-  /** The ids whose cancel was answered `cancelled`, as text. */
+  /** The ids whose cancel returned `cancelled`, as text. */
   readonly cancelled: readonly string[];
 }
 

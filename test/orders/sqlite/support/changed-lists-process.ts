@@ -1,5 +1,5 @@
-// A process of its own, with Node's garbage collector at hand: reads a long list again and again, each time after a
-// change, and prints what it holds of the file and in memory before and after.
+// A process with access to Node's garbage collector. It reads a long list again and again, each
+// time after a change, and reports its descriptors and its memory before and after.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { openSqliteOrderStore } from 'store-orders/sqlite';

@@ -12,7 +12,10 @@ export interface Held {
 
 const PROCESS = fileURLToPath(new URL('./changed-lists-process.ts', import.meta.url));
 
-/** Has a process read that many lists, each after a change, and asserts that it then has no more descriptors open. */
+/**
+ * Runs a process that reads this many lists, each after a change, and asserts that it then has no
+ * more descriptors open.
+ */
 export async function changedLists(t: TestContext, lists: number): Promise<{ before: Held; after: Held }> {
   if (!existsSync('/proc/self/fd')) {
     t.skip('what a process has open is looked up in /proc: run this on Linux');

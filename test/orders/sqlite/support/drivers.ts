@@ -11,9 +11,9 @@ type DatabaseClass = new (file: string) => SqliteDatabase;
 
 interface KnownDriver {
   readonly name: string;
-  /** Whether this Node can load it, were it installed. */
+  /** Whether this version of Node.js can load it, once installed. */
   readonly runsHere: boolean;
-  /** What to give to `npm install`; absent for what Node itself brings. */
+  /** The argument of `npm install`. Absent for a driver that Node.js includes. */
   readonly install?: string;
   load(require: NodeJS.Require): DatabaseClass;
 }
@@ -29,7 +29,7 @@ const KNOWN: readonly KnownDriver[] = [
   { name: 'libsql', runsHere: true, install: 'libsql', load: (require) => require('libsql') },
   {
     name: 'better-sqlite3',
-    // On Node 20 it loads and then takes the process down.
+    // On Node.js 20 it crashes the process after loading.
     runsHere: major >= 22,
     install: 'better-sqlite3@13',
     load: (require) => require('better-sqlite3'),
@@ -42,15 +42,15 @@ const KNOWN: readonly KnownDriver[] = [
   },
 ];
 
-/** A folder with its own node_modules: drivers that are not worth a place among the dev dependencies. */
+/** A folder with its own node_modules, for drivers that are not worth being dev dependencies. */
 const moreModules = process.env['STORE_ORDERS_TEST_MODULES'];
 const requires = [import.meta.url, ...(moreModules ? [join(moreModules, 'any.js')] : [])].map((from) =>
   createRequire(from),
 );
 
-/** The drivers that this Node can load and that are installed. */
+/** The drivers that are installed and that this version of Node.js can load. */
 export const sqliteDrivers: SqliteDriver[] = [];
-/** The drivers that this Node could load, with what to do so that they are tested too. */
+/** The drivers that this version of Node.js could load, with how to have them tested too. */
 export const missingDrivers: { readonly name: string; readonly remedy: string }[] = [];
 
 for (const { name, runsHere, install, load } of KNOWN) {
@@ -65,7 +65,8 @@ function firstFound(load: KnownDriver['load']): DatabaseClass | undefined {
     try {
       return load(require);
     } catch (error) {
-      // Any other failure is news: a driver that is there and does not load must not look like one that is not there.
+      // Any other failure must show: a driver that is installed but does not load must not look
+      // like a missing one.
       if (!(error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND')) throw error;
     }
   }

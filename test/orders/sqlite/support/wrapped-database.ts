@@ -1,13 +1,13 @@
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from 'store-orders/sqlite';
 
-/** What to do instead of a call; `proceed` makes the call after all. */
+/** Replaces a call. `proceed` makes the original call. */
 export interface Wrapping {
   exec?(sql: string, proceed: () => unknown): unknown;
   run?(parameters: readonly SqliteValue[], proceed: () => unknown): unknown;
   prepare?(sql: string): SqliteStatement;
 }
 
-/** The same handle, with a hand in between. */
+/** Wraps a handle so that calls can be intercepted. */
 export function wrapDatabase(database: SqliteDatabase, wrapping: Wrapping): SqliteDatabase {
   return {
     exec(sql) {
@@ -32,7 +32,7 @@ function wrapStatement(statement: SqliteStatement, wrapping: Wrapping): SqliteSt
   };
 }
 
-/** Does `work` at the first `exec` of `sql`, before it or after it. */
+/** Runs `work` before or after the first `exec` of `sql`. */
 export function once(sql: string, when: 'before' | 'after', work: () => void): Wrapping {
   let done = false;
   return {

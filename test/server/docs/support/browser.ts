@@ -6,6 +6,8 @@ import { toolsFolder, withoutTools } from '../../../http/openapi/support/tools.j
 
 interface Locator {
   click(): Promise<void>;
+  count(): Promise<number>;
+  first(): Locator;
   fill(text: string): Promise<void>;
   focus(): Promise<void>;
   waitFor(): Promise<void>;
@@ -26,6 +28,7 @@ export interface Page {
   on(event: 'console', listener: (message: Message) => void): void;
   on(event: 'pageerror', listener: (error: Error) => void): void;
   on(event: 'request', listener: (request: { url(): string }) => void): void;
+  screenshot(options: { readonly path: string }): Promise<unknown>;
   readonly keyboard: { press(key: string): Promise<void>; type(text: string): Promise<void> };
   readonly clock: { install(): Promise<void>; runFor(ms: number): Promise<void> };
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -89,6 +89,10 @@ export function quantile(sorted: readonly number[], part: number): number {
 export function residentMiB(pid: number | undefined): number {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024;
+}
+
+export function openDescriptors(pid: number | undefined): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
 }
 
 /** An entry of `/proc/net/tcp`: the local port, the other side, the state, and whether a process has it (inode). */

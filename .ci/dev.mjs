@@ -1,0 +1,15 @@
+// Runs the server, and restarts it whenever a source file changes. The scripts and styles of the
+// documentation page are built only at the start.
+import { spawn } from 'node:child_process';
+
+const run = (...parameters) => spawn(process.execPath, parameters, { stdio: 'inherit' });
+
+const children = [
+  run('node_modules/typescript/bin/tsc', '--declarationMap', '--watch', '--preserveWatchOutput'),
+  run('--watch', '--watch-preserve-output', 'dist/server/main.js', ...process.argv.slice(2)),
+];
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => {
+    for (const child of children) child.kill(signal);
+  });
+}

@@ -1,0 +1,75 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { cpuUsOf } from '../processes/child.js';
+import { rounds } from '../processes/pace.js';
+import { median, printSpread } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+
+const MAIN = fileURLToPath(new URL('../../dist/server/main.js', import.meta.url));
+const BARE = `require('node:http').createServer((_, response) => response.end('[]')).listen(process.argv[1], '127.0.0.1')`;
+const PORT = 18_431;
+const ROUNDS = 20;
+
+/**
+ * Measures the time from the start of a process to its first list, over a file that a server has
+ * had open before.
+ */
+export async function start(): Promise<Table> {
+  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
+  const db = ['--db', join(directory, 'orders.db')];
+  const created = spawnSync(process.execPath, [MAIN, 'keys', 'create', '--plan', 'business', '--json', ...db]);
+  const { key } = JSON.parse(created.stdout.toString());
+  const servers = [
+    server('bare `node:http`', ['--eval', BARE, `${PORT}`]),
+    server('`store-orders serve`', [MAIN, 'serve', '--port', `${PORT}`, ...db]),
+  ];
+  try {
+    // The first round warms the file and the cache of the system.
+    for (let round = -1; round < rounds(ROUNDS); round++) {
+      for (const { parameters, wallMs, cpuMs } of servers) {
+        const startMs = performance.now();
+        const child = spawn(process.execPath, parameters, { stdio: 'ignore' });
+        while ((await statusOf(key)) !== 200) await wait(1);
+        if (round >= 0) {
+          wallMs.push(performance.now() - startMs);
+          cpuMs.push(cpuUsOf(`${child.pid}`) / 1_000);
+        }
+        await stop(child);
+      }
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  return {
+    title: 'From the start of a process to its first answer, medians of 20',
+    head: ['server', 'ms (least–most)', 'ms of a core, all threads'],
+    rows: servers.map(({ name, wallMs, cpuMs }) => [name, printSpread(wallMs), median(cpuMs).toFixed(0)]),
+  };
+}
+
+function server(name: string, parameters: readonly string[]) {
+  const [wallMs, cpuMs]: readonly [number[], number[]] = [[], []];
+  return { name, parameters, wallMs, cpuMs };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill();
+  await exited;
+}
+
+/** Resolves to `undefined` while no server listens. */
+function statusOf(key: string): Promise<number | undefined> {
+  const headers = { Authorization: `Bearer ${key}` };
+  return new Promise((resolve) => {
+    get({ port: PORT, path: '/v1/store/orders', headers, agent: false }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode));
+    }).once('error', () => resolve(undefined));
+  });
+}

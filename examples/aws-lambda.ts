@@ -1,0 +1,40 @@
+/**
+ * AWS Lambda behind API Gateway (payload 2.0) or a function URL: each event as a Request for a fetch handler. The
+ * client's address is the one that the gateway saw.
+ *
+ *     export { handler } from './aws-lambda.ts';
+ */
+import { fetchHandler } from 'store-orders/fetch';
+import { service } from './orders.ts';
+
+/** What is used of an event. */
+export interface LambdaEvent {
+  readonly rawPath: string;
+  readonly rawQueryString: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly requestContext: { readonly http: { readonly method: string; readonly sourceIp: string } };
+}
+
+type Handle = (request: Request, event: LambdaEvent) => Response | Promise<Response>;
+
+/** The service does not read the content of a request; a host that does adds it here. */
+export const lambda = (handle: Handle) => async (event: LambdaEvent) => {
+  const { rawPath, rawQueryString, headers, requestContext } = event;
+  const url = `https://${headers['host'] ?? 'lambda'}${rawPath}?${rawQueryString}`;
+  const response = await handle(new Request(url, { method: requestContext.http.method, headers }), event);
+  return {
+    statusCode: response.status,
+    headers: Object.fromEntries(response.headers),
+    // In base64, because a long list may be compressed.
+    body: Buffer.from(await response.arrayBuffer()).toString('base64'),
+    isBase64Encoded: true,
+  };
+};
+
+const orders = fetchHandler(service, { clientAddress: (_, event: LambdaEvent) => event.requestContext.http.sourceIp });
+
+export const handler = lambda((request, event) => {
+  if (service.owns(request.url)) return orders(request, event);
+  const isHome = new URL(request.url).pathname === '/';
+  return new Response(isHome ? 'the host\n' : null, { status: isHome ? 200 : 404 });
+});

@@ -1,0 +1,141 @@
+/**
+ * A client to copy: exact ids, retries, and cancellations that are safe to repeat. It needs nothing
+ * but `fetch`.
+ *
+ * - Ids are bigint. `JSON.parse` alone rounds them beyond 2^53, and a rounded id names another
+ *   order.
+ * - After 429, 5xx or a connection error it waits, at least for `Retry-After`, and tries again. It
+ *   gives up after five attempts, or at once if the wait is too long: once the day's quota is used
+ *   up, that is hours.
+ * - A cancellation whose response was lost is repeated. An order that is then cancelled already
+ *   counts as cancelled.
+ *
+ * `exact-client.test.ts` beside this file tries it against the real service.
+ */
+
+export interface Order {
+  readonly id: bigint;
+  readonly petId?: bigint;
+  readonly quantity?: number;
+  /** RFC 3339. */
+  readonly shipDate?: string;
+  readonly complete?: boolean;
+}
+
+export type CancelOutcome = 'cancelled' | 'already_cancelled' | 'already_shipped' | 'not_pending' | 'not_found';
+
+export interface OrdersClientOptions {
+  /** The base address, up to the version: `https://orders.example/v1`. */
+  readonly url: string;
+  readonly apiKey: string;
+  readonly fetch?: typeof globalThis.fetch;
+  /** Requests for one call, the first included. Default: 5. */
+  readonly maxAttempts?: number;
+  /** Gives up rather than wait longer. Default: 90 s, which is more than the minute of a plan. */
+  readonly maxWaitMs?: number;
+  /** A response that takes longer counts as lost. Default: 10 s. */
+  readonly timeoutMs?: number;
+  readonly sleep?: (ms: number) => Promise<void>;
+}
+
+/** The response that ended a call. After a connection error, `fetch`'s own error is thrown. */
+export class OrdersError extends Error {
+  override readonly name = 'OrdersError';
+  readonly status: number;
+  /** The service's, such as `rate_limit_exceeded`; empty if a proxy has responded. */
+  readonly code: string;
+  /** How long the service asks to wait. */
+  readonly retryAfterMs: number;
+
+  constructor({ status, body, retryAfterMs }: Answer) {
+    const { code = '', message = '' } = readError(body);
+    super(`${status} ${code}: ${message}`);
+    this.status = status;
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfterMs: number;
+}
+
+const OUTCOMES: Readonly<Record<string, CancelOutcome>> = {
+  order_already_cancelled: 'already_cancelled',
+  order_already_shipped: 'already_shipped',
+  order_not_pending: 'not_pending',
+  order_not_found: 'not_found',
+};
+
+export function createOrdersClient(options: OrdersClientOptions) {
+  const { url, apiKey, fetch = globalThis.fetch, maxAttempts = 5, maxWaitMs = 90_000, timeoutMs = 10_000 } = options;
+  const { sleep = (ms) => new Promise<void>((resolve) => setTimeout(resolve, ms)) } = options;
+
+  async function send(method: string, path: string): Promise<Answer> {
+    const headers = { Authorization: `Bearer ${apiKey}` };
+    const response = await fetch(url + path, { method, headers, signal: AbortSignal.timeout(timeoutMs) });
+    const { status } = response;
+    return { status, retryAfterMs: retryAfterMs(response), body: await response.text() };
+  }
+
+  /**
+   * Resolves with the first response that a retry cannot change. `mayBeDone`: an earlier attempt
+   * may have succeeded.
+   */
+  async function request(method: string, path: string): Promise<Answer & { readonly mayBeDone: boolean }> {
+    let mayBeDone = false;
+    for (let attempt = 1; ; attempt++) {
+      // A connection error can come before the request is carried out, or after.
+      const answer = await send(method, path).catch((error: unknown) => ({ error, retryAfterMs: 0 }));
+      if ('status' in answer && answer.status !== 429 && answer.status < 500) return { ...answer, mayBeDone };
+      const waitMs = answer.retryAfterMs + Math.random() * 250 * 2 ** attempt;
+      if (attempt === maxAttempts || waitMs > maxWaitMs) {
+        throw 'status' in answer ? new OrdersError(answer) : answer.error;
+      }
+      if (!('status' in answer) || answer.status !== 429) mayBeDone = true;
+      await sleep(waitMs);
+    }
+  }
+
+  return {
+    /** All orders, ascending by id. Throws an {@link OrdersError}, or what `fetch` throws. */
+    async list(): Promise<readonly Order[]> {
+      const answer = await request('GET', '/store/orders');
+      if (answer.status !== 200) throw new OrdersError(answer);
+      return readOrders(answer.body);
+    },
+
+    /** Cancels the order if it is pending. Throws as `list` does. */
+    async cancel(id: bigint): Promise<CancelOutcome> {
+      const answer = await request('DELETE', `/store/orders/${id}`);
+      if (answer.status === 204) return 'cancelled';
+      const outcome = OUTCOMES[readError(answer.body).code ?? ''];
+      if (outcome === undefined) throw new OrdersError(answer);
+      return outcome === 'already_cancelled' && answer.mayBeDone ? 'cancelled' : outcome;
+    },
+  };
+}
+
+/** In milliseconds, from seconds or, as a proxy may send it, from a date; 0 without the field. */
+function retryAfterMs({ headers }: Response): number {
+  const value = headers.get('Retry-After') ?? '0';
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return Math.max(0, ms || 0);
+}
+
+/** Quotes the ids. A quote inside of a string is escaped, so `"id":` is always a name. */
+function readOrders(json: string): readonly Order[] {
+  const quoted = json.replace(/"(id|petId)":\s*(-?\d+)/g, '"$1":"$2"');
+  return JSON.parse(quoted, (name, value) => (name === 'id' || name === 'petId' ? BigInt(value) : value));
+}
+
+function readError(json: string): { readonly code?: string; readonly message?: string } {
+  try {
+    return Object(JSON.parse(json));
+  } catch {
+    // A proxy has responded with a page of its own.
+    return {};
+  }
+}

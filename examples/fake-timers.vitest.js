@@ -1,0 +1,44 @@
+/**
+ * A client that waits by `setTimeout`, tested in Vitest with its fake timers: `createDateClock()`
+ * makes the quotas of the test service follow them. In Vitest, save it as `fake-timers.test.js`.
+ */
+import { createDateClock, createTestService } from 'store-orders/testing';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** The client under test. */
+async function list({ url, fetch, apiKey }) {
+  for (;;) {
+    const response = await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
+    if (response.status !== 429) return response;
+    await new Promise((resolve) => setTimeout(resolve, Number(response.headers.get('Retry-After')) * 1_000));
+  }
+}
+
+test('the client waits for as long as it is told, and not longer', async () => {
+  const service = createTestService({ clock: createDateClock() });
+  service.exhaust(service.apiKey);
+  let status = 0;
+  list(service).then((response) => {
+    status = response.status;
+  });
+  await vi.advanceTimersByTimeAsync(59_999);
+  expect(status).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(status).toBe(200);
+});
+
+test('a slow answer arrives when the timers have advanced that far', async () => {
+  const orders = Array.from({ length: 1_000 }, (_, id) => ({ id }));
+  const service = createTestService({ orders, clock: createDateClock() });
+  service.failNext({ delayMs: 30_000 });
+  const answer = list(service);
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(await (await answer).json()).toHaveLength(1_000);
+});

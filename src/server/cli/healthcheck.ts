@@ -1,0 +1,21 @@
+import { readSettings } from '../config/read-settings.js';
+import { misused, type Outcome } from '../outcome.js';
+import { checkHealth } from '../process/healthcheck.js';
+import { type Command, type Invocation, settingOptions } from './command.js';
+
+export const healthcheckCommand: Command = {
+  name: 'healthcheck',
+  summary: 'Asks a server with these settings for its health. Exits with 0 if it is healthy, otherwise with 1.',
+  operands: [],
+  options: {
+    ready: { about: 'ask whether the server is ready for requests (/readyz), not only whether it runs (/healthz)' },
+    ...settingOptions(['host', 'port']),
+  },
+  examples: ['healthcheck', 'healthcheck --ready --port 3000'],
+  run: healthcheck,
+};
+
+async function healthcheck(invocation: Invocation): Promise<Outcome> {
+  const read = readSettings(invocation, ['host', 'port']);
+  return read.ok ? checkHealth(read.settings, invocation.flags.has('ready')) : misused(read.mistake);
+}

@@ -1,0 +1,104 @@
+import { describePlan } from '../../keys/key-plan.js';
+import type { KeyRecord } from '../../keys/key-ring.js';
+import { done, misused, type Outcome } from '../../outcome.js';
+import type { QuotaDesk } from '../../quotas/admin.js';
+import type { Command, Invocation } from '../command.js';
+import { QUOTA_OPTIONS, withKey } from './desk.js';
+import { listQuotas } from './list.js';
+import { isoTime, readQuota } from './shown.js';
+
+export const quotaCommands: readonly Command[] = [
+  {
+    name: 'quota show',
+    summary: 'Shows the remaining quotas of a key and whether it is banned. The figures may be half a second old.',
+    operands: ['KEY_ID'],
+    options: QUOTA_OPTIONS,
+    examples: ['quota show key_0123456789'],
+    run: (invocation) => withKey(invocation, showQuota),
+  },
+  {
+    name: 'quota reset',
+    summary: 'Restores the full quotas of a key and lifts its ban. A running server applies it within a second.',
+    operands: ['KEY_ID'],
+    options: QUOTA_OPTIONS,
+    examples: ['quota reset key_0123456789'],
+    run: (invocation) => withKey(invocation, resetQuota),
+  },
+  {
+    name: 'quota list',
+    summary: 'Lists the keys nearest their limit, banned keys first. Keys with full quotas are left out.',
+    operands: [],
+    options: {
+      limit: { value: 'N', about: 'list at most N keys', default: '20' },
+      watch: { about: 'draw the list on the terminal every second, until Ctrl-C' },
+      ...QUOTA_OPTIONS,
+    },
+    examples: ['quota list --watch', 'quota list --limit 100 --json'],
+    run: listQuotas,
+  },
+];
+
+export const banCommands: readonly Command[] = [
+  {
+    name: 'ban set',
+    summary: 'Bans a key for a time. Its quotas do not change. A running server applies it within a second.',
+    operands: ['KEY_ID'],
+    options: {
+      for: { value: 'TIME', about: 'how long, such as 90s, 10m, 2h or 7d', isRequired: true },
+      ...QUOTA_OPTIONS,
+    },
+    examples: ['ban set key_0123456789 --for 10m'],
+    run: setBan,
+  },
+  {
+    name: 'ban lift',
+    summary: 'Lifts the ban of a key. Its quotas do not change. A running server applies it within a second.',
+    operands: ['KEY_ID'],
+    options: QUOTA_OPTIONS,
+    examples: ['ban lift key_0123456789'],
+    run: (invocation) => withKey(invocation, liftBan),
+  },
+];
+
+async function showQuota(desk: QuotaDesk, key: KeyRecord): Promise<Outcome> {
+  const quota = await readQuota(desk, key);
+  const { id, windows, bannedUntil } = quota;
+  const rows = windows.map(
+    ({ name, quota, remaining, resetAt }) =>
+      `${name}: ${remaining} of ${quota} left${resetAt === null ? '' : `, full again ${resetAt}`}`,
+  );
+  const ban = bannedUntil === null ? 'not banned' : `banned until ${bannedUntil}`;
+  return done([`${id}: ${describePlan(key.plan)}`, ...rows, ban].join('\n'), quota);
+}
+
+const UNIT_MS = new Map([
+  ['s', 1_000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
+const LONGEST_BAN_MS = 365 * 86_400_000;
+
+function setBan(invocation: Invocation): Outcome | Promise<Outcome> {
+  const time = String(invocation.flags.get('for'));
+  const [, count, unit = ''] = /^([1-9][0-9]{0,8})([smhd])$/.exec(time) ?? [];
+  const ms = Number(count) * (UNIT_MS.get(unit) ?? Number.NaN);
+  if (!(ms <= LONGEST_BAN_MS)) {
+    return misused(`--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d, not ${JSON.stringify(time)}`);
+  }
+  return withKey(invocation, async (desk, { id }) => {
+    await desk.ban(id, ms);
+    const bannedUntil = isoTime(Date.now() + ms);
+    return done(`${id} is banned until ${bannedUntil} (quotas in ${desk.place})`, { id, bannedUntil });
+  });
+}
+
+async function resetQuota(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
+  await desk.reset(id);
+  return done(`${id} has its full quotas again (quotas in ${desk.place})`, { id, done: 'reset' });
+}
+
+async function liftBan(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
+  await desk.liftBan(id);
+  return done(`${id} is no longer banned (quotas in ${desk.place})`, { id, done: 'lift_ban' });
+}

@@ -1,0 +1,55 @@
+import { readSettings } from '../../config/read-settings.js';
+import { parseRedisUrl, type RedisAddress } from '../../config/redis-url.js';
+import type { KeyRecord, KeyRing } from '../../keys/key-ring.js';
+import { messageOf } from '../../log/message-of.js';
+import { failed, misused, type Outcome } from '../../outcome.js';
+import { type QuotaDesk, redisQuotaDesk, savedQuotaDesk } from '../../quotas/admin.js';
+import { connectRedis } from '../../quotas/redis-client.js';
+import { type Invocation, settingOptions } from '../command.js';
+import { unknownKey } from '../keys.js';
+import { STORAGE_OPTIONS, withStorage } from '../with-storage.js';
+
+export const QUOTA_OPTIONS = { ...settingOptions(['redisUrl']), ...STORAGE_OPTIONS };
+
+/** Runs `work` on the key that the operand names. */
+export function withKey(
+  invocation: Invocation,
+  work: (desk: QuotaDesk, key: KeyRecord) => Outcome | Promise<Outcome>,
+): Promise<Outcome> {
+  const [id = ''] = invocation.operands;
+  return withDesk(invocation, async (desk, keys) => {
+    const key = await keys.get(id);
+    return key === undefined ? failed(unknownKey(invocation)) : work(desk, key);
+  });
+}
+
+/** Runs `work` where the servers of this storage count: in Redis, or in the file. */
+export async function withDesk(
+  invocation: Invocation,
+  work: (desk: QuotaDesk, keys: KeyRing) => Promise<Outcome>,
+): Promise<Outcome> {
+  const read = readSettings(invocation, ['redisUrl']);
+  if (!read.ok) return misused(read.mistake);
+  const redis = parseRedisUrl(read.settings.redisUrl ?? '');
+  return withStorage(invocation, async ({ keys, quotas, name }) => {
+    if (redis !== undefined) return atRedis(redis, (desk) => work(desk, keys));
+    if (quotas !== undefined) return work(savedQuotaDesk(quotas, name), keys);
+    return failed(`${name} holds no quotas; name the Redis server that counts them with --redis-url`);
+  });
+}
+
+async function atRedis(address: RedisAddress, work: (desk: QuotaDesk) => Promise<Outcome>): Promise<Outcome> {
+  try {
+    const redis = await connectRedis(address);
+    try {
+      await redis.arrived();
+      return await work(redisQuotaDesk(redis, address.name));
+    } finally {
+      redis.close();
+    }
+  } catch (error) {
+    // The limiter reports only that it cannot count, with the reason as the cause.
+    const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    return failed(`${address.name}: ${messageOf(reason)}`);
+  }
+}

@@ -1,0 +1,116 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { KeyRing } from '../../keys/key-ring.js';
+import { done, misused, type Outcome } from '../../outcome.js';
+import { firstSignal } from '../../process/signals.js';
+import type { QuotaDesk } from '../../quotas/admin.js';
+import type { Invocation } from '../command.js';
+import { type Column, createTable, onOwnScreen } from '../terminal.js';
+import { withDesk } from './desk.js';
+import { readQuota, type ShownQuota, scarcestOf } from './shown.js';
+
+export function listQuotas(invocation: Invocation): Outcome | Promise<Outcome> {
+  const { flags } = invocation;
+  const limit = flags.get('limit');
+  if (!/^[1-9][0-9]{0,8}$/.test(`${limit}`)) {
+    return misused(`--limit: expected a whole number from 1 up, not ${JSON.stringify(limit)}`);
+  }
+  if (!flags.has('watch')) return withDesk(invocation, (desk, keys) => list(desk, keys, Number(limit)));
+  if (flags.has('json')) return misused('--watch cannot be combined with --json');
+  if (!process.stdout.isTTY) return misused('--watch needs a terminal; without it the list is printed once');
+  return withDesk(invocation, (desk, keys) => watch(desk, keys, Number(limit)));
+}
+
+/** A quota, and the name of its key. */
+interface Row extends ShownQuota {
+  readonly keyName: string;
+}
+
+async function list(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Outcome> {
+  const rows = await nearest(desk, keys, limit);
+  if (rows.length === 0) return done(NONE, []);
+  const lines = tableOf(rows, []);
+  return done(
+    lines.join('\n'),
+    rows.map(({ keyName, ...quota }) => quota),
+  );
+}
+
+const NONE = 'no key has used any of its quotas';
+
+/** The least time from one drawing to the next. */
+const PICTURE_MS = 1_000;
+/** At most a tenth of the time is spent reading, however many keys there are. */
+const REST = 9;
+
+/** Redraws the list until a signal arrives. */
+async function watch(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Outcome> {
+  const stopping = new AbortController();
+  void firstSignal().then(() => stopping.abort());
+  const { stdout } = process;
+  await onOwnScreen(stdout, async (draw) => {
+    while (!stopping.signal.aborted) {
+      const startMs = performance.now();
+      // Leave room for the lines around the rows and for the cursor.
+      const rows = await nearest(desk, keys, Math.min(limit, Math.max(1, (stdout.rows || 24) - 4)));
+      const head = `${desk.place}, ${new Date().toISOString()}; Ctrl-C to stop`;
+      const isDrawn = await draw([head, '', ...(rows.length === 0 ? [NONE] : tableOf(rows, [BAR]))]);
+      if (!isDrawn) return;
+      const restMs = Math.max(PICTURE_MS, REST * (performance.now() - startMs));
+      await wait(restMs, undefined, stopping).catch(() => {});
+    }
+  });
+  return { outcome: 'done' };
+}
+
+/** How many keys are read at the same time. */
+const AT_ONCE = 100;
+
+/** Returns the keys that have used some of a quota, those nearest their limit first. */
+async function nearest(desk: QuotaDesk, ring: KeyRing, limit: number): Promise<readonly Row[]> {
+  const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
+  const rows: Row[] = [];
+  for (let i = 0; i < keys.length; i += AT_ONCE) {
+    const read = keys.slice(i, i + AT_ONCE).map(async (key) => {
+      const keyName = key.name === undefined ? '' : JSON.stringify(key.name);
+      return { ...(await readQuota(desk, key)), keyName };
+    });
+    rows.push(...(await Promise.all(read)));
+  }
+  const used = rows.filter((row) => partLeft(row) < 1);
+  return used.sort((a, b) => partLeft(a) - partLeft(b)).slice(0, limit);
+}
+
+/** Returns the part that is left of the scarcest quota, and -1 for a banned key. */
+function partLeft(quota: ShownQuota): number {
+  const { remaining, quota: most } = scarcestOf(quota);
+  return quota.bannedUntil === null ? remaining / most : -1;
+}
+
+interface QuotaColumn extends Column {
+  cell(row: Row): string;
+}
+
+const BAR_WIDTH = 20;
+const BAR: QuotaColumn = {
+  title: '',
+  cell: (row) => '█'.repeat(Math.max(0, Math.ceil(partLeft(row) * BAR_WIDTH))).padEnd(BAR_WIDTH, '░'),
+  style: (cell) => (cell.startsWith('█████') ? 'green' : cell.startsWith('█') ? 'yellow' : 'red'),
+};
+
+function tableOf(rows: readonly Row[], extra: readonly QuotaColumn[]): string[] {
+  const columns: readonly QuotaColumn[] = [
+    { title: 'KEY', cell: ({ id }) => id },
+    { title: 'PLAN', cell: ({ plan }) => plan },
+    { title: 'LEFT', isNumber: true, cell: left, style: (cell) => (cell.startsWith('0 ') ? 'red' : undefined) },
+    ...extra,
+    { title: 'FULL AGAIN', cell: (row) => scarcestOf(row).resetAt ?? '' },
+    { title: 'BANNED UNTIL', cell: ({ bannedUntil }) => bannedUntil ?? '', style: () => 'red' },
+    { title: 'NAME', cell: ({ keyName }) => keyName },
+  ];
+  return createTable(process.stdout, columns)(rows.map((row) => columns.map(({ cell }) => cell(row))));
+}
+
+function left(row: Row): string {
+  const { name, quota, remaining } = scarcestOf(row);
+  return `${remaining} of ${quota} per ${name}`;
+}

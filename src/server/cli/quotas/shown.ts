@@ -1,0 +1,42 @@
+import { toPlan } from '../../keys/key-plan.js';
+import type { KeyRecord } from '../../keys/key-ring.js';
+import type { QuotaDesk } from '../../quotas/admin.js';
+
+/** The quotas of a key as scripts see them. */
+export interface ShownQuota {
+  readonly id: string;
+  readonly plan: string;
+  readonly windows: readonly ShownWindow[];
+  readonly bannedUntil: string | null;
+}
+
+interface ShownWindow {
+  readonly name: string;
+  readonly quota: number;
+  readonly remaining: number;
+  readonly resetAt: string | null;
+}
+
+export async function readQuota(desk: QuotaDesk, { id, plan }: KeyRecord): Promise<ShownQuota> {
+  const { windows, verdict, nowMs, retryAfterMs, utcOffsetMs } = await desk.peek(id, toPlan(plan));
+  return {
+    id,
+    plan: plan.name,
+    windows: windows.map(({ policy, remaining, resetAtMs }) => ({
+      name: policy.name,
+      quota: policy.quota,
+      remaining,
+      resetAt: remaining === policy.quota ? null : isoTime(resetAtMs + utcOffsetMs),
+    })),
+    bannedUntil: verdict === 'banned' ? isoTime(nowMs + retryAfterMs + utcOffsetMs) : null,
+  };
+}
+
+/** Returns the window with the smallest part left. A plan has at least one. */
+export function scarcestOf({ windows }: ShownQuota): ShownWindow {
+  return windows.reduce((a, b) => (b.remaining / b.quota < a.remaining / a.quota ? b : a));
+}
+
+export function isoTime(unixMs: number): string {
+  return new Date(unixMs).toISOString();
+}

@@ -1,0 +1,79 @@
+import { indentJson, tokensOf } from '../highlight.js';
+import { announce, make } from './dom.js';
+
+/** In characters: the whole list of a million orders would block the page. */
+const SHOWN_TEXT = 20_000;
+
+/** JSON, indented and coloured but not parsed, so that every digit stays. */
+export function renderJson(label: string, json: string): HTMLElement {
+  const rest = json.length - SHOWN_TEXT;
+  const nodes: (Node | string)[] = [];
+  for (const { kind, text } of tokensOf(indentJson(rest > 0 ? json.slice(0, SHOWN_TEXT) : json))) {
+    nodes.push(kind === '' ? text : make('span', kind, text));
+  }
+  if (rest > 0) nodes.push(`… ${rest.toLocaleString('en')} more characters`);
+  return scrollable(label, ...nodes);
+}
+
+/** A block that can be scrolled, and so must be reachable by keyboard. */
+export function scrollable(label: string, ...content: (Node | string)[]): HTMLPreElement {
+  const element = make('pre', '', ...content);
+  element.tabIndex = 0;
+  element.role = 'group';
+  element.ariaLabel = label;
+  return element;
+}
+
+/** What the samples depend on: the address, the order id and, only while it is shown, the key. */
+export interface SampleValues {
+  readonly base: string;
+  readonly id: string;
+  readonly shownKey: string;
+}
+
+/** Writes the values into the request samples. */
+export function fillSamples({ base, id, shownKey }: SampleValues): void {
+  fill('base', base);
+  fill('id', encodeId(id));
+  fill('export', shownKey === '' ? '' : `export API_KEY='${shownKey.replaceAll("'", "'\\''")}'\n`);
+}
+
+function fill(name: string, text: string): void {
+  for (const element of document.querySelectorAll(`[data-fill=${name}]`)) element.textContent = text;
+}
+
+/** An order id as a path segment that needs no quoting, in the shell and in every sample. */
+export function encodeId(id: string): string {
+  return encodeURIComponent(id).replaceAll("'", '%27');
+}
+
+/** Lets the copy buttons work, and chooses the language of all samples at once. */
+export function enableSamples(): void {
+  document.addEventListener('click', ({ target }) => {
+    if (target instanceof HTMLButtonElement && target.className === 'copy') void copy(target);
+  });
+  document.addEventListener('change', ({ target }) => {
+    if (!(target instanceof HTMLInputElement) || target.type !== 'radio') return;
+    for (const other of document.querySelectorAll('input[type=radio]')) {
+      if (other instanceof HTMLInputElement && other.value === target.value) other.checked = true;
+    }
+  });
+}
+
+async function copy(button: HTMLButtonElement): Promise<void> {
+  const blocks = button.closest('.code')?.querySelectorAll('pre') ?? [];
+  const source = Array.from(blocks).find((block) => block.checkVisibility());
+  if (source === undefined) return;
+  try {
+    await navigator.clipboard.writeText(source.textContent ?? '');
+    button.textContent = 'Copied';
+    announce('Copied.');
+    setTimeout(() => {
+      button.textContent = 'Copy';
+    }, 2_000);
+  } catch {
+    // Without https there is no clipboard, except on this machine: the text is at least selected.
+    getSelection()?.selectAllChildren(source);
+    announce('Selected. Copy it with the keyboard.');
+  }
+}

@@ -1,0 +1,58 @@
+/** The colour of a token; `''` for text without one. */
+type TokenKind = '' | 'name' | 'string' | 'number' | 'keyword' | 'comment';
+
+export interface Token {
+  readonly kind: TokenKind;
+  readonly text: string;
+}
+
+const TOKEN =
+  /(?<comment>(?:\/\/|#).*)|(?<name>"(?:[^"\\]|\\.)*"(?=\s*:))|(?<string>"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`)|(?<number>-?\b\d[\w.+-]*)|(?<keyword>\b(?:as|async|await|const|defer|false|for|func|function|if|import|new|null|package|return|struct|true|type|var|while|with)\b)/g;
+
+/**
+ * Splits code into tokens to colour: JSON, and the languages of the request samples. The tokens
+ * together are the code, character by character. Nothing is parsed, so no digit is lost.
+ */
+export function* tokensOf(code: string): Generator<Token> {
+  let end = 0;
+  for (const { 0: text, index, groups } of code.matchAll(TOKEN)) {
+    if (index > end) yield { kind: '', text: code.slice(end, index) };
+    yield { kind: kindOf(groups), text };
+    end = index + text.length;
+  }
+  if (end < code.length) yield { kind: '', text: code.slice(end) };
+}
+
+const KINDS: readonly TokenKind[] = ['comment', 'name', 'string', 'number', 'keyword'];
+
+function kindOf(groups: Readonly<Record<string, string | undefined>> = {}): TokenKind {
+  return KINDS.find((kind) => groups[kind] !== undefined) ?? '';
+}
+
+/** Indents JSON by two spaces without parsing it. Other text is returned as it is. */
+export function indentJson(json: string): string {
+  if (!/^\s*[[{]/.test(json)) return json;
+  let depth = 0;
+  const newLine = () => `\n${'  '.repeat(depth)}`;
+  return json.replace(/"(?:[^"\\]|\\.)*"?|[[{]\s*[\]}]|[[\]{},:]|\s+/g, (token) => {
+    switch (token[0]) {
+      case '[':
+      case '{':
+        if (token.length > 1) return `${token[0]}${token.at(-1)}`;
+        depth++;
+        return token + newLine();
+      case ']':
+      case '}':
+        depth = Math.max(0, depth - 1);
+        return newLine() + token;
+      case ',':
+        return token + newLine();
+      case ':':
+        return ': ';
+      case '"':
+        return token;
+      default:
+        return '';
+    }
+  });
+}

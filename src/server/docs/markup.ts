@@ -1,0 +1,73 @@
+import { indentJson, tokensOf } from './highlight.js';
+
+/** Plain text as HTML. */
+export function escapeHtml(plain: string): string {
+  return plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+}
+
+/** The Markdown that descriptions use, code between backticks, and powers such as 2^53. */
+export function prose(markdown: string): string {
+  return escapeHtml(markdown)
+    .replace(/`([^`]+)`/g, '<code>$1</code>')
+    .replace(/2\^(\d+)/g, '2<sup>$1</sup>');
+}
+
+/** Coloured code under a title, with a button that copies it. */
+export function codeBlock(title: string, code: string): string {
+  return figure(title, title, pre(title, code));
+}
+
+/** A figure of one or more code blocks; the button copies the one that is visible. */
+export function figure(name: string, caption: string, content: string): string {
+  return `<figure class="code">
+<figcaption>${caption}<button type="button" class="copy" aria-label="Copy: ${name}">Copy</button></figcaption>
+${content}
+</figure>`;
+}
+
+/** Code that can be scrolled, and so must be reachable by keyboard. */
+export function pre(label: string, code: string): string {
+  return `<pre tabindex="0" role="group" aria-label="${label}">${coloured(code)}</pre>`;
+}
+
+export function jsonBlock(label: string, value: unknown): string {
+  return codeBlock(label, indentJson(JSON.stringify(value)));
+}
+
+function coloured(code: string): string {
+  let html = '';
+  for (const { kind, text } of tokensOf(code)) {
+    html += kind === '' ? escapeHtml(text) : `<span class="${kind}">${escapeHtml(text)}</span>`;
+  }
+  return html;
+}
+
+/** A table row: the first cell is its header. All cells are HTML. */
+export function row(header: string, ...cells: readonly string[]): string {
+  return `<tr><th scope="row">${header}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
+}
+
+export function table(className: string, headings: readonly string[], rows: readonly string[]): string {
+  return `<table class="${className}">
+<thead><tr>${headings.map((heading) => `<th scope="col">${heading}</th>`).join('')}</tr></thead>
+<tbody>
+${rows.join('\n')}
+</tbody>
+</table>`;
+}
+
+/** A section of the page: its text, what stands beside it on a wide screen, and the rest below. */
+export function section(id: string, title: string, content: string, aside: string, rest = ''): string {
+  return `<section id="${id}" aria-labelledby="${id}-title">
+<h2 id="${id}-title">${title}</h2>
+<div class="pair">
+<div class="text">
+${content}
+</div>
+<div class="beside">
+${aside}
+</div>
+</div>
+${rest}
+</section>`;
+}

@@ -1,0 +1,34 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+
+/**
+ * Creates a server that answers `/metrics` with what `text` resolves to, not yet listening. It has a port of its own,
+ * so that clients of the service cannot reach it. However many scrape at once, the text is made once.
+ */
+export function createMetricsServer(text: () => Promise<string>): Server {
+  let pending: Promise<string> | undefined;
+
+  function sharedText(): Promise<string> {
+    pending ??= text().finally(() => {
+      pending = undefined;
+    });
+    return pending;
+  }
+
+  async function answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isRead = method === 'GET' || method === 'HEAD';
+    if (!isRead || url?.replace(/\?.*$/, '') !== '/metrics') {
+      response.writeHead(isRead ? 404 : 405, isRead ? {} : { Allow: 'GET, HEAD' }).end();
+      return;
+    }
+    const content = Buffer.from(await sharedText());
+    const type = 'text/plain; version=0.0.4; charset=utf-8';
+    response.writeHead(200, { 'Content-Type': type, 'Content-Length': content.length, 'Cache-Control': 'no-store' });
+    response.end(method === 'HEAD' ? undefined : content);
+  }
+
+  const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
+    answer(request, response).catch(() => response.writeHead(500).end());
+  });
+  server.maxConnections = 32;
+  return server;
+}

@@ -1,0 +1,94 @@
+import type { ErrorCode, ReplyMessage } from '../../http/index.js';
+import { createHistogram, type Histogram, printHistogram, printMetric } from './text-format.js';
+
+export interface RequestMetrics {
+  count(message: ReplyMessage): void;
+  text(): string;
+}
+
+interface Outcome {
+  readonly status: number;
+  readonly code: ErrorCode | undefined;
+  count: number;
+}
+
+interface Operation {
+  readonly name: string;
+  /** By code, else by status: a code has one status. */
+  readonly outcomes: Map<ErrorCode | number, Outcome>;
+  readonly seconds: Histogram;
+  failures: number;
+}
+
+/** From a tenth of a millisecond, which is much for parts in memory, to the longest that a request may take. */
+const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Plans with a series of their own. The program has five; a host's names could be many. */
+const MOST_PLANS = 20;
+const OTHER_PLAN = 'other';
+
+/** Counts replies. How many series there are is bounded: no label has a text that a client or a key chooses. */
+export function createRequestMetrics(): RequestMetrics {
+  const listOrders = createOperation('listOrders');
+  const cancelOrder = createOperation('cancelOrder');
+  /** Requests that were refused before it was looked at what they ask for, among others. */
+  const none = createOperation('none');
+  const operations = [listOrders, cancelOrder, none];
+  const refusals = new Map<string, { exceeded: number; banned: number }>();
+
+  function operationOf({ operation }: ReplyMessage): Operation {
+    if (operation === 'listOrders') return listOrders;
+    return operation === 'cancelOrder' ? cancelOrder : none;
+  }
+
+  function refusalsOf(plan: string) {
+    const key = refusals.has(plan) || refusals.size < MOST_PLANS ? plan : OTHER_PLAN;
+    const found = refusals.get(key) ?? { exceeded: 0, banned: 0 };
+    refusals.set(key, found);
+    return found;
+  }
+
+  return {
+    count(message) {
+      const { status, code, error, durationMs, plan } = message;
+      const operation = operationOf(message);
+      if (error !== undefined) operation.failures++;
+      // A list that was torn has been counted when its reply began.
+      if (error !== undefined && status === 200) return;
+      const outcome = operation.outcomes.get(code ?? status);
+      if (outcome === undefined) operation.outcomes.set(code ?? status, { status, code, count: 1 });
+      else outcome.count++;
+      operation.seconds.observe(durationMs / 1_000);
+      if (code === 'rate_limit_exceeded') refusalsOf(plan).exceeded++;
+      if (code === 'api_key_banned') refusalsOf(plan).banned++;
+    },
+
+    text() {
+      const outcomes = operations.flatMap(({ name, outcomes }) =>
+        Array.from(outcomes.values(), ({ status, code = '', count }) => ({
+          labels: { operation: name, status: `${status}`, code },
+          value: count,
+        })),
+      );
+      const failures = operations.map(({ name, failures }) => ({ labels: { operation: name }, value: failures }));
+      const refused = Array.from(refusals, ([plan, { exceeded, banned }]) => [
+        { labels: { plan, code: 'rate_limit_exceeded' }, value: exceeded },
+        { labels: { plan, code: 'api_key_banned' }, value: banned },
+      ]).flat();
+      return [
+        printMetric('counter', 'store_orders_requests_total', 'Requests that were answered.', outcomes),
+        printHistogram(
+          'store_orders_request_duration_seconds',
+          'Time from the head of a request to its reply, in seconds.',
+          operations.map(({ name, seconds }) => [{ operation: name }, seconds] as const),
+        ),
+        printMetric('counter', 'store_orders_failures_total', 'Replies behind which a part failed.', failures),
+        printMetric('counter', 'store_orders_refusals_total', 'Requests refused by a quota or a ban.', refused),
+      ].join('');
+    },
+  };
+}
+
+function createOperation(name: string): Operation {
+  return { name, outcomes: new Map(), seconds: createHistogram(SECONDS), failures: 0 };
+}

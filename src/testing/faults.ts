@@ -1,0 +1,92 @@
+import type { ClientAddress, OrderService } from '../http/index.js';
+import type { Reply } from '../http/reply.js';
+import type { RequestHead } from '../http/request-head.js';
+import type { OrderStore } from '../orders/index.js';
+
+/**
+ * A failure of one response.
+ *
+ * - `500` and `503`: the response of a service whose store fails. Nothing is cancelled.
+ * - `'request_lost'`: the connection fails before the service has the request. Nothing is
+ *   cancelled.
+ * - `'response_lost'`: the connection fails after the request has been carried out.
+ * - `'response_torn'`: the same, after half of the body. A response without a body is lost.
+ * - `{ delayMs }`: the response arrives that much later, by `setTimeout`.
+ */
+export type TestFault = 500 | 503 | 'request_lost' | 'response_lost' | 'response_torn' | { readonly delayMs: number };
+
+/** Leads to a 500: it returns what no store may. */
+const WRONG_STORE: OrderStore = { list: () => JSON.parse('null'), cancel: () => JSON.parse('""') };
+const FAILING_STORE: OrderStore = { list: failStore, cancel: failStore };
+
+function failStore(): never {
+  throw new Error('the test asked for this failure');
+}
+
+/** Throws a TypeError unless it is a fault. */
+export function checkFault(fault: unknown): void {
+  if (typeof fault === 'object' && fault !== null && 'delayMs' in fault) {
+    if (Number.isInteger(fault.delayMs) && Number(fault.delayMs) >= 0) return;
+    throw new TypeError('fault: expected delayMs in whole milliseconds from 0 up');
+  }
+  if ([500, 503, 'request_lost', 'response_lost', 'response_torn'].some((known) => known === fault)) return;
+  throw new TypeError("fault: expected 500, 503, 'request_lost', 'response_lost', 'response_torn' or { delayMs }");
+}
+
+/** Where a response goes. */
+interface Connection {
+  readonly clientAddress: ClientAddress;
+  /** Aborted when the client no longer waits. */
+  readonly signal: AbortSignal | undefined;
+  /** Waits until what was written is on its way. */
+  flush(): Promise<void>;
+}
+
+/** Resolves with the faulty reply, or with `undefined` for one that is lost. */
+export type RespondWith = (
+  fault: TestFault,
+  request: RequestHead,
+  connection: Connection,
+) => Promise<Reply | undefined>;
+
+/** `createService` creates services that differ in their store alone. */
+export function createRespondWith(
+  service: OrderService,
+  createService: (store: OrderStore) => OrderService,
+): RespondWith {
+  const broken = { 500: createService(WRONG_STORE), 503: createService(FAILING_STORE) };
+  return async (fault, request, { clientAddress, signal, flush }) => {
+    if (fault === 500 || fault === 503) return broken[fault].respond(request, clientAddress);
+    if (fault === 'request_lost') return undefined;
+    const reply = await service.respond(request, clientAddress);
+    if (fault === 'response_lost') return undefined;
+    if (fault === 'response_torn')
+      return reply.body === undefined ? undefined : { ...reply, body: firstHalf(reply.body, flush) };
+    await delay(fault.delayMs, signal);
+    return reply;
+  };
+}
+
+/** Fails after its first half, as a body does whose connection breaks. */
+async function* firstHalf(body: Exclude<Reply['body'], undefined>, flush: () => Promise<void>): AsyncGenerator<Buffer> {
+  const pieces: Buffer[] = [];
+  const isStream = typeof body === 'object' && Symbol.asyncIterator in body;
+  for await (const piece of isStream ? body : [body]) pieces.push(Buffer.from(piece));
+  const bytes = Buffer.concat(pieces);
+  yield bytes.subarray(0, bytes.length / 2);
+  await flush();
+  throw new TypeError('terminated');
+}
+
+/** Ends early when the signal is aborted, so that no timer keeps the process running. */
+function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+    function end(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    }
+  });
+}

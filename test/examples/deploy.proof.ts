@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { parse, parseAllDocuments } from 'yaml';
+import { until } from '../server/support/program.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const deploy = join(root, 'examples/deploy');
+const read = (name: string) => readFileSync(join(deploy, name), 'utf8');
+const isRoot = process.getuid?.() === 0;
+const canUnshare = isRoot && spawnSync('unshare', ['--mount', 'true']).status === 0;
+
+/** The instructions of each stage: `['RUN', 'npm ci']`. */
+function stagesOf(dockerfile: string): (readonly [name: string, rest: string])[][] {
+  return dockerfile
+    .split(/^FROM .*$/m)
+    .slice(1)
+    .map((stage) =>
+      Array.from(stage.matchAll(/^([A-Z]+) (.+)$/gm), ([, name = '', rest = '']) => [name, rest] as const),
+    );
+}
+
+function environment(): Readonly<Record<string, string>> {
+  const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `${port}`;
+}
+
+/** Unpacks what the image would have, by its own steps, around the Node.js of this machine. */
+function unpackImage(t: TestContext) {
+  const place = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
+  t.after(() => rmSync(place, { recursive: true, force: true }));
+  const image = join(place, 'image');
+  const [, install = [], last = []] = stagesOf(read('Dockerfile'));
+  const app = join(image, install.find(([name]) => name === 'WORKDIR')?.[1] ?? assert.fail('no WORKDIR'));
+  mkdirSync(app, { recursive: true });
+  execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', app], { cwd: root, env: environment() });
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const hasSqlite = major > 22 || (major === 22 && minor >= 13);
+  for (const [name, rest] of install) {
+    if (name !== 'RUN') continue;
+    // The Node.js of the image has a driver of its own.
+    const command = hasSqlite ? rest : rest.replace(' pg ', ' libsql pg ');
+    execFileSync('sh', ['-c', command], { cwd: app, env: { ...environment(), npm_config_prefer_offline: 'true' } });
+  }
+  const drivers = readdirSync(app, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('gnu/index.node'),
+  );
+  for (const file of [process.execPath, ...drivers.map((name) => join(app, name))]) {
+    const libraries = execFileSync('ldd', [file], { encoding: 'utf8' }).match(/\/\S+(?= \()/g) ?? [];
+    for (const library of libraries) cpSync(realpathSync(library), join(image, library));
+  }
+  mkdirSync(join(image, 'bin'));
+  cpSync(realpathSync(process.execPath), join(image, 'bin/node'));
+  const data = join(place, 'data');
+  for (const folder of [data, join(image, 'data')]) {
+    mkdirSync(folder);
+    chownSync(folder, 1000, 1000);
+  }
+  const settings = last.filter(([name]) => name === 'ENV').flatMap(([, rest]) => rest.split(' '));
+  const argumentsOf = (name: string): string[] => {
+    const rest = last.find(([instruction]) => instruction === name)?.[1] ?? assert.fail(`no ${name}`);
+    return JSON.parse(rest.slice(rest.indexOf('[')));
+  };
+  assert.deepEqual(last.find(([name]) => name === 'USER')?.[1], 'node', 'which is 1000 in the image');
+  /** Runs a command in it as docker does with `--read-only --cap-drop ALL --volume …:/data`. */
+  const start = (command: readonly string[], env: Readonly<Record<string, string>>) => {
+    const mounts = `mount --bind '${image}' '${image}' && mount --bind '${data}' '${image}/data' && mount -o remount,bind,ro '${image}'`;
+    const run = `exec chroot --userspec=1000:1000 '${image}' /bin/node "$@"`;
+    const assignments = Object.fromEntries(settings.map((pair) => pair.split(/=(.*)/s).slice(0, 2)));
+    return spawn('unshare', ['--mount', 'sh', '-c', `${mounts} && ${run}`, 'sh', ...command.slice(1)], {
+      env: { PATH: process.env['PATH'], ...assignments, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  };
+  return {
+    start,
+    entryPoint: argumentsOf('ENTRYPOINT'),
+    command: argumentsOf('CMD'),
+    health: argumentsOf('HEALTHCHECK'),
+  };
+}
+
+async function ended(child: ReturnType<typeof spawn>): Promise<{ code: number | null; text: string }> {
+  let text = '';
+  child.stdout?.on('data', (piece) => {
+    text += piece;
+  });
+  child.stderr?.on('data', (piece) => {
+    text += piece;
+  });
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, text };
+}
+
+test('the image runs as a user without rights on a read-only file system, is healthy, and stops gracefully', {
+  skip: !canUnshare && 'needs root and unshare, to mount the image',
+}, async (t) => {
+  const { start, entryPoint, command, health } = unpackImage(t);
+  const env = { PORT: await freePort(), HOST: '127.0.0.1' };
+  const server = start([...entryPoint, ...command], env);
+  t.after(() => server.kill('SIGKILL'));
+  const result = ended(server);
+  let isEnded = false;
+  void result.then(() => {
+    isEnded = true;
+  });
+  const isHealthy = async () => isEnded || (await ended(start(health, env))).code === 0;
+  await until(isHealthy, 20_000);
+  assert.ok(!isEnded, (await Promise.race([result, Promise.resolve({ text: '' })])).text);
+  const created = await ended(start([...entryPoint, 'keys', 'create', '--plan', 'pro', '--json'], env));
+  assert.equal(created.code, 0, created.text);
+  const headers = { authorization: `Bearer ${JSON.parse(created.text).key}` };
+  const list = await fetch(`http://127.0.0.1:${env.PORT}/v1/store/orders`, { headers });
+  assert.deepEqual([list.status, await list.json()], [200, []]);
+
+  const script = `console.log(process.getuid()); require('node:fs').writeFileSync('/app/x', '')`;
+  const writing = await ended(start(['node', '-e', script], env));
+  assert.match(writing.text, /^1000\n[\s\S]*EROFS/);
+
+  server.kill('SIGTERM');
+  assert.equal((await result).code, 0);
+  assert.equal((await ended(start(health, env))).code, 1);
+});
+
+test('the systemd unit is valid, and is exposed to little', {
+  skip: spawnSync('systemd-analyze', ['--version']).error !== undefined && 'needs systemd-analyze',
+}, () => {
+  const unit = join(deploy, 'store-orders.service');
+  const verified = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' });
+  assert.deepEqual([verified.status, verified.stderr], [0, '']);
+  const { stdout } = spawnSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', unit], {
+    encoding: 'utf8',
+  });
+  assert.match(stdout, /Overall exposure level for store-orders\.service: [01]\.\d /);
+});
+
+test('what the files set are settings, and the paths that they probe are answered', () => {
+  const settings = execFileSync(process.execPath, [join(root, 'dist/server/main.js'), 'serve', '--help'], {
+    encoding: 'utf8',
+  });
+  const known = new Set(Array.from(settings.matchAll(/\[env: (\w+)\]/g), ([, name]) => name));
+  const compose = parse(read('compose.yaml'));
+  const [deployment, service] = parseAllDocuments(read('kubernetes.yaml')).map((document) => document.toJS());
+  const [container] = deployment.spec.template.spec.containers;
+  const named = [
+    ...Object.keys(compose.services.orders.environment),
+    ...container.env.map(({ name }: { readonly name: string }) => name),
+    ...Array.from(
+      `${read('Dockerfile')}${read('store-orders.service')}`.matchAll(/\b((?:STORE_ORDERS_)\w+)=/g),
+      ([, name]) => name,
+    ),
+  ];
+  assert.deepEqual(
+    named.filter((name) => !known.has(name)),
+    [],
+  );
+  assert.equal(container.livenessProbe.httpGet.path, '/healthz');
+  assert.equal(container.readinessProbe.httpGet.path, '/readyz');
+  assert.deepEqual(service.spec.selector, deployment.spec.template.metadata.labels);
+  assert.equal(
+    join(deploy, compose.services.orders.build.context, compose.services.orders.build.dockerfile),
+    join(deploy, 'Dockerfile'),
+  );
+});
+
+test('the deployment is one that kubectl reads whole', {
+  skip: spawnSync('kubectl', ['version', '--client']).error !== undefined && 'needs kubectl',
+}, () => {
+  const [document] = parseAllDocuments(read('kubernetes.yaml'));
+  const written = document?.toJS();
+  const options = ['set', 'env', '--local', '--filename', '-', 'KUBECTL=read', '--output', 'json'];
+  const { stdout, stderr } = spawnSync('kubectl', options, { input: JSON.stringify(written), encoding: 'utf8' });
+  assert.equal(stderr, '');
+  // What it does not know it drops.
+  assert.deepEqual(missing(written, JSON.parse(stdout)), []);
+});
+
+/** Where the second has not what the first has; an empty value may be absent. */
+function missing(value: unknown, other: unknown, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return value === other || value === '' ? [] : [path];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    missing(inner, Reflect.get(Object(other), key), `${path}/${key}`),
+  );
+}

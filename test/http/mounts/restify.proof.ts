@@ -1,0 +1,49 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import { nodeHandler } from 'store-orders/handler';
+import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
+import { hostSuite } from './support/host-suite.js';
+import { listening } from './support/mount.js';
+
+type Handler = (request: IncomingMessage, response: ServerResponse, next: (goOn?: false) => void) => void;
+
+/** What is used of restify, by hand: it is not there in every clone. */
+interface Restify {
+  readonly server: Server;
+  pre(handler: Handler): void;
+  get(path: string, handler: Handler): void;
+  inflightRequests(): number;
+}
+
+const name = 'restify 11';
+
+if (withoutTools) {
+  test(`a host of ${name}`, { skip: withoutTools }, () => {});
+} else {
+  const restify = createRequire(`${toolsFolder}package.json`)('restify');
+  hostSuite({
+    name,
+    hooks: ['x-host'],
+    async open(service) {
+      const app: Restify = restify.createServer();
+      const handle = nodeHandler(service);
+      app.pre((_request, response, next) => {
+        response.setHeader('X-Host', 'before');
+        response.setHeader('Vary', 'Origin');
+        next();
+      });
+      app.pre((request, response, next) => {
+        if (!service.owns(request.url ?? '')) return next();
+        // Else restify counts the request as one in flight for ever.
+        response.once('close', () => next(false));
+        handle(request, response);
+      });
+      app.get('/host', (_request, response, next) => {
+        response.end('of the host');
+        next();
+      });
+      return listening(app.server);
+    },
+  });
+}

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import { createRequire } from 'node:module';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
+
+// What is used of miniflare and esbuild, by hand: they are not there in every clone.
+interface Miniflare {
+  readonly ready: Promise<URL>;
+  dispatchFetch(url: string, init: RequestInit): Promise<Response>;
+  dispose(): Promise<void>;
+}
+
+const require = createRequire(`${toolsFolder}package.json`);
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** Starts workerd with this module, bundled as wrangler bundles it. */
+async function start(t: TestContext, module: string): Promise<Miniflare> {
+  const { build } = require('esbuild');
+  const stdin = { contents: module, resolveDir: root, loader: 'ts' };
+  const options = { bundle: true, write: false, format: 'esm', conditions: ['workerd'], external: ['node:*'] };
+  const { outputFiles } = await build({ stdin, ...options });
+  const { Miniflare } = require('miniflare');
+  const script = outputFiles[0].text;
+  const workerd: Miniflare = new Miniflare({
+    modules: true,
+    script,
+    compatibilityDate: '2026-01-01',
+    compatibilityFlags: ['nodejs_compat'],
+  });
+  t.after(() => workerd.dispose());
+  return workerd;
+}
+
+test('examples/workers.ts serves in Cloudflare Workers', { skip: withoutTools }, async (t) => {
+  const workerd = await start(t, `export { default } from './examples/workers.ts';`);
+  const ask = (path: string, method = 'GET', headers: Record<string, string> = {}) =>
+    workerd.dispatchFetch(`http://orders.test${path}`, { method, headers });
+  const KEY = { authorization: 'Bearer open-sesame' };
+  assert.equal(await (await ask('/')).text(), 'the host\n');
+  assert.equal((await ask('/elsewhere')).status, 404);
+  assert.match(await (await ask('/v1/store/orders', 'GET', KEY)).text(), /"id":9007199254740993,/);
+  for (const [id, status] of [
+    ['9007199254740992', 404],
+    ['9007199254740993', 204],
+    ['9007199254740993', 409],
+  ] as const) {
+    assert.equal((await ask(`/v1/store/orders/${id}`, 'DELETE', KEY)).status, status, id);
+  }
+  for (const [address, remaining] of [
+    ['203.0.113.1', '599'],
+    ['203.0.113.1', '598'],
+    ['203.0.113.2', '599'],
+  ] as const) {
+    const { status, headers } = await ask('/v1/store/orders', 'GET', { 'cf-connecting-ip': address });
+    assert.deepEqual([status, headers.get('x-ratelimit-remaining')], [401, remaining]);
+  }
+});
+
+const LONG_LIST = `
+  import { createKeyAuthenticator, createMemoryLimiter, createMemoryOrderStore, createOrderService, PLANS } from 'store-orders';
+  import { fetchHandler } from 'store-orders/fetch';
+  const store = createMemoryOrderStore(Array.from({ length: 20_000 }, (_, id) => ({ id })));
+  const authenticate = createKeyAuthenticator({ 'open-sesame': { id: 'customer-1', plan: PLANS.business } });
+  export default { fetch: fetchHandler(createOrderService({ store, limiter: createMemoryLimiter(), authenticate })) };
+`;
+
+test('a list is compressed once for a client of Cloudflare Workers', { skip: withoutTools }, async (t) => {
+  const url = new URL('/v1/store/orders', await (await start(t, LONG_LIST)).ready);
+  const texts = new Set<string>();
+  for (const [coding, decode] of [
+    ['identity', (bytes: Buffer) => bytes],
+    ['gzip', gunzipSync],
+    ['br', brotliDecompressSync],
+  ] as const) {
+    const headers = { Authorization: 'Bearer open-sesame', 'Accept-Encoding': coding };
+    const [answered, bytes] = await new Promise<[string | undefined, Buffer]>((resolve, reject) => {
+      const request = get(url, { headers }, async (response) =>
+        resolve([response.headers['content-encoding'], Buffer.concat(await response.toArray())]),
+      );
+      request.on('error', reject);
+    });
+    assert.equal(answered ?? 'identity', coding);
+    texts.add(decode(bytes).toString());
+  }
+  assert.equal(texts.size, 1);
+  assert.equal(JSON.parse([...texts].join()).length, 20_000);
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { type TestContext, test } from 'node:test';
+import type { ReplyMessage } from 'store-orders';
+import { createShop, KEY, ORDERS, order } from './support/shop.js';
+import { core, WAYS } from './support/ways.js';
+
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+/** Collects what the service publishes until the end of the test. */
+function listen(t: TestContext): readonly ReplyMessage[] {
+  const messages: ReplyMessage[] = [];
+  const onMessage = (message: unknown) => void (isReplyMessage(message) && messages.push(message));
+  subscribe('store-orders:reply', onMessage);
+  t.after(() => unsubscribe('store-orders:reply', onMessage));
+  return messages;
+}
+
+function isReplyMessage(message: unknown): message is ReplyMessage {
+  return typeof message === 'object' && message !== null && 'requestId' in message;
+}
+
+for (const way of WAYS) {
+  test(`reached by ${way.name}: the message has the request, its id and the reply`, async (t) => {
+    const messages = listen(t);
+    const { ask, close } = await way.open(createShop().service);
+    t.after(close);
+    const list = await ask('GET', `${ORDERS}?secret=1`, [KEY, ['X-Request-Id', 'abc-1'], ['traceparent', TRACEPARENT]]);
+    const absent = await ask('DELETE', order(99), [KEY]);
+    const head = await ask('HEAD', ORDERS, [KEY]);
+    const [first, second, third] = messages.map(({ durationMs, clientAddress, ...message }) => {
+      assert.ok(durationMs > 0 && durationMs < 10_000);
+      assert.match(clientAddress ?? '', /^(?:127\.0\.0\.1|192\.0\.2\.1)$/);
+      return message;
+    });
+    assert.deepEqual(first, {
+      requestId: 'abc-1',
+      traceparent: TRACEPARENT,
+      method: 'GET',
+      path: ORDERS,
+      status: 200,
+      bytes: list.text.length,
+      code: undefined,
+      operation: 'listOrders',
+      orderId: undefined,
+      keyId: 'owner',
+      plan: 'business',
+      error: undefined,
+    });
+    assert.equal(list.fields.get('x-request-id'), 'abc-1');
+    assert.deepEqual([second?.code, second?.bytes, second?.orderId], ['order_not_found', absent.text.length, 99n]);
+    assert.deepEqual([third?.method, third?.bytes], ['HEAD', 0]);
+    assert.match(third?.requestId ?? '', /^[a-z0-9]+-[a-z0-9]+$/);
+    assert.equal(head.fields.get('x-request-id'), third?.requestId);
+    assert.notEqual(second?.requestId, third?.requestId);
+  });
+}
+
+test('an id that is too long, unsafe or sent twice is replaced', async (t) => {
+  listen(t);
+  const { ask } = await core.open(createShop().service);
+  for (const id of ['', 'a b', 'a"', 'é', '\u007f', 'x'.repeat(129), '$(id)']) {
+    const { fields } = await ask('GET', ORDERS, [KEY, ['X-Request-Id', id]]);
+    assert.match(fields.get('x-request-id') ?? '', /^[a-z0-9]+-[a-z0-9]+$/, id);
+  }
+  const twice = await ask('GET', ORDERS, [KEY, ['X-Request-Id', 'a'], ['x-request-id', 'b']]);
+  assert.match(twice.fields.get('x-request-id') ?? '', /-/);
+  const longest = await ask('GET', ORDERS, [['X-REQUEST-ID', 'x'.repeat(128)]]);
+  assert.equal(longest.fields.get('x-request-id'), 'x'.repeat(128), 'also on a refusal');
+});
+
+test("without a subscriber no id is created, and the client's id is still returned", async () => {
+  const { ask } = await core.open(createShop().service);
+  assert.equal((await ask('GET', ORDERS, [KEY])).fields.has('x-request-id'), false);
+  assert.equal((await ask('GET', ORDERS, [KEY, ['X-Request-Id', 'mine']])).fields.get('x-request-id'), 'mine');
+});
+
+test('only a valid traceparent is passed on', async (t) => {
+  const messages = listen(t);
+  const { ask } = await core.open(createShop().service);
+  const rows: readonly (readonly [sent: string, isValid: boolean])[] = [
+    [TRACEPARENT, true],
+    [TRACEPARENT.toUpperCase(), false],
+    [`${TRACEPARENT}-more`, false],
+    [TRACEPARENT.replace(/^00/, 'ff'), false],
+    [`${TRACEPARENT.replace(/^00/, '01')}-more`, true],
+    [TRACEPARENT.replace(/4bf92f3577b34da6a3ce929d0e0e4736/, '0'.repeat(32)), false],
+    [TRACEPARENT.replace('00f067aa0ba902b7', '0'.repeat(16)), false],
+    ['00-1-2-01', false],
+  ];
+  for (const [sent, isValid] of rows) {
+    await ask('GET', ORDERS, [KEY, ['traceparent', sent]]);
+    assert.equal(messages.at(-1)?.traceparent, isValid ? sent : undefined, sent);
+  }
+  await ask('GET', ORDERS, [KEY, ['traceparent', TRACEPARENT], ['Traceparent', TRACEPARENT]]);
+  assert.equal(messages.at(-1)?.traceparent, undefined, 'twice');
+});
+
+test('a host that cannot determine the address does not prevent requests with a valid key', async (t) => {
+  const messages = listen(t);
+  const { service } = createShop();
+  const reply = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [...KEY] }, () => {
+    throw new Error('no address');
+  });
+  assert.deepEqual([reply.status, messages[0]?.clientAddress], [200, undefined]);
+  await service.respond({ method: 'GET', url: `/${'x'.repeat(5_000)}`, rawHeaders: [...KEY] });
+  assert.equal(messages[1]?.path?.length, 1_024);
+});

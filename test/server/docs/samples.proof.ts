@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { promisify } from 'node:util';
+import { temporaryDirectory } from '../support/program.js';
+import { type Browser, launch, type Page, withoutBrowser } from './support/browser.js';
+import { openPage } from './support/opened-page.js';
+
+const ID = 9007199254740993n;
+
+let browser: Browser;
+
+async function copySample(page: Page, operation: 'listOrders' | 'cancelOrder', language: string): Promise<string> {
+  await page.locator(`#${operation} label:text-is("${language}")`).click();
+  await page.locator(`#${operation} .copy[aria-label="Copy: the request"]`).click();
+  await page.locator('#announcement:text("Copied")').waitFor();
+  return page.evaluate<string>('navigator.clipboard.readText()');
+}
+
+/** How each sample is run: a program, its parameters, and the file that the sample is written to. */
+const PROGRAMS: Readonly<Record<string, readonly [program: string, ...parameters: string[]]>> = {
+  curl: ['sh', 'sample.sh'],
+  JavaScript: [process.execPath, 'sample.mjs'],
+  Python: ['python3', 'sample.py'],
+  Go: ['go', 'run', 'sample.go'],
+};
+
+const environment = (apiKey: string) => ({ ...process.env, API_KEY: apiKey });
+
+async function isInstalled(program: string): Promise<boolean> {
+  return promisify(execFile)('sh', ['-c', `command -v "$0"`, program]).then(
+    () => true,
+    () => false,
+  );
+}
+
+suite('the request samples of the documentation page', { skip: withoutBrowser }, () => {
+  before(async () => {
+    browser = await launch();
+  });
+  after(() => browser.close());
+
+  for (const [language, [program, ...parameters]] of Object.entries(PROGRAMS)) {
+    test(`copied as they are, list and cancel exactly: ${language}`, async (t) => {
+      if (!(await isInstalled(program))) return t.diagnostic(`${program} is not installed`);
+      const { page, store } = await openPage(t, browser);
+      const cwd = temporaryDirectory(t);
+      const file = join(cwd, parameters.at(-1) ?? '');
+      const run = async (sample: string) => {
+        writeFileSync(file, sample);
+        const { stdout, stderr } = await promisify(execFile)(program, parameters, { cwd, env: environment('key-1') });
+        rmSync(file);
+        return stdout + stderr;
+      };
+      assert.match(await run(await copySample(page, 'listOrders', language)), /\b9007199254740993\b/);
+      await page.locator('#order-id').fill(`${ID}`);
+      assert.match(await run(await copySample(page, 'cancelOrder', language)), /\b204\b/);
+      assert.deepEqual([store.get(ID - 1n)?.status, store.get(ID)?.status], ['pending', 'cancelled']);
+    });
+  }
+
+  test('one choice of a language holds for both operations, and by keyboard', async (t) => {
+    const { page } = await openPage(t, browser);
+    await page.locator('#listOrders label:text-is("curl")').click();
+    await page.keyboard.press('ArrowRight');
+    for (const operation of ['listOrders', 'cancelOrder']) {
+      const shown = await page.evaluate<string[]>(
+        `Array.from(document.querySelectorAll('#${operation} [data-language]')).filter((sample) => sample.checkVisibility()).map((sample) => sample.dataset.language)`,
+      );
+      assert.deepEqual(shown, ['JavaScript']);
+    }
+  });
+
+  test('hold the key only while it is shown, and no order id that a shell or a language would read', async (t) => {
+    const { page } = await openPage(t, browser);
+    await page.locator('#key').fill("key-it's");
+    assert.doesNotMatch(await copySample(page, 'listOrders', 'curl'), /key-it/);
+    await page.locator('#key-show').click();
+    const inShell = async (script: string) =>
+      (await promisify(execFile)('sh', ['-c', script], { env: environment('wrong') })).stdout;
+    const [quoted] = (await copySample(page, 'listOrders', 'curl')).split('\n');
+    assert.equal(await inShell(`${quoted}; printf %s "$API_KEY"`), "key-it's");
+    await page.locator('#key').fill('key-plain');
+    const shown = await copySample(page, 'listOrders', 'curl');
+    assert.match(await inShell(shown), /^HTTP\/1\.1 200 OK[\s\S]*"id":9007199254740993,/);
+    assert.doesNotMatch(await copySample(page, 'listOrders', 'Python'), /key-plain/);
+
+    await page.locator('#order-id').fill(`'"$(id)\`\\`);
+    for (const language of Object.keys(PROGRAMS)) {
+      assert.ok((await copySample(page, 'cancelOrder', language)).includes('%27%22%24(id)%60%5C'), language);
+    }
+  });
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startServer, temporaryDirectory } from '../support/program.js';
+import { launch, withoutBrowser } from './support/browser.js';
+import { DESKTOP } from './support/opened-page.js';
+
+// Taken by: STORE_ORDERS_UPDATE=1 node --import tsx --test test/server/docs/screenshot.proof.ts
+const FILE = fileURLToPath(new URL('../../../src/server/docs/screenshot.png', import.meta.url));
+const VIEWPORT = { width: 1_280, height: 800 };
+
+/** Photographs the list of the sample orders, with the quota of a few minutes. */
+async function takeScreenshot(t: TestContext): Promise<void> {
+  const { url, stderr } = await startServer(t, { cwd: temporaryDirectory(t) }, '--db', ':memory:');
+  const [, key = ''] = /^ +free +(\S+)$/m.exec(stderr()) ?? [];
+  const browser = await launch();
+  t.after(() => browser.close());
+  const page = await (await browser.newContext({ ...DESKTOP, viewport: VIEWPORT })).newPage();
+  await page.clock.install();
+  await page.goto(new URL('/docs', url).href);
+  await page.locator('#key').fill(key);
+  for (const [requests, pauseMs] of [
+    [4, 40_000],
+    [9, 30_000],
+    [3, 50_000],
+    [12, 25_000],
+    [2, 8_000],
+  ] as const) {
+    for (let i = 0; i < requests; i++) {
+      await page.locator('#listOrders-form button').click();
+      await page.locator('#listOrders-answer details').first().waitFor();
+      await page.locator('#listOrders-form button[aria-disabled=false]').waitFor();
+      await page.clock.runFor(900);
+    }
+    await page.clock.runFor(pauseMs);
+  }
+  await page.locator('[aria-label="Cancel order 2"]').click();
+  await page.locator('#confirm button[value=cancel]').click();
+  await page.locator('.refusal').waitFor();
+  await page.evaluate(`
+    for (const base of document.querySelectorAll('[data-fill=base]')) base.textContent = 'http://127.0.0.1:8080/v1';
+    scrollTo(0, document.querySelector('#listOrders-title').getBoundingClientRect().top + scrollY - 40);
+    document.activeElement.blur();
+  `);
+  await page.clock.runFor(1_000);
+  await page.screenshot({ path: FILE });
+}
+
+test('the screenshot of the documentation page is small enough for a README', { skip: withoutBrowser }, async (t) => {
+  if (process.env['STORE_ORDERS_UPDATE'] === '1') await takeScreenshot(t);
+  const file = readFileSync(FILE);
+  assert.deepEqual([file.readUInt32BE(16), file.readUInt32BE(20)], [VIEWPORT.width, VIEWPORT.height]);
+  assert.ok(file.length < 150_000, `${file.length} bytes`);
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+import {
+  createMemoryLimiter,
+  createMemoryOrderStore,
+  createPlan,
+  type OrderStore,
+  perDay,
+  perMinute,
+} from 'store-orders';
+import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
+import type { Browser, ContextOptions, Page } from './browser.js';
+
+export const DESKTOP: ContextOptions = {
+  viewport: { width: 1_280, height: 900 },
+  colorScheme: 'light',
+  reducedMotion: 'reduce',
+};
+
+const PLAN = createPlan({ name: 'small', policies: [perMinute(5), perDay(1_000)] });
+
+/** Neighbours around 2^53: a rounded id would name another order that exists. */
+const ORDERS = [
+  { id: 1, petId: 7, quantity: 2, shipDate: '2026-02-03T04:05:06Z', complete: true, status: 'shipped' },
+  { id: 9007199254740992n },
+  { id: 9007199254740993n, petId: 8, shipDate: '2030-04-01T07:00:00.500-05:00', complete: false },
+  { id: 2n ** 63n - 1n },
+];
+
+export interface OpenedPage {
+  readonly page: Page;
+  readonly origin: string;
+  readonly store: ReturnType<typeof createMemoryOrderStore>;
+  /** Enters a key, sends the list and waits for its response. */
+  list(apiKey: string): Promise<void>;
+  /** The text of an operation's response. */
+  text(operation: 'listOrders' | 'cancelOrder'): Promise<string>;
+  goOffline(): Promise<void>;
+}
+
+interface Parts {
+  readonly list?: OrderStore['list'];
+  readonly backends?: OrderServerOptions['backends'];
+}
+
+/**
+ * Opens the page of a new server. The test fails if the page asks another origin, or writes to the
+ * console.
+ */
+export async function openPage(
+  t: TestContext,
+  browser: Browser,
+  options: ContextOptions = DESKTOP,
+  { list, backends }: Parts = {},
+): Promise<OpenedPage> {
+  const store = createMemoryOrderStore(ORDERS);
+  const server = createOrderServer({
+    store: { list: list ?? store.list, cancel: store.cancel },
+    limiter: createMemoryLimiter(),
+    authenticate: (apiKey) => (apiKey.startsWith('key-') ? { id: apiKey, plan: PLAN } : undefined),
+    backends,
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const origin = `http://127.0.0.1:${port}`;
+  const context = await browser.newContext(options);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    // Chromium itself reports each response from 400 up, and each failed request.
+    if (!/^Failed to load resource/.test(message.text())) complaints.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`)) complaints.push(`asked ${request.url()}`);
+  });
+  t.after(async () => {
+    await context.close();
+    await server.drain(0);
+    assert.deepEqual(complaints, []);
+  });
+  await page.clock.install();
+  await page.goto(`${origin}/docs`);
+  return {
+    page,
+    origin,
+    store,
+    async list(apiKey) {
+      await page.locator('#key').fill(apiKey);
+      await page.locator('#listOrders-form button').click();
+      await page.locator('#listOrders-answer details').first().waitFor();
+    },
+    text: (operation) => page.locator(`#${operation}-answer`).innerText(),
+    goOffline: () => context.setOffline(true),
+  };
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
+import { createOrderServer } from 'store-orders/server';
+
+const SHOP = 'https://shop.example';
+
+async function listen(t: TestContext, corsOrigins?: readonly string[]) {
+  const server = createOrderServer({
+    store: createMemoryOrderStore([{ id: 1 }]),
+    limiter: createMemoryLimiter(),
+    authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
+    corsOrigins,
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.drain(0));
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/v1/store/orders`;
+  return {
+    get: (origin?: string, key = 'ours') =>
+      fetch(url, { headers: { authorization: `Bearer ${key}`, ...(origin && { origin }) } }),
+    preflight: (origin: string) =>
+      fetch(`${url}/1`, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'DELETE' } }),
+  };
+}
+
+const variesBy = ({ headers }: Response) => /\bOrigin\b/.test(headers.get('vary') ?? '');
+const allowed = ({ headers }: Response) => headers.get('access-control-allow-origin');
+
+test('a page of an allowed origin sees every reply and its limit fields, errors too', async (t) => {
+  const { get } = await listen(t, ['http://localhost:3000', SHOP]);
+  for (const key of ['ours', 'wrong']) {
+    const response = await get(SHOP, key);
+    assert.deepEqual([response.status, allowed(response)], [key === 'ours' ? 200 : 401, SHOP]);
+    assert.ok(variesBy(response));
+    const exposed = response.headers.get('access-control-expose-headers')?.toLowerCase().split(', ') ?? [];
+    const limits = [...response.headers.keys()].filter((name) => /ratelimit|retry-after|etag/.test(name));
+    assert.deepEqual(
+      limits.filter((name) => !exposed.includes(name)),
+      [],
+    );
+  }
+});
+
+test('its preflight request needs no key, and is charged to the address', async (t) => {
+  const { preflight } = await listen(t, [SHOP]);
+  for (const remaining of ['599', '598']) {
+    const response = await preflight(SHOP);
+    const field = (name: string) => response.headers.get(name);
+    assert.deepEqual([response.status, allowed(response), field('x-ratelimit-remaining')], [204, SHOP, remaining]);
+    assert.match(field('access-control-allow-methods') ?? '', /\bDELETE\b/);
+    assert.match(field('access-control-allow-headers') ?? '', /\bAuthorization\b/);
+    assert.equal(field('access-control-max-age'), '7200');
+  }
+});
+
+test('another origin gets no permission, and by default nobody does', async (t) => {
+  const { get, preflight } = await listen(t, [SHOP]);
+  for (const origin of ['https://evil.example', `${SHOP}.evil.example`, 'null', 'HTTPS://SHOP.EXAMPLE']) {
+    const response = await get(origin);
+    assert.deepEqual([response.status, allowed(response), variesBy(response)], [200, null, true], origin);
+    assert.equal(allowed(await preflight(origin)), null);
+  }
+  const closed = await listen(t);
+  const response = await closed.get(SHOP);
+  assert.deepEqual([allowed(response), variesBy(response)], [null, false]);
+  assert.deepEqual([(await closed.preflight(SHOP)).status, allowed(await closed.preflight(SHOP))], [401, null]);
+});
+
+test('* allows all origins, without naming one', async (t) => {
+  const { get, preflight } = await listen(t, ['*']);
+  const response = await get('https://any.example');
+  assert.deepEqual([allowed(response), variesBy(response)], ['*', false]);
+  assert.deepEqual([(await preflight('null')).status, allowed(await preflight('null'))], [204, '*']);
+});
+
+test('what is not an origin is refused at construction', () => {
+  for (const origin of ['shop.example', `${SHOP}/`, 'https://shop.example/page', '']) {
+    const create = () =>
+      createOrderServer({
+        store: createMemoryOrderStore(),
+        limiter: createMemoryLimiter(),
+        authenticate: () => undefined,
+        corsOrigins: [origin],
+      });
+    assert.throws(create, /^TypeError: corsOrigins: /, origin);
+  }
+});

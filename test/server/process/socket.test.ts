@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { run, startServer, temporaryDirectory } from '../support/program.js';
+
+function statusOf(socketPath: string, path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request({ socketPath, path, agent: false }, (response) => resolve(response.resume().statusCode))
+      .once('error', reject)
+      .end();
+  });
+}
+
+test('--port takes the path of a unix socket, also one that a killed server has left', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const socket = join(cwd, 'shop.sock');
+  const killed = await startServer(t, { cwd }, '--port', socket);
+  assert.equal(killed.log()[0]?.['socket'], socket);
+  assert.match(killed.stderr(), new RegExp(`curl --unix-socket "${socket}" -H "Authorization`));
+  assert.equal(await statusOf(socket, '/v1/store/orders'), 401);
+  const healthcheck = (...args: string[]) => run(['healthcheck', '--port', './shop.sock', ...args], { cwd });
+  assert.deepEqual(await healthcheck('--ready'), { code: 0, stdout: 'ok\n', stderr: '' });
+
+  const second = await run(['--port', socket, '--db', ':memory:'], { cwd });
+  assert.equal(second.code, 1);
+  assert.equal(second.stderr, `store-orders: the unix socket ${socket} is in use; choose another path with --port\n`);
+
+  await killed.stop('SIGKILL');
+  assert.ok(existsSync(socket));
+  const refused = await healthcheck();
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /^store-orders: \.\/shop\.sock: connect ECONNREFUSED/);
+  const again = await startServer(t, { cwd }, '--port', socket);
+  assert.equal(await statusOf(socket, '/healthz'), 200);
+  assert.equal(await again.stop('SIGTERM'), 0);
+  assert.ok(!existsSync(socket));
+
+  writeFileSync(socket, 'not a socket');
+  assert.equal((await run(['--port', socket, '--db', ':memory:'], { cwd })).code, 1);
+  assert.equal(readFileSync(socket, 'utf8'), 'not a socket');
+});
+
+test('healthcheck asks the server of the same settings, and reports one that is not ready', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const { url, stop } = await startServer(t, { cwd }, '--no-sample', '--db', ':memory:');
+  const { port } = new URL(url);
+  const env = { PORT: port, HOST: '0.0.0.0' };
+  assert.deepEqual(await run(['healthcheck'], { cwd, env }), { code: 0, stdout: 'ok\n', stderr: '' });
+  await stop('SIGTERM');
+  const { code, stderr } = await run(['healthcheck', '--json'], { cwd, env });
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: http:\/\/127\.0\.0\.1:\d+\/healthz: connect ECONNREFUSED/);
+});

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { suite, type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { createTestService, type TestService, type TestServiceOptions } from 'store-orders/testing';
+
+const ORDERS = [{ id: 1 }, { id: 2 }];
+const FAILED = { name: 'TypeError', message: 'fetch failed' };
+
+interface Way {
+  readonly name: string;
+  readonly open: (service: TestService, t: TestContext) => Promise<Pick<TestService, 'url' | 'fetch'>>;
+}
+
+const WAYS: readonly Way[] = [
+  { name: 'its fetch', open: async (service) => service },
+  {
+    name: 'a server that listens',
+    async open(service, t) {
+      const { url, close } = await service.listen();
+      t.after(close);
+      return { url, fetch: globalThis.fetch };
+    },
+  },
+];
+
+for (const { name, open } of WAYS) {
+  suite(`a test service reached by ${name}`, () => {
+    async function opened(t: TestContext, options?: TestServiceOptions) {
+      const service = createTestService({ orders: ORDERS, ...options });
+      const { url, fetch } = await open(service, t);
+      const headers = { Authorization: `Bearer ${service.apiKey}` };
+      return {
+        ...service,
+        /** Sends a request, and resolves when it has reached the service. */
+        async begin(send: () => Promise<Response>): Promise<{ readonly answer: Promise<Response> }> {
+          const remaining = () => service.quota(service.apiKey).inForce.remaining;
+          const before = remaining();
+          const answer = send();
+          while (remaining() === before) await setImmediate();
+          await setImmediate();
+          return { answer };
+        },
+        list: (init?: RequestInit) => fetch(`${url}/store/orders`, { headers, ...init }),
+        cancel: (id: number, init?: RequestInit) =>
+          fetch(`${url}/store/orders/${id}`, { method: 'DELETE', headers, ...init }),
+      };
+    }
+
+    test('fails the next requests in order, and no other', async (t) => {
+      const { failNext, list, cancel, store, quota, apiKey } = await opened(t, { basePath: '/shop/v2' });
+      failNext(503, 500);
+      failNext(500);
+      const answers = [await list(), await list(), await cancel(1), await cancel(1), await list()];
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [503, 500, 500, 204, 200],
+      );
+      assert.equal(answers[0]?.headers.get('Retry-After'), '1');
+      assert.match((await answers[1]?.text()) ?? '', /"code":"internal_error"/);
+      assert.equal(quota(apiKey).inForce.remaining, 55, 'and each is charged');
+      assert.equal(store.get(2n)?.status, 'pending');
+    });
+
+    test('loses a request before anything is done, and an answer after', async (t) => {
+      const { failNext, cancel, store } = await opened(t);
+      failNext('request_lost', 'response_lost');
+      await assert.rejects(cancel(1), FAILED);
+      assert.equal(store.get(1n)?.status, 'pending');
+      await assert.rejects(cancel(1), FAILED);
+      assert.equal(store.get(1n)?.status, 'cancelled');
+      assert.equal((await cancel(1)).status, 409);
+    });
+
+    test('tears a body in its middle, and loses an answer without one', async (t) => {
+      const many = Array.from({ length: 3_000 }, (_, id) => ({ id }));
+      const { failNext, list, cancel, store, apiKey } = await opened(t, { orders: many });
+      for (const coding of ['identity', 'gzip']) {
+        failNext('response_torn');
+        const torn = await list({ headers: { Authorization: `Bearer ${apiKey}`, 'Accept-Encoding': coding } });
+        assert.equal(torn.status, 200);
+        await assert.rejects(torn.text(), { name: 'TypeError', message: 'terminated' });
+      }
+      failNext('response_torn');
+      await assert.rejects(cancel(1), FAILED);
+      assert.equal(store.get(1n)?.status, 'cancelled');
+      assert.equal(JSON.parse(await (await list()).text()).length, 3_000);
+    });
+
+    test('answers late, and a client that gives up waiting has still cancelled', async (t) => {
+      const { failNext, list, cancel, store, begin } = await opened(t);
+      t.mock.timers.enable({ apis: ['setTimeout'] });
+      failNext({ delayMs: 5_000 });
+      const late = await begin(() => list());
+      t.mock.timers.tick(5_000);
+      assert.equal((await late.answer).status, 200);
+
+      failNext({ delayMs: 5_000 });
+      const controller = new AbortController();
+      const abandoned = await begin(() => cancel(1, { signal: controller.signal }));
+      controller.abort();
+      await assert.rejects(abandoned.answer, { name: 'AbortError' });
+      assert.equal(store.get(1n)?.status, 'cancelled');
+    });
+
+    test('rejects as fetch does when the signal is aborted before, while waiting, and while reading', async (t) => {
+      const { list, failNext, quota, apiKey, begin } = await opened(t);
+      for (const [reason, expected] of [
+        [undefined, { name: 'AbortError', code: DOMException.ABORT_ERR }],
+        [new RangeError('enough'), { name: 'RangeError', message: 'enough' }],
+      ] as const) {
+        const { remaining } = quota(apiKey).inForce;
+        await assert.rejects(list({ signal: AbortSignal.abort(reason) }), expected);
+        assert.equal(quota(apiKey).inForce.remaining, remaining, 'the service is not asked');
+
+        const waiting = new AbortController();
+        failNext({ delayMs: 60_000 });
+        const { answer } = await begin(() => list({ signal: waiting.signal }));
+        waiting.abort(reason);
+        await assert.rejects(answer, expected);
+
+        const reading = new AbortController();
+        const response = await list({ signal: reading.signal });
+        assert.equal(response.status, 200);
+        reading.abort();
+        await assert.rejects(response.text(), { name: 'AbortError' });
+      }
+      const response = await list({ signal: new AbortController().signal });
+      assert.equal(await response.text(), '[{"id":1},{"id":2}]');
+    });
+  });
+}
+
+test('half of a torn body arrives, and an abort while it is read has its own reason', async () => {
+  const { failNext, fetch, url, apiKey } = createTestService({ orders: ORDERS });
+  const controller = new AbortController();
+  failNext('response_torn');
+  const torn = await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
+  const { value } = (await torn.body?.getReader().read()) ?? {};
+  assert.equal(new TextDecoder().decode(value), '[{"id":1},'.slice(0, 9));
+  const read = await fetch(`${url}/store/orders`, { signal: controller.signal });
+  controller.abort(new RangeError('enough'));
+  await assert.rejects(read.text(), { name: 'RangeError', message: 'enough' });
+});
+
+test('an unknown fault is refused by name, and none of the call is kept', async () => {
+  const { failNext, fetch, url } = createTestService();
+  for (const fault of [404, 'lost', undefined, {}, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }]) {
+    assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message: /^fault: / });
+  }
+  assert.equal((await fetch(`${url}/store/orders`)).status, 401);
+});
+
+test('a request that is refused before the store is asked keeps its answer', async () => {
+  const { failNext, fetch, url } = createTestService();
+  failNext(500);
+  assert.equal((await fetch(`${url}/store/orders`)).status, 401);
+});

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const runners = join(root, 'test/runner-tools/node_modules');
+const skip = existsSync(runners) ? false : 'the runners are not installed: npm ci --prefix test/runner-tools';
+
+/** The runner's own variables would make a nested run report to it. */
+function environment(): NodeJS.ProcessEnv {
+  const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
+  return { ...env, NO_COLOR: '1' };
+}
+
+const COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  vitest: [join(runners, 'vitest/vitest.mjs'), 'run'],
+  jest: ['--experimental-vm-modules', join(runners, 'jest/bin/jest.js')],
+};
+
+suite('a project of its own with the packed package', { skip }, () => {
+  let folder: string;
+  before(() => {
+    folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
+    // Above the project, where its imports of a runner end up.
+    symlinkSync(runners, join(folder, 'node_modules'));
+    const project = join(folder, 'project');
+    mkdirSync(project);
+    writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }');
+    const npm = (...parameters: readonly string[]) =>
+      execFileSync('npm', parameters, { env: environment(), encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    const packed = npm('pack', root, '--ignore-scripts', '--silent', '--pack-destination', folder).trim();
+    npm('install', '--prefix', project, '--prefer-offline', '--no-audit', '--no-fund', join(folder, packed));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  for (const [runner, command] of Object.entries(COMMANDS)) {
+    test(`quotas and slow answers follow the fake timers of ${runner}`, () => {
+      const cwd = join(folder, 'project', runner);
+      mkdirSync(cwd);
+      // Each takes the nearest manifest for its root.
+      writeFileSync(join(cwd, 'package.json'), '{ "type": "module" }');
+      copyFileSync(join(root, `examples/fake-timers.${runner}.js`), join(cwd, 'fake-timers.test.js'));
+      const { status, stdout, stderr } = spawnSync(process.execPath, command, {
+        cwd,
+        env: environment(),
+        encoding: 'utf8',
+        timeout: 60_000,
+      });
+      assert.equal(status, 0, stdout + stderr);
+      assert.match(stdout + stderr, /Tests:? +2 passed/);
+    });
+  }
+
+  test('a CommonJS test of jest loads it as the guide says', () => {
+    const [, load = ''] =
+      /In a CommonJS test, `(.+?)`/.exec(readFileSync(join(root, 'examples/README.md'), 'utf8')) ?? [];
+    const cwd = join(folder, 'project', 'commonjs');
+    mkdirSync(cwd);
+    writeFileSync(join(cwd, 'package.json'), '{ "type": "commonjs" }');
+    const loads = `test('loads', async () => { ${load}; expect(createTestService().apiKey).toMatch(/./); });`;
+    writeFileSync(join(cwd, 'loads.test.js'), loads);
+    const { status, stdout, stderr } = spawnSync(process.execPath, COMMANDS['jest'] ?? [], {
+      cwd,
+      env: environment(),
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    assert.equal(status, 0, stdout + stderr);
+  });
+});
