@@ -68,7 +68,7 @@ export async function imports(): Promise<Table> {
 
 const TICKS_A_SECOND = 100;
 
-/** What all children that have ended used of a core (`cutime` and `cstime` of proc(5)); `NaN` where the system does not say. */
+/** Returns what all ended children used of a core, by proc(5); `NaN` where the system does not report it. */
 function childSeconds(): number {
   if (!existsSync('/proc/self/stat')) return Number.NaN;
   const fields = readFileSync('/proc/self/stat', 'latin1').split(') ').at(-1)?.split(' ') ?? [];
