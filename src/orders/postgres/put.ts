@@ -5,14 +5,17 @@ import type { PutOutcome } from '../store.js';
 
 export const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
 
-/** The rows of a text that {@link printRecords} printed, with columns in the order of {@link COLUMNS}. */
+/**
+ * Reads the text that {@link printRecords} printed as rows, with columns in the order of
+ * {@link COLUMNS}.
+ */
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
     AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)`;
 
 /** The records as one text, in the order in which they were passed. */
 const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (${GIVEN_ROWS}) WITH ORDINALITY)`;
 
-/** What an insertion does with an order that is there. */
+/** Replaces an order that is already stored. */
 export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
       excluded.id, excluded.pet_id, excluded.quantity, excluded.ship_date, excluded.complete, excluded.status)`;
 

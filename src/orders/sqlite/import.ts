@@ -6,19 +6,21 @@ import { writeBehind } from '../write-behind.js';
 import { MOST_NOTED, prepareChanges } from './change-log.js';
 import { COLUMNS } from './table.js';
 
-/** For the threads of a file: this module. */
+/** The URL of this module, which the threads of a file import. */
 export const IMPORT_WRITES = import.meta.url;
 
 export type ImportWrites = {
-  /** Sets records aside, in a table that is this connection's own. `rows` is what {@link printRows} printed. */
+  /**
+   * Adds records to a temporary table of this connection. `rows` is a text of {@link printRows}.
+   */
   setAside(rows: string, isFirst: boolean): void;
-  /** Stores all that is set aside, or nothing. `records` says how many these are. */
+  /** Stores the whole temporary table or nothing. `records` is the number of its rows. */
   storeAside(options: { readonly replace: boolean; readonly records: number }): PutOutcome;
 };
 
 /**
- * Stores records that come in batches, all of them or none. Their ids must differ. They are set
- * aside first: the file is locked for the last 0.4 µs of each record only, however slowly they come.
+ * Stores batches of records, all of them or none. Their ids must differ. Until the last batch they
+ * wait in a temporary table. Only then is the file locked, for 0.4 µs per record.
  */
 export async function importRecords(
   write: Write<ImportWrites>,

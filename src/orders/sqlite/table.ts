@@ -3,7 +3,7 @@ import type { Schemas } from '../../databases/sqlite/migration.js';
 import type { Order } from '../order.js';
 import type { OrderRecord } from '../record.js';
 
-/** What defines the table of orders. */
+/** The columns of a table of orders. */
 export const COLUMNS = `(
       id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER,
       status TEXT NOT NULL) STRICT`;

@@ -57,7 +57,7 @@ function readStatuses({ flags }: Invocation): readonly string[] | undefined {
   return statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status)) ? statuses : undefined;
 }
 
-/** What is imported, and how it is called. */
+/** A file or a stream of orders, and its name in messages. */
 interface Importing {
   readonly name: string;
   readonly chunks: AsyncIterable<Buffer>;

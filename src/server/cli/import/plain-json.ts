@@ -1,8 +1,8 @@
 const LINE_FEED = 0x0a;
 
 /**
- * An object as `JSON.parse` reads it, ten times as quickly as `parseJson`, where it is certain to read
- * the same: no number is long or has an exponent, and no name comes twice.
+ * Parses an object with `JSON.parse`, ten times as fast as `parseJson`, if both are certain to agree:
+ * no number is long or has an exponent, and no name is repeated. Otherwise returns `undefined`.
  */
 export function parsePlain(text: string, quotes: number): object | undefined {
   if (quotes === NOT_PLAIN) return undefined;
@@ -10,7 +10,7 @@ export function parsePlain(text: string, quotes: number): object | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    // `parseJson` says where.
+    // The caller parses it again with `parseJson`, whose error has the position.
     return undefined;
   }
   if (typeof value !== 'object' || value === null) return undefined;
@@ -23,12 +23,13 @@ export function parsePlain(text: string, quotes: number): object | undefined {
 }
 
 const NOT_PLAIN = -1;
-/** A double has 15 digits at least: with fewer, what is not an integer is not rounded to one. */
+/** A double keeps 15 digits, so no shorter fraction is rounded to an integer. */
 const LONGEST_NUMBER = 15;
 
 /**
- * Counts the quotes of each line in turn, {@link NOT_PLAIN} where there is an escape, an exponent or a
- * long number. Bytes are read ten times as quickly as the characters of a text that was cut out.
+ * Returns a function that counts the quotes of one line after the other. It returns
+ * {@link NOT_PLAIN} for a line with an escape, an exponent or a long number. Scanning the bytes is
+ * ten times as fast as scanning the characters of each line's string.
  */
 export function createQuoteCounter(block: Buffer): () => number {
   let at = 0;

@@ -5,7 +5,7 @@ import { createCsvReader } from './csv.js';
 import type { OrderLines } from './lines.js';
 import { createQuoteCounter, parsePlain } from './plain-json.js';
 
-/** What is wrong with orders that are read, and on which line. */
+/** A mistake in the orders to import, with its line. */
 export class ImportMistake extends Error {
   override readonly name = 'ImportMistake';
   readonly line: number;
@@ -31,9 +31,9 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /**
  * Reads orders in batches: from CSV whose first line names the columns, from a JSON array, if `[` is
  * the first character, or else from one JSON object a line (NDJSON). Blank lines are skipped. Throws
- * an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, a record
- * that is not an order, an id that comes twice. `statuses` are the host's own. `lines` learns the line
- * on which each order begins. Only an array is held in memory as a whole.
+ * an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an invalid
+ * order, or a repeated id. `statuses` are the host's own. `lines` records the line on which each
+ * order begins. Only an array is held in memory as a whole.
  */
 export async function* readOrders(
   chunks: AsyncIterable<Buffer>,
@@ -101,7 +101,10 @@ const NO_ORDERS = 'the file is empty; write [] for an empty list';
 const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity,shipDate,complete,status';
 const NO_UTF8 = 'the text is not UTF-8';
 
-/** Cuts after line feeds, which are part of no other character. The first piece has more than white space. */
+/**
+ * Splits the chunks after line feeds, which are never part of another UTF-8 character. The first
+ * piece has more than white space.
+ */
 async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
   let isBlank = true;
@@ -125,7 +128,10 @@ function withoutMark(bytes: Buffer): Buffer {
   return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
 }
 
-/** The lines as texts, `undefined` for one that is not UTF-8. Behind the last line feed there is one more. */
+/**
+ * Splits a block into lines, the last of which follows the last line feed. A line that is not UTF-8
+ * is `undefined`.
+ */
 function textsOf(block: Buffer): readonly (string | undefined)[] {
   if (isUtf8(block)) return block.toString().split('\n');
   const lines = block.toString('latin1').split('\n');
