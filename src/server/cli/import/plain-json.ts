@@ -1,8 +1,9 @@
 const LINE_FEED = 0x0a;
 
 /**
- * Parses an object with `JSON.parse`, ten times as fast as `parseJson`, if both are certain to agree:
- * no number is long or has an exponent, and no name is repeated. Otherwise returns `undefined`.
+ * Parses an object with `JSON.parse`, ten times as fast as `parseJson`, if both are certain to
+ * agree: no number is long or has an exponent, and no name is repeated. Otherwise returns
+ * `undefined`.
  */
 export function parsePlain(text: string, quotes: number): object | undefined {
   if (quotes === NOT_PLAIN) return undefined;
