@@ -29,11 +29,11 @@ const WHITE_SPACE: readonly number[] = [0x20, 0x09, LINE_FEED, 0x0d];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * Reads orders in batches: from CSV whose first line names the columns, from a JSON array if `[` is
- * the first character, or from one JSON object per line (NDJSON). Blank lines are skipped. Throws
- * an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an invalid
- * order, or a repeated id. `statuses` are the host's own. `lines` records the line on which each
- * order begins. Only an array is held in memory as a whole.
+ * Reads orders in batches: from CSV whose first line names the columns, from a JSON array if `[`
+ * is the first character, or from one JSON object per line (NDJSON). Blank lines are skipped.
+ * Throws an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an
+ * invalid order, or a repeated id. `statuses` are the host's own. `lines` records the line on
+ * which each order begins. Only an array is held in memory as a whole.
  */
 export async function* readOrders(
   chunks: AsyncIterable<Buffer>,
