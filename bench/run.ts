@@ -11,6 +11,7 @@ import { redisKeys } from './limits/redis-keys.js';
 import { cancelsDuringBackups } from './orders/backup.js';
 import { cancelsOverHttp } from './orders/cancels.js';
 import { cancelsInProcess } from './orders/cancels-in-process.js';
+import { imports, sqlite3IsMissing } from './orders/import.js';
 import { postgres } from './orders/postgres.js';
 import { isQuick } from './processes/pace.js';
 import { postgresIsMissing } from './processes/postgres-server.js';
@@ -38,6 +39,7 @@ const PARTS: readonly Part[] = [
   { name: 'access-log', measure: accessLog },
   { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
+  { name: 'import', isMissing: sqlite3IsMissing, measure: async () => [await imports()] },
   { name: 'start', measure: async () => [await start()] },
   { name: 'backup', measure: async () => [await cancelsDuringBackups()] },
   {

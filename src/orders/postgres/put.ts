@@ -3,12 +3,21 @@ import { printOrder } from '../json.js';
 import type { OrderRecord } from '../record.js';
 import type { PutOutcome } from '../store.js';
 
-const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
+export const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
+
+/**
+ * Reads the text that {@link printRecords} printed as rows, with columns in the order of
+ * {@link COLUMNS}.
+ */
+export const GIVEN_ROWS = `json_to_recordset($1::text::json)
+    AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)`;
 
 /** The records as one text, in the order in which they were passed. */
-const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (
-    json_to_recordset($1::text::json)
-    AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)) WITH ORDINALITY)`;
+const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (${GIVEN_ROWS}) WITH ORDINALITY)`;
+
+/** Replaces an order that is already stored. */
+export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
+      excluded.id, excluded.pet_id, excluded.quantity, excluded.ship_date, excluded.complete, excluded.status)`;
 
 // Stored in ascending order of their ids, so that two concurrent puts cannot wait for each other.
 
@@ -25,8 +34,7 @@ const UPSERT = `WITH ${GIVEN},
   stored AS (
     INSERT INTO store_orders (${COLUMNS})
     SELECT DISTINCT ON (id) ${COLUMNS} FROM given ORDER BY id, place DESC
-    ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
-      excluded.id, excluded.pet_id, excluded.quantity, excluded.ship_date, excluded.complete, excluded.status)
+    ${REPLACE}
     RETURNING 1)
   SELECT NULL AS taken, (SELECT count(*) FROM stored)::text AS count, ${WAIT_FOR_DISK}`;
 
@@ -36,7 +44,7 @@ export async function putRecords(
   records: readonly OrderRecord[],
   replace: boolean,
 ): Promise<PutOutcome> {
-  const put = () => client.query(replace ? UPSERT : INSERT, [`[${records.map(printRecord).join(',')}]`]);
+  const put = () => client.query(replace ? UPSERT : INSERT, [printRecords(records)]);
   const { rows } = await put().catch((error) => {
     // Another transaction has committed one of these ids since the statement began, and nothing was
     // stored. A second attempt will see it.
@@ -46,6 +54,10 @@ export async function putRecords(
   const { taken, count } = rows[0] ?? {};
   if (typeof taken === 'string') return { outcome: 'exists', id: BigInt(taken) };
   return { outcome: 'stored', count: Number(count) };
+}
+
+export function printRecords(records: readonly OrderRecord[]): string {
+  return `[${records.map(printRecord).join(',')}]`;
 }
 
 function printRecord(record: OrderRecord): string {

@@ -5,7 +5,7 @@ import type { OrderId } from '../order.js';
  * A put of more orders than this is not logged one by one. The next list then reads everything
  * again.
  */
-const MOST_NOTED = 1_000n;
+export const MOST_NOTED = 1_000n;
 
 /** Revisions whose changes are kept. A caller that lists less often reads everything again. */
 const KEPT = 1_000n;

@@ -4,7 +4,7 @@ import { writeText } from '../log/write-text.js';
 import { failed, misused, type Outcome } from '../outcome.js';
 import type { Storage } from '../storage/storage.js';
 import type { Command, Invocation } from './command.js';
-import { exportJson, exportOrders, importOrders, printRecord, type Records } from './order-files.js';
+import { exportJson, exportOrders, importOrders, printRecord, type Records } from './import-export.js';
 import { createTable, type Style } from './terminal.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 

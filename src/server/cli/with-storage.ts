@@ -12,6 +12,15 @@ export const STORAGE_OPTIONS = settingOptions(['db', 'databaseUrl']);
 /** A command that ends has no use for a database in memory. */
 export const NOTHING_LEFT = 'a database in memory would be lost when this command ends; name a file with --db';
 
+export interface WithStorageOptions {
+  /** Create a database where there is none. */
+  readonly create?: boolean;
+  /** Write on a thread, while `work` goes on. */
+  readonly threaded?: boolean;
+  /** Remove a database that was created, where `work` fails. */
+  readonly discards?: boolean;
+}
+
 /**
  * Opens the storage that the invocation names, runs `work` on it, and closes it. Returns failures
  * as outcomes.
@@ -19,20 +28,18 @@ export const NOTHING_LEFT = 'a database in memory would be lost when this comman
 export async function withStorage(
   invocation: Invocation,
   work: (storage: Storage) => Outcome | Promise<Outcome>,
-  { create = false } = {},
+  { create = false, threaded = false, discards = false }: WithStorageOptions = {},
 ): Promise<Outcome> {
   const read = readSettings(invocation, ['db', 'databaseUrl']);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
   if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(NOTHING_LEFT);
-  const open = await openStorage(settings, create);
+  const open = await openStorage(settings, create, threaded);
   if (!open.ok) return failed(open.message);
   const { data: storage } = open;
-  try {
-    return await work(storage);
-  } catch (error) {
-    return failed(`${storage.name}: ${messageOf(error)}`);
-  } finally {
-    await storage.close();
-  }
+  const outcome = await Promise.resolve(storage)
+    .then(work)
+    .catch((error) => failed(`${storage.name}: ${messageOf(error)}`));
+  await (discards && outcome.outcome === 'failed' ? storage.discard() : storage.close());
+  return outcome;
 }

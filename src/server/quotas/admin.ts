@@ -5,7 +5,7 @@ import { shifted } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
 /** Reads and changes the quotas of keys from outside the process that counts them. */
-export interface QuotaDesk {
+export interface QuotaAdmin {
   /** Where the quotas are counted. A server that counts elsewhere ignores changes made here. */
   readonly place: string;
   /** Returns the decision that a request would get, without charging the key. */
@@ -21,7 +21,7 @@ export interface QuotaDesk {
  * Works on the table in which a server saves its quotas. The server applies a change within a
  * second.
  */
-export function savedQuotaDesk(table: QuotaTable, place: string): QuotaDesk {
+export function savedQuotaAdmin(table: QuotaTable, place: string): QuotaAdmin {
   return {
     place,
     peek: (keyId, plan) => restored(keyId, table.get(keyId)).limiter.take(keyId, plan, 0),
@@ -53,7 +53,7 @@ const PATIENCE_MS = 5_000;
  * Works on the Redis server that counts. A change holds at once; a server may refuse a key for up
  * to another second.
  */
-export function redisQuotaDesk({ send }: RedisConnection, place: string): QuotaDesk {
+export function redisQuotaAdmin({ send }: RedisConnection, place: string): QuotaAdmin {
   const limiter = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });
   return {
     place,

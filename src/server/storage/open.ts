@@ -8,9 +8,13 @@ import type { OpenOutcome } from './storage.js';
 export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
 /** Opens the storage of a command. With `create` it creates a missing one. */
-export async function openStorage({ db, databaseUrl }: StorageSettings, create: boolean): Promise<OpenOutcome> {
+export async function openStorage(
+  { db, databaseUrl }: StorageSettings,
+  create: boolean,
+  threaded: boolean,
+): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create });
-  return openNamedSqliteStorage(db, { create });
+  return openNamedSqliteStorage(db, { create, threaded });
 }
 
 /** Opens the storage of a server, alone: two servers would overwrite each other's quotas. */

@@ -2,6 +2,7 @@ import type { Client, ClientConfig, Pool } from 'pg';
 import { causeOf, failureOf } from '../../databases/postgres/failure.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { withNamedStatements } from '../../databases/postgres/named-statements.js';
+import { importRecords } from '../../orders/postgres/import.js';
 import { createPostgresOrderStore, type PostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
@@ -141,6 +142,7 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
     keys: explainedKeys(ring),
     // Other processes may use it, so this one neither fills nor removes it.
     isNew: false,
+    importRecords: (batches, replace) => explained('store orders', importRecords(connect, batches, replace)),
     records: () => explainedStream('read the orders', readRecords(connect)),
 
     async state() {

@@ -4,6 +4,12 @@ import { createPrivately, openSqliteDatabase } from '../../databases/sqlite/driv
 import { opening } from '../../databases/sqlite/durability.js';
 import { failureOf, type Operation, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
 import { type Schemas, schemaVersions } from '../../databases/sqlite/migration.js';
+import {
+  IMPORT_WRITES,
+  type ImportWrites,
+  importRecords,
+  prepareWrites as prepareImportWrites,
+} from '../../orders/sqlite/import.js';
 import { createSqliteOrderStore, openSqliteOrderStore } from '../../orders/sqlite/index.js';
 import { readRecords } from '../../orders/sqlite/records.js';
 import { ORDERS_SCHEMA } from '../../orders/sqlite/table.js';
@@ -134,15 +140,16 @@ function checkSoundness(file: string): void {
 function openHere(file: string, isNew: boolean): SqliteStorage {
   const database = openSqliteDatabase(file);
   try {
-    const orders = createSqliteOrderStore<QuotaWrites>(database, {
+    const orders = createSqliteOrderStore<QuotaWrites & ImportWrites>(database, {
       schemas: PROGRAM_SCHEMA,
-      prepareWrites: prepareQuotaWrites,
+      prepareWrites: (handle) => ({ ...prepareQuotaWrites(handle), ...prepareImportWrites(handle) }),
     });
     waitForLocks(database, LOCK_WAIT_MS);
     const something = prepare(database, 'SELECT count(*) FROM sqlite_schema');
     return {
       ...partsOf(file, isNew, database, () => orders.close().then(() => void database.close())),
       orders,
+      importRecords: (batches, replace) => importRecords(orders.write, batches, replace),
       keys: createKeyRing(database),
       quotas: createQuotaTable(database, orders.write),
       state() {
@@ -162,9 +169,9 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
  * starts.
  */
 function openThreaded(file: string, isNew: boolean): SqliteStorage {
-  const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites>(file, {
+  const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites & ImportWrites>(file, {
     schemas: PROGRAM_SCHEMA,
-    modules: [KEY_READS, QUOTA_READS, QUOTA_WRITES],
+    modules: [KEY_READS, QUOTA_READS, QUOTA_WRITES, IMPORT_WRITES],
   });
   // Starts the thread that reads before the first request.
   orders.probe().catch(() => {});
@@ -180,6 +187,7 @@ function openThreaded(file: string, isNew: boolean): SqliteStorage {
   return {
     ...partsOf(file, isNew, database, () => orders.close().finally(closeHere)),
     orders,
+    importRecords: (batches, replace) => importRecords(orders.write, batches, replace),
     keys: createKeyRing(database, orders.read),
     quotas: createQuotaTable(database, orders.write, orders.read),
     state: () => orders.probe().then(() => 'ok'),

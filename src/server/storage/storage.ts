@@ -1,5 +1,5 @@
 import type { OrderRecord } from '../../orders/record.js';
-import type { OwnedOrderStore } from '../../orders/store.js';
+import type { OwnedOrderStore, PutOutcome } from '../../orders/store.js';
 import type { KeyRing } from '../keys/key-ring.js';
 import type { BackendState } from '../listener/health.js';
 import type { QuotaTable } from '../quotas/table.js';
@@ -16,6 +16,8 @@ export interface Storage {
   readonly isNew: boolean;
   /** Returns every order, ascending by id, from one snapshot. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
+  /** Stores records whose ids differ, all of them or none, in memory for some batches only. */
+  importRecords(batches: AsyncIterable<readonly OrderRecord[]>, replace: boolean): Promise<PutOutcome>;
   /** Returns whether it can be read. A throw or a rejection means that it cannot. */
   state(): BackendState | Promise<BackendState>;
   /** Stops waiting for locks of other processes. A blocked call is retried instead. */

@@ -1,34 +1,24 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, mock, test } from 'node:test';
+import { beforeEach, mock, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createMemoryLimiter, createPlan, PLANS, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type SendCommand } from 'store-orders/redis';
 import { createManualClock } from 'store-orders/testing';
 import { plainDecision } from '../support/plain-decision.js';
-import { connect, type Server, skip, startServer } from './support/server.js';
+import { useRedis } from './support/redis.js';
+import { skip } from './support/server.js';
 
 const DAY_MS = 86_400_000;
 
-let server: Server;
-let client: ReturnType<typeof connect>;
+const redis = useRedis();
+let client: ReturnType<typeof redis>;
 let send: SendCommand;
 /** The names of the commands sent. */
 let sent: string[];
 
-before(async () => {
+beforeEach(() => {
   if (skip) return;
-  server = await startServer();
-  client = connect(server.port);
-});
-
-after(async () => {
-  client?.disconnect();
-  await server?.stop();
-});
-
-beforeEach(async () => {
-  if (skip) return;
-  await client.flushall();
+  client = redis();
   sent = [];
   send = (command) => {
     sent.push(command[0]);

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { afterEach, beforeEach, test } from 'node:test';
 import { createPlan, perDay } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
 import { type Cut, cuttable } from './support/cut.js';
-import { connect, type Server, skip, startServer } from './support/server.js';
+import { useRedis } from './support/redis.js';
+import { skip } from './support/server.js';
 
 const MINUTE_MS = 60_000;
 const strict = createPlan({
@@ -13,27 +14,16 @@ const strict = createPlan({
   ban: { after: 2, graceMs: 0, baseMs: MINUTE_MS, factor: 4 },
 });
 
-let server: Server | undefined;
-let client: ReturnType<typeof connect>;
+const redis = useRedis();
+let client: ReturnType<typeof redis>;
 let clock: ManualClock;
 let cut: Cut;
 let limiter: RedisLimiter;
 let another: RedisLimiter;
 
-before(async () => {
+beforeEach(() => {
   if (skip) return;
-  server = await startServer();
-  client = connect(server.port);
-});
-
-after(async () => {
-  client?.disconnect();
-  await server?.stop();
-});
-
-beforeEach(async () => {
-  if (skip) return;
-  await client.flushall();
+  client = redis();
   clock = createManualClock();
   cut = cuttable((command) => client.call(...command));
   limiter = createRedisLimiter({ send: cut.send, clock, deadlineMs: 10_000 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { afterEach, beforeEach, test } from 'node:test';
 import { createPlan, type Decision, PLANS, type Plan, perDay, type QuotaPolicyOptions } from 'store-orders/limiter';
 import { createRedisLimiter, type RedisLimiter } from 'store-orders/redis';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
 import { type Cut, cuttable } from './support/cut.js';
-import { connect, type Server, skip, startServer } from './support/server.js';
+import { useRedis } from './support/redis.js';
+import { skip } from './support/server.js';
 
 const HOUR_MS = 3_600_000;
 const perHour = (quota: number): QuotaPolicyOptions => ({ name: 'hour', quota, windowMs: HOUR_MS });
@@ -12,26 +13,15 @@ const daily = createPlan({ name: 'daily', policies: [perDay(100)] });
 const hourly = createPlan({ name: 'hourly', policies: [perHour(100)] });
 const trickling = createPlan({ name: 'trickling', policies: [{ ...perHour(100), refill: 'continuous' }] });
 
-let server: Server | undefined;
-let client: ReturnType<typeof connect>;
+const redis = useRedis();
+let client: ReturnType<typeof redis>;
 let clock: ManualClock;
 let cut: Cut;
 let limiter: RedisLimiter;
 
-before(async () => {
+beforeEach(() => {
   if (skip) return;
-  server = await startServer();
-  client = connect(server.port);
-});
-
-after(async () => {
-  client?.disconnect();
-  await server?.stop();
-});
-
-beforeEach(async () => {
-  if (skip) return;
-  await client.flushall();
+  client = redis();
   clock = createManualClock();
   cut = cuttable((command) => client.call(...command));
   limiter = createRedisLimiter({ send: cut.send, clock, deadlineMs: 10_000 });

@@ -202,6 +202,6 @@ test('after too many changes to look up, everything is read again', async (t) =>
   const few = await versionsOf(await store.list());
   assert.equal([...few].filter((version) => before.has(version)).length, PAGES - 2);
   for (let i = 0; i < 6; i++) await change();
-  const anew = await versionsOf(await store.list());
-  assert.equal([...anew].filter((version) => few.has(version)).length, 0);
+  const reread = await versionsOf(await store.list());
+  assert.equal([...reread].filter((version) => few.has(version)).length, 0);
 });

@@ -93,6 +93,40 @@ test('an import reads an array, a byte order mark, CR LF and lines without an en
   assert.deepEqual(answer, { imported: 1, byStatus: { pending: 1 } });
 });
 
+test('a mistake behind many good orders leaves the stored ones as they are, and a new database away', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const good = Array.from({ length: 2_500 }, (_, id) => `{"id":${id + 10}}\n`).join('');
+  const refuse = (input: string, ...args: readonly string[]) => run(['orders', 'import', '-', ...args], { cwd, input });
+  assert.match((await refuse(`${good}{"id":3,}`)).stderr, /^store-orders: stdin:2501: invalid JSON/);
+  assert.deepEqual(readdirSync(cwd), []);
+  await run(['orders', 'import', '-'], { cwd, input: '{"id":1,"status":"shipped"}' });
+  for (const [last, says] of [
+    ['{"id":1}', 'the id 1 is already stored'],
+    ['{"id":11}', 'the id 11 is already on line 2'],
+    ['{"id":-1,"id":2}', 'invalid JSON: the name "id" comes twice'],
+    ['{"id":2.0000000000000001}', 'invalid JSON: this number would be rounded'],
+  ] as const) {
+    const { code, stderr } = await refuse(`${good}${last}`);
+    assert.equal(code, 1);
+    assert.ok(stderr.startsWith(`store-orders: stdin:2501: ${says}`), stderr);
+    assert.equal((await run(['orders', 'export'], { cwd })).stdout, '{"id":1,"status":"shipped"}\n');
+  }
+});
+
+test('however its objects are written, a file has the same orders', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const expected = '{"id":7,"petId":9007199254740993,"quantity":10,"status":"pending"}\n';
+  for (const input of [
+    '{"id":7,"petId":9007199254740993,"quantity":10}',
+    ' { "quantity" : 10.0 , "petId" : 9007199254740993 , "id" : 7 } \t',
+    '{"id":0.7e1,"petId":9007199254740993,"quantity":1E1}',
+    String.raw`{"\u0069d":7,"petId":9007199254740993,"quantity":10,"status":"\u0070ending"}`,
+  ]) {
+    assert.equal((await run(['orders', 'import', '-', '--replace'], { cwd, input })).stderr, '');
+    assert.equal((await run(['orders', 'export'], { cwd })).stdout, expected);
+  }
+});
+
 test('other statuses are imported when --statuses names them; an invalid list of statuses is refused', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = '{"id":1,"status":"returned"}\n{"id":2,"status":"on_hold"}\n{"id":3}';

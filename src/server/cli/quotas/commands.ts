@@ -1,11 +1,11 @@
 import { describePlan } from '../../keys/key-plan.js';
 import type { KeyRecord } from '../../keys/key-ring.js';
 import { done, misused, type Outcome } from '../../outcome.js';
-import type { QuotaDesk } from '../../quotas/admin.js';
+import type { QuotaAdmin } from '../../quotas/admin.js';
 import type { Command, Invocation } from '../command.js';
-import { QUOTA_OPTIONS, withKey } from './desk.js';
 import { listQuotas } from './list.js';
-import { isoTime, readQuota } from './shown.js';
+import { isoTime, readQuota } from './quota-view.js';
+import { QUOTA_OPTIONS, withKey } from './with-quotas.js';
 
 export const quotaCommands: readonly Command[] = [
   {
@@ -60,8 +60,8 @@ export const banCommands: readonly Command[] = [
   },
 ];
 
-async function showQuota(desk: QuotaDesk, key: KeyRecord): Promise<Outcome> {
-  const quota = await readQuota(desk, key);
+async function showQuota(admin: QuotaAdmin, key: KeyRecord): Promise<Outcome> {
+  const quota = await readQuota(admin, key);
   const { id, windows, bannedUntil } = quota;
   const rows = windows.map(
     ({ name, quota, remaining, resetAt }) =>
@@ -86,19 +86,19 @@ function setBan(invocation: Invocation): Outcome | Promise<Outcome> {
   if (!(ms <= LONGEST_BAN_MS)) {
     return misused(`--for: expected a time up to 365d, such as 90s, 10m, 2h or 7d, not ${JSON.stringify(time)}`);
   }
-  return withKey(invocation, async (desk, { id }) => {
-    await desk.ban(id, ms);
+  return withKey(invocation, async (admin, { id }) => {
+    await admin.ban(id, ms);
     const bannedUntil = isoTime(Date.now() + ms);
-    return done(`${id} is banned until ${bannedUntil} (quotas in ${desk.place})`, { id, bannedUntil });
+    return done(`${id} is banned until ${bannedUntil} (quotas in ${admin.place})`, { id, bannedUntil });
   });
 }
 
-async function resetQuota(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
-  await desk.reset(id);
-  return done(`${id} has its full quotas again (quotas in ${desk.place})`, { id, done: 'reset' });
+async function resetQuota(admin: QuotaAdmin, { id }: KeyRecord): Promise<Outcome> {
+  await admin.reset(id);
+  return done(`${id} has its full quotas again (quotas in ${admin.place})`, { id, done: 'reset' });
 }
 
-async function liftBan(desk: QuotaDesk, { id }: KeyRecord): Promise<Outcome> {
-  await desk.liftBan(id);
-  return done(`${id} is no longer banned (quotas in ${desk.place})`, { id, done: 'lift_ban' });
+async function liftBan(admin: QuotaAdmin, { id }: KeyRecord): Promise<Outcome> {
+  await admin.liftBan(id);
+  return done(`${id} is no longer banned (quotas in ${admin.place})`, { id, done: 'lift_ban' });
 }

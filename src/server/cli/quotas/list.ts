@@ -2,11 +2,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { KeyRing } from '../../keys/key-ring.js';
 import { done, misused, type Outcome } from '../../outcome.js';
 import { firstSignal } from '../../process/signals.js';
-import type { QuotaDesk } from '../../quotas/admin.js';
+import type { QuotaAdmin } from '../../quotas/admin.js';
 import type { Invocation } from '../command.js';
 import { type Column, createTable, onOwnScreen } from '../terminal.js';
-import { withDesk } from './desk.js';
-import { readQuota, type ShownQuota, scarcestOf } from './shown.js';
+import { readQuota, type ShownQuota, scarcestOf } from './quota-view.js';
+import { withQuotas } from './with-quotas.js';
 
 export function listQuotas(invocation: Invocation): Outcome | Promise<Outcome> {
   const { flags } = invocation;
@@ -14,10 +14,10 @@ export function listQuotas(invocation: Invocation): Outcome | Promise<Outcome> {
   if (!/^[1-9][0-9]{0,8}$/.test(`${limit}`)) {
     return misused(`--limit: expected a whole number from 1 up, not ${JSON.stringify(limit)}`);
   }
-  if (!flags.has('watch')) return withDesk(invocation, (desk, keys) => list(desk, keys, Number(limit)));
+  if (!flags.has('watch')) return withQuotas(invocation, (admin, keys) => list(admin, keys, Number(limit)));
   if (flags.has('json')) return misused('--watch cannot be combined with --json');
   if (!process.stdout.isTTY) return misused('--watch needs a terminal; without it the list is printed once');
-  return withDesk(invocation, (desk, keys) => watch(desk, keys, Number(limit)));
+  return withQuotas(invocation, (admin, keys) => watch(admin, keys, Number(limit)));
 }
 
 /** A quota, and the name of its key. */
@@ -25,8 +25,8 @@ interface Row extends ShownQuota {
   readonly keyName: string;
 }
 
-async function list(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Outcome> {
-  const rows = await nearest(desk, keys, limit);
+async function list(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<Outcome> {
+  const rows = await nearest(admin, keys, limit);
   if (rows.length === 0) return done(NONE, []);
   const lines = tableOf(rows, []);
   return done(
@@ -43,7 +43,7 @@ const PICTURE_MS = 1_000;
 const REST = 9;
 
 /** Redraws the list until a signal arrives. */
-async function watch(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Outcome> {
+async function watch(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<Outcome> {
   const stopping = new AbortController();
   void firstSignal().then(() => stopping.abort());
   const { stdout } = process;
@@ -51,8 +51,8 @@ async function watch(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Out
     while (!stopping.signal.aborted) {
       const startMs = performance.now();
       // Leave room for the lines around the rows and for the cursor.
-      const rows = await nearest(desk, keys, Math.min(limit, Math.max(1, (stdout.rows || 24) - 4)));
-      const head = `${desk.place}, ${new Date().toISOString()}; Ctrl-C to stop`;
+      const rows = await nearest(admin, keys, Math.min(limit, Math.max(1, (stdout.rows || 24) - 4)));
+      const head = `${admin.place}, ${new Date().toISOString()}; Ctrl-C to stop`;
       const isDrawn = await draw([head, '', ...(rows.length === 0 ? [NONE] : tableOf(rows, [BAR]))]);
       if (!isDrawn) return;
       const restMs = Math.max(PICTURE_MS, REST * (performance.now() - startMs));
@@ -66,13 +66,13 @@ async function watch(desk: QuotaDesk, keys: KeyRing, limit: number): Promise<Out
 const AT_ONCE = 100;
 
 /** Returns the keys that have used some of a quota, those nearest their limit first. */
-async function nearest(desk: QuotaDesk, ring: KeyRing, limit: number): Promise<readonly Row[]> {
+async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise<readonly Row[]> {
   const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
   const rows: Row[] = [];
   for (let i = 0; i < keys.length; i += AT_ONCE) {
     const read = keys.slice(i, i + AT_ONCE).map(async (key) => {
       const keyName = key.name === undefined ? '' : JSON.stringify(key.name);
-      return { ...(await readQuota(desk, key)), keyName };
+      return { ...(await readQuota(admin, key)), keyName };
     });
     rows.push(...(await Promise.all(read)));
   }

@@ -1,13 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { buffer } from 'node:stream/consumers';
+import { createReadStream, fstatSync, openSync } from 'node:fs';
 import { printOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
 import type { Storage } from '../storage/storage.js';
 import type { Invocation } from './command.js';
-import { CSV_HEAD, printCsvRow } from './order-csv.js';
-import { type ReadOrders, readOrders } from './order-reader.js';
+import { CSV_HEAD, printCsvRow } from './import/csv.js';
+import { OrderLines } from './import/lines.js';
+import { ImportMistake, readOrders } from './import/reader.js';
 import { createProgressBar } from './terminal.js';
 import { withStorage } from './with-storage.js';
 
@@ -24,18 +24,25 @@ export async function importOrders(invocation: Invocation): Promise<Outcome> {
   const format = invocation.flags.get('format') ?? (file.endsWith('.csv') ? 'csv' : 'json');
   if (!isFormat(format)) return misused(unknownFormat(format));
   const name = file === '-' ? 'stdin' : file;
-  let bytes: Buffer;
+  let input: Input;
   try {
-    bytes = file === '-' ? await buffer(process.stdin) : await readFile(file);
+    input = openInput(file);
   } catch {
     return failed(`cannot read ${name}; check that the file exists`);
   }
   const bar = createProgressBar(process.stderr, 'importing');
-  const read = readOrders(bytes, format, statuses, bar.show);
+  const importing = {
+    name,
+    chunks: chunksOf(input, bar.show),
+    format,
+    statuses,
+    replace: invocation.flags.has('replace'),
+  };
   try {
-    if (!read.ok) return failed(`${name}:${read.line}: ${read.message}; nothing was imported`);
-    return await withStorage(invocation, (data) => store(data, read, name, invocation.flags.has('replace')), {
+    return await withStorage(invocation, (storage) => store(storage, importing), {
       create: true,
+      threaded: true,
+      discards: true,
     });
   } finally {
     bar.clear();
@@ -50,31 +57,85 @@ function readStatuses({ flags }: Invocation): readonly string[] | undefined {
   return statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status)) ? statuses : undefined;
 }
 
+/** A file or a stream of orders, and its name in messages. */
+interface Importing {
+  readonly name: string;
+  readonly chunks: AsyncIterable<Buffer>;
+  readonly format: 'json' | 'csv';
+  readonly statuses: readonly string[];
+  readonly replace: boolean;
+}
+
 async function store(
-  { orders }: Storage,
-  { records, lines }: Extract<ReadOrders, { ok: true }>,
-  name: string,
-  replace: boolean,
+  { importRecords }: Storage,
+  { name, chunks, format, statuses, replace }: Importing,
 ): Promise<Outcome> {
-  const stored = await orders.put(records, { replace });
-  if (stored.outcome === 'exists') {
-    const where = `${name}:${lines.get(stored.id)}`;
-    return failed(
-      `${where}: the id ${stored.id} is already stored; use --replace to overwrite it; nothing was imported`,
-    );
+  const lines = new OrderLines();
+  const counts = new Map<string, number>();
+
+  async function* counted(): AsyncGenerator<readonly OrderRecord[]> {
+    for await (const batch of readOrders(chunks, format, statuses, lines)) {
+      for (const { status } of batch) counts.set(status, (counts.get(status) ?? 0) + 1);
+      yield batch;
+    }
   }
-  const byStatus = countByStatus(records);
-  const counts = Object.entries(byStatus).map(([status, count]) => `${count} ${status}`);
+
+  try {
+    const stored = await importRecords(counted(), replace);
+    if (stored.outcome === 'exists') {
+      const where = `${name}:${lines.get(stored.id)}`;
+      return failed(
+        `${where}: the id ${stored.id} is already stored; use --replace to overwrite it; nothing was imported`,
+      );
+    }
+    return imported(stored.count, counts);
+  } catch (error) {
+    const mistake = mistakeBehind(error);
+    if (mistake === undefined) throw error;
+    return failed(`${name}:${mistake.line}: ${mistake.message}; nothing was imported`);
+  }
+}
+
+/** A storage may have put a sentence of its own around what a reader has thrown. */
+function mistakeBehind(error: unknown): ImportMistake | undefined {
+  if (error instanceof ImportMistake) return error;
+  return error instanceof Error ? mistakeBehind(error.cause) : undefined;
+}
+
+function imported(count: number, counts: ReadonlyMap<string, number>): Outcome {
+  const byStatus = Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+  const statuses = Object.entries(byStatus).map(([status, orders]) => `${orders} ${status}`);
   return done(
-    `${records.length} ${records.length === 1 ? 'order' : 'orders'} imported${counts.length === 0 ? '' : ': '}${counts.join(', ')}`,
-    { imported: records.length, byStatus },
+    `${count} ${count === 1 ? 'order' : 'orders'} imported${statuses.length === 0 ? '' : ': '}${statuses.join(', ')}`,
+    { imported: count, byStatus },
   );
 }
 
-function countByStatus(records: readonly OrderRecord[]): Record<string, number> {
-  const counts = new Map<string, number>();
-  for (const { status } of records) counts.set(status, (counts.get(status) ?? 0) + 1);
-  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+const CHUNK_BYTES = 2 ** 16;
+
+interface Input {
+  readonly stream: AsyncIterable<Buffer>;
+  /** 0 where it is not known. */
+  readonly bytes: number;
+}
+
+/** Throws where there is nothing to read. */
+function openInput(file: string): Input {
+  if (file === '-') return { stream: process.stdin, bytes: fstatSync(process.stdin.fd).size };
+  const fd = openSync(file, 'r');
+  const stats = fstatSync(fd);
+  if (stats.isDirectory()) throw new TypeError('a directory');
+  return { stream: createReadStream(file, { fd, highWaterMark: CHUNK_BYTES }), bytes: stats.size };
+}
+
+/** Calls `onProgress` with the part that is read, 0 to 1. */
+async function* chunksOf({ stream, bytes }: Input, onProgress: (part: number) => void): AsyncGenerator<Buffer> {
+  let read = 0;
+  for await (const chunk of stream) {
+    yield chunk;
+    read += chunk.length;
+    if (bytes > 0) onProgress(read / bytes);
+  }
 }
 
 export function exportOrders(invocation: Invocation): Outcome | Promise<Outcome> {

@@ -3,7 +3,7 @@ import { parseRedisUrl, type RedisAddress } from '../../config/redis-url.js';
 import type { KeyRecord, KeyRing } from '../../keys/key-ring.js';
 import { messageOf } from '../../log/message-of.js';
 import { failed, misused, type Outcome } from '../../outcome.js';
-import { type QuotaDesk, redisQuotaDesk, savedQuotaDesk } from '../../quotas/admin.js';
+import { type QuotaAdmin, redisQuotaAdmin, savedQuotaAdmin } from '../../quotas/admin.js';
 import { connectRedis } from '../../quotas/redis-client.js';
 import { type Invocation, settingOptions } from '../command.js';
 import { unknownKey } from '../keys.js';
@@ -14,36 +14,36 @@ export const QUOTA_OPTIONS = { ...settingOptions(['redisUrl']), ...STORAGE_OPTIO
 /** Runs `work` on the key that the operand names. */
 export function withKey(
   invocation: Invocation,
-  work: (desk: QuotaDesk, key: KeyRecord) => Outcome | Promise<Outcome>,
+  work: (admin: QuotaAdmin, key: KeyRecord) => Outcome | Promise<Outcome>,
 ): Promise<Outcome> {
   const [id = ''] = invocation.operands;
-  return withDesk(invocation, async (desk, keys) => {
+  return withQuotas(invocation, async (admin, keys) => {
     const key = await keys.get(id);
-    return key === undefined ? failed(unknownKey(invocation)) : work(desk, key);
+    return key === undefined ? failed(unknownKey(invocation)) : work(admin, key);
   });
 }
 
 /** Runs `work` where the servers of this storage count: in Redis, or in the file. */
-export async function withDesk(
+export async function withQuotas(
   invocation: Invocation,
-  work: (desk: QuotaDesk, keys: KeyRing) => Promise<Outcome>,
+  work: (admin: QuotaAdmin, keys: KeyRing) => Promise<Outcome>,
 ): Promise<Outcome> {
   const read = readSettings(invocation, ['redisUrl']);
   if (!read.ok) return misused(read.mistake);
   const redis = parseRedisUrl(read.settings.redisUrl ?? '');
   return withStorage(invocation, async ({ keys, quotas, name }) => {
-    if (redis !== undefined) return atRedis(redis, (desk) => work(desk, keys));
-    if (quotas !== undefined) return work(savedQuotaDesk(quotas, name), keys);
+    if (redis !== undefined) return atRedis(redis, (admin) => work(admin, keys));
+    if (quotas !== undefined) return work(savedQuotaAdmin(quotas, name), keys);
     return failed(`${name} holds no quotas; name the Redis server that counts them with --redis-url`);
   });
 }
 
-async function atRedis(address: RedisAddress, work: (desk: QuotaDesk) => Promise<Outcome>): Promise<Outcome> {
+async function atRedis(address: RedisAddress, work: (admin: QuotaAdmin) => Promise<Outcome>): Promise<Outcome> {
   try {
     const redis = await connectRedis(address);
     try {
       await redis.arrived();
-      return await work(redisQuotaDesk(redis, address.name));
+      return await work(redisQuotaAdmin(redis, address.name));
     } finally {
       redis.close();
     }

@@ -1,6 +1,6 @@
 import { toPlan } from '../../keys/key-plan.js';
 import type { KeyRecord } from '../../keys/key-ring.js';
-import type { QuotaDesk } from '../../quotas/admin.js';
+import type { QuotaAdmin } from '../../quotas/admin.js';
 
 /** The quotas of a key as scripts see them. */
 export interface ShownQuota {
@@ -17,8 +17,8 @@ interface ShownWindow {
   readonly resetAt: string | null;
 }
 
-export async function readQuota(desk: QuotaDesk, { id, plan }: KeyRecord): Promise<ShownQuota> {
-  const { windows, verdict, nowMs, retryAfterMs, utcOffsetMs } = await desk.peek(id, toPlan(plan));
+export async function readQuota(admin: QuotaAdmin, { id, plan }: KeyRecord): Promise<ShownQuota> {
+  const { windows, verdict, nowMs, retryAfterMs, utcOffsetMs } = await admin.peek(id, toPlan(plan));
   return {
     id,
     plan: plan.name,

@@ -1,0 +1,79 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isQuick, rounds } from '../processes/pace.js';
+import { median, ratio, whole } from '../report/statistics.js';
+import type { Table } from '../report/table.js';
+import { manyOrders } from '../servers/orders.js';
+
+const ORDERS = isQuick ? 1_000 : 1_000_000;
+const ROUNDS = 3;
+const MAIN = fileURLToPath(new URL('../../dist/server/main.js', import.meta.url));
+const FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
+const TABLE =
+  'orders (id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER, status TEXT NOT NULL)';
+
+/** Why it cannot be measured here, if so. */
+export function sqlite3IsMissing(): string | undefined {
+  return spawnSync('sqlite3', ['--version']).error && 'sqlite3 is not installed';
+}
+
+/** Imports of the same orders into a new file, beside what SQLite's own program takes. */
+export async function imports(): Promise<Table> {
+  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
+  try {
+    const orders = manyOrders(ORDERS).list().flat();
+    const texts = orders.map((order) => FIELDS.map((field) => (field === 'status' ? 'pending' : `${order[field]}`)));
+    writeFileSync(join(directory, 'orders.csv'), [FIELDS, ...texts].map((cells) => `${cells.join(',')}\n`).join(''));
+    const printed = texts.map(
+      ([id, pet, quantity, date, complete]) =>
+        `{"id":${id},"petId":${pet},"quantity":${quantity},"shipDate":"${date}","complete":${complete},"status":"pending"}\n`,
+    );
+    writeFileSync(join(directory, 'orders.ndjson'), printed.join(''));
+    const copy = `CREATE TABLE ${TABLE};\n.mode csv\n.import --skip 1 orders.csv orders\n`;
+    const ways: readonly (readonly [name: string, command: string, args: readonly string[], input?: string])[] = [
+      ['`sqlite3`, `.import` of CSV', 'sqlite3', ['new.db'], copy],
+      ['`orders import`, NDJSON', process.execPath, [MAIN, 'orders', 'import', '--db', 'new.db', 'orders.ndjson']],
+      ['`orders import`, CSV', process.execPath, [MAIN, 'orders', 'import', '--db', 'new.db', 'orders.csv']],
+    ];
+    const figures = ways.map(() => ({ seconds: [] as number[], cores: [] as number[] }));
+    for (let round = 0; round < rounds(ROUNDS); round++) {
+      for (const [index, [name, command, args, input]] of ways.entries()) {
+        for (const suffix of ['', '-wal', '-shm']) rmSync(join(directory, `new.db${suffix}`), { force: true });
+        const [startMs, before] = [performance.now(), childSeconds()];
+        const { status } = spawnSync(command, args, { cwd: directory, input });
+        if (status !== 0) throw new Error(`${name}: exit code ${status}`);
+        figures[index]?.seconds.push((performance.now() - startMs) / 1_000);
+        figures[index]?.cores.push(childSeconds() - before);
+      }
+    }
+    const [floor = { seconds: [], cores: [] }] = figures;
+    return {
+      title: `Import of ${whole(ORDERS)} orders into a new SQLite file`,
+      head: ['way', 'seconds', 'to `sqlite3` (least–most)', 'seconds of a core', 'to `sqlite3`, by that'],
+      rows: figures.map(({ seconds, cores }, index) => [
+        ways[index]?.[0] ?? '',
+        median(seconds).toFixed(1),
+        ratio(seconds, floor.seconds),
+        median(cores).toFixed(1),
+        ratio(cores, floor.cores),
+      ]),
+    };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const TICKS_A_SECOND = 100;
+
+/**
+ * Returns the seconds of a core that all ended children used (proc(5)), or `NaN` if the system does
+ * not report them.
+ */
+function childSeconds(): number {
+  if (!existsSync('/proc/self/stat')) return Number.NaN;
+  const fields = readFileSync('/proc/self/stat', 'latin1').split(') ').at(-1)?.split(' ') ?? [];
+  return (Number(fields[13]) + Number(fields[14])) / TICKS_A_SECOND;
+}

@@ -1,0 +1,80 @@
+import {
+  isUniqueViolation,
+  type PostgresClient,
+  type PostgresPool,
+  WAIT_FOR_DISK,
+} from '../../databases/postgres/client.js';
+import type { OrderRecord } from '../record.js';
+import type { PutOutcome } from '../store.js';
+import { writeBehind } from '../write-behind.js';
+import { COLUMNS, GIVEN_ROWS, printRecords, REPLACE } from './put.js';
+
+/** Gone with the transaction, and seen by its connection alone. */
+const SET_ASIDE = 'CREATE TEMPORARY TABLE store_orders_aside (LIKE store_orders) ON COMMIT DROP';
+const ADD = `INSERT INTO pg_temp.store_orders_aside (${COLUMNS}) SELECT * FROM ${GIVEN_ROWS}`;
+/** Finds the first of them in the input: rows that are only inserted keep their sequence. */
+const TAKEN = `SELECT id::text FROM pg_temp.store_orders_aside AS a
+  WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = a.id) ORDER BY a.ctid LIMIT 1`;
+/** Inserts in ascending order of ids, so that two concurrent imports cannot wait for each other. */
+const STORE = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_aside ORDER BY id`;
+
+/**
+ * Stores batches of records in the store's own table, all of them or none. Their ids must differ.
+ * Until the last batch they wait in a temporary table, so no row is locked and no index grows.
+ */
+export async function importRecords(
+  connect: NonNullable<PostgresPool['connect']>,
+  batches: AsyncIterable<readonly OrderRecord[]>,
+  replace: boolean,
+): Promise<PutOutcome> {
+  const client = await connect();
+  client.on?.('error', ignore);
+  let isDone = false;
+  try {
+    await client.query('BEGIN');
+    await client.query(SET_ASIDE);
+    let count = 0;
+    await writeBehind(batches, (batch) => {
+      count += batch.length;
+      return client.query(ADD, [printRecords(batch)]);
+    });
+    const taken = await storeAside(client, replace);
+    await client.query(taken === undefined ? 'COMMIT' : 'ROLLBACK');
+    isDone = true;
+    return taken === undefined ? { outcome: 'stored', count } : { outcome: 'exists', id: BigInt(taken) };
+  } finally {
+    client.off?.('error', ignore);
+    // The end of the connection undoes what is not committed.
+    client.release(!isDone);
+  }
+}
+
+/** Returns the id of an order that is stored already, and has then stored none. */
+async function storeAside(client: PostgresClient, replace: boolean): Promise<string | undefined> {
+  await client.query(`SELECT ${WAIT_FOR_DISK}`);
+  if (replace) {
+    await client.query(`${STORE} ${REPLACE}`);
+    return undefined;
+  }
+  const taken = await takenId(client);
+  if (taken !== undefined) return taken;
+  await client.query('SAVEPOINT looked');
+  try {
+    await client.query(STORE);
+    return undefined;
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    // Another transaction has committed one of these ids since they were looked for.
+    await client.query('ROLLBACK TO looked');
+    const since = await takenId(client);
+    if (since === undefined) throw error;
+    return since;
+  }
+}
+
+async function takenId(client: PostgresClient): Promise<string | undefined> {
+  const [row] = (await client.query(TAKEN)).rows;
+  return row && String(row['id']);
+}
+
+function ignore(): void {}

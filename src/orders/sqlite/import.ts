@@ -1,0 +1,80 @@
+import { type ExactStatement, prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import type { Write } from '../../databases/sqlite/write-queue.js';
+import type { OrderRecord } from '../record.js';
+import type { PutOutcome } from '../store.js';
+import { writeBehind } from '../write-behind.js';
+import { MOST_NOTED, prepareChanges } from './change-log.js';
+import { COLUMNS } from './table.js';
+
+/** The URL of this module, which the threads of a file import. */
+export const IMPORT_WRITES = import.meta.url;
+
+export type ImportWrites = {
+  /**
+   * Adds records to a temporary table of this connection. `rows` is a text of {@link printRows}.
+   */
+  setAside(rows: string, isFirst: boolean): void;
+  /** Stores the whole temporary table or nothing. `records` is the number of its rows. */
+  storeAside(options: { readonly replace: boolean; readonly records: number }): PutOutcome;
+};
+
+/**
+ * Stores batches of records, all of them or none. Their ids must differ. Until the last batch they
+ * wait in a temporary table. Only then is the file locked, for 0.4 µs per record.
+ */
+export async function importRecords(
+  write: Write<ImportWrites>,
+  batches: AsyncIterable<readonly OrderRecord[]>,
+  replace: boolean,
+): Promise<PutOutcome> {
+  let records = 0;
+  await writeBehind(batches, (batch) => {
+    const isFirst = records === 0;
+    records += batch.length;
+    return write('setAside', printRows(batch), isFirst);
+  });
+  return records === 0 ? { outcome: 'stored', count: 0 } : write('storeAside', { replace, records });
+}
+
+/** A JSON array of arrays: one statement for many rows takes a third of a statement each. */
+function printRows(records: readonly OrderRecord[]): string {
+  return `[${records.map(printRow).join(',')}]`;
+}
+
+/** In the order of the table's columns. */
+function printRow({ id, petId, quantity, shipDate, complete, status }: OrderRecord): string {
+  const date = shipDate === undefined ? 'null' : JSON.stringify(shipDate);
+  const flag = complete === undefined ? 'null' : Number(complete);
+  return `[${id},${petId ?? 'null'},${quantity ?? 'null'},${date},${flag},${JSON.stringify(status)}]`;
+}
+
+const ROW = [0, 1, 2, 3, 4, 5].map((place) => `json_extract(value, '$[${place}]')`).join(', ');
+
+/** On a database that has the tables. */
+export function prepareWrites(database: SqliteDatabase): ImportWrites {
+  const noteChange = prepareChanges(database);
+  let add: ExactStatement | undefined;
+  const idsOf = (which: string) =>
+    prepare(database, `SELECT id FROM temp.aside ${which}`)
+      .all()
+      .map(({ id }) => ({ id: BigInt(id ?? 0) }));
+
+  return {
+    setAside(rows, isFirst) {
+      // The table is as that of the orders is, which has SQLite copy whole rows from it.
+      if (isFirst) {
+        database.exec(`DROP TABLE IF EXISTS temp.aside; CREATE TEMP TABLE aside ${COLUMNS}`);
+        add = prepare(database, `INSERT INTO temp.aside SELECT ${ROW} FROM json_each(?)`);
+      }
+      add?.run(rows);
+    },
+
+    storeAside({ replace, records }) {
+      const [taken] = replace ? [] : idsOf('WHERE id IN (SELECT id FROM main.orders) LIMIT 1');
+      if (taken !== undefined) return { outcome: 'exists', id: taken.id };
+      database.exec(`INSERT ${replace ? 'OR REPLACE' : ''} INTO main.orders SELECT * FROM temp.aside`);
+      noteChange(idsOf(`LIMIT ${MOST_NOTED + 1n}`));
+      return { outcome: 'stored', count: records };
+    },
+  };
+}

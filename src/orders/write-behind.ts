@@ -1,0 +1,11 @@
+/** Writes batches one after the other, each while the next one is read. */
+export async function writeBehind<T>(batches: AsyncIterable<T>, write: (batch: T) => Promise<unknown>): Promise<void> {
+  let writing: Promise<unknown> = Promise.resolve();
+  for await (const batch of batches) {
+    await writing;
+    writing = write(batch);
+    // A failure is met when it is awaited, if it ever is.
+    writing.catch(() => {});
+  }
+  await writing;
+}

@@ -1,0 +1,67 @@
+import type { OrderId } from '../../../orders/index.js';
+
+/** Entries of a chunk. */
+const CHUNK = 2 ** 14;
+
+/** On which line each order begins, in 16 to 24 bytes an order: a Map would take 100. */
+export class OrderLines {
+  /** Three numbers an entry: the halves of an id, and its line. */
+  readonly #chunks: Int32Array[] = [];
+  #count = 0;
+  /** Where an id hashes to, or behind: the place of its entry, counted from 1. 0 is free. */
+  #slots = new Uint32Array(1_024);
+  readonly #id = new BigInt64Array(1);
+  readonly #halves = new Int32Array(this.#id.buffer);
+
+  /** Notes an order. Where its id is there already, returns the line on which that was. */
+  add(id: OrderId, line: number): number | undefined {
+    const slot = this.#find(id);
+    const place = this.#slots[slot] ?? 0;
+    if (place > 0) return this.#part(place - 1, 2);
+    const at = this.#count % CHUNK;
+    if (at === 0) this.#chunks.push(new Int32Array(3 * CHUNK));
+    const chunk = this.#chunks.at(-1);
+    chunk?.set(this.#halves, 3 * at);
+    chunk?.fill(line, 3 * at + 2, 3 * at + 3);
+    this.#slots[slot] = ++this.#count;
+    if (this.#count > 0.7 * this.#slots.length) this.#grow();
+    return undefined;
+  }
+
+  get(id: OrderId): number | undefined {
+    const place = this.#slots[this.#find(id)] ?? 0;
+    return place === 0 ? undefined : this.#part(place - 1, 2);
+  }
+
+  #part(entry: number, part: 0 | 1 | 2): number {
+    return this.#chunks[Math.floor(entry / CHUNK)]?.[3 * (entry % CHUNK) + part] ?? 0;
+  }
+
+  /** The slot of an id, or a free one for it. */
+  #find(id: OrderId): number {
+    this.#id[0] = id;
+    const low = this.#halves[0] ?? 0;
+    const high = this.#halves[1] ?? 0;
+    const slots = this.#slots;
+    let slot = this.#firstSlot(low, high);
+    for (;;) {
+      const place = slots[slot] ?? 0;
+      if (place === 0 || (this.#part(place - 1, 0) === low && this.#part(place - 1, 1) === high)) return slot;
+      slot = (slot + 1) % slots.length;
+    }
+  }
+
+  /** Fibonacci hashing: neighbours are spread over the table. */
+  #firstSlot(low: number, high: number): number {
+    return Math.imul(low ^ Math.imul(high, 0x85ebca6b), 0x9e3779b1) >>> (Math.clz32(this.#slots.length) + 1);
+  }
+
+  #grow(): void {
+    this.#slots = new Uint32Array(2 * this.#slots.length);
+    for (let entry = 0; entry < this.#count; entry++) {
+      let slot = this.#firstSlot(this.#part(entry, 0), this.#part(entry, 1));
+      while (this.#slots[slot] !== 0) slot = (slot + 1) % this.#slots.length;
+      this.#slots[slot] = entry + 1;
+    }
+  }
+}

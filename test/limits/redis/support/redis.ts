@@ -1,0 +1,21 @@
+import { after, before, beforeEach } from 'node:test';
+import { type Server, skip, startServer } from './server.js';
+
+/**
+ * Starts a server for the tests of a file, empties it before each of them and stops it afterwards.
+ * Returns what gives its client to them.
+ */
+export function useRedis(): () => Server['client'] {
+  let server: Server | undefined;
+  before(async () => {
+    if (!skip) server = await startServer();
+  });
+  beforeEach(async () => {
+    await server?.client.flushall();
+  });
+  after(() => server?.stop());
+  return () => {
+    if (server === undefined) throw new Error('the server starts before the first test');
+    return server.client;
+  };
+}

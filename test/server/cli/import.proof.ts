@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { createDatabase } from '../../databases/postgres/support/database.js';
+import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
+import { type RunOptions, run, sleep, spawnProgram, temporaryDirectory } from '../support/program.js';
+
+const MANY = 1_000_000;
+const SOME = 50_000;
+/** Young garbage and the ids with their lines: 70 to 117 MiB were seen. */
+const BEYOND_BASE = 128 * MIB;
+const KILLED_AFTER_MS = [0, 100, 300, 700, 1_500, 3_000];
+const FIRST = 10;
+
+type Prepare = (t: TestContext) => Promise<RunOptions>;
+
+/** Orders as an export writes them, not in the sequence of their ids. */
+function* lines(count: number): Generator<string> {
+  for (let i = 0; i < count; i++) {
+    const id = FIRST + ((i * 7_919) % count);
+    yield `{"id":${id},"petId":${i % 97},"quantity":${i % 30},"shipDate":"2026-07-16T00:00:00Z","complete":true,"status":"shipped"}\n`;
+  }
+}
+
+function proveImports(prepare: Prepare): void {
+  async function withTwo(t: TestContext): Promise<RunOptions> {
+    const options = await prepare(t);
+    await run(['orders', 'import', '-'], { ...options, input: '{"id":1}\n{"id":2}' });
+    return options;
+  }
+
+  async function stored(options: RunOptions): Promise<number> {
+    const { stdout } = await run(['orders', 'export'], options);
+    return stdout.split('\n').length - 1;
+  }
+
+  test('a million orders take a bounded memory', async (t) => {
+    const options = await withTwo(t);
+    const file = createWriteStream(join(options.cwd, 'many.ndjson'));
+    for (const line of lines(MANY)) if (!file.write(line)) await once(file, 'drain');
+    file.end();
+    await once(file, 'close');
+    const base = await peakOf(['--replace', '-'], options);
+    const peak = await peakOf(['many.ndjson'], options);
+    t.diagnostic(`memory: base ${mebibytes(base)}, beyond ${mebibytes(peak - base)}`);
+    assert.equal((await run(['orders', 'show', `${FIRST + MANY - 1}`], options)).code, 0);
+    assert.ok(peak - base <= BEYOND_BASE, `${peak - base} bytes beyond the base`);
+  });
+
+  test('of an import that is killed nothing is stored, or all of it', async (t) => {
+    const options = await withTwo(t);
+    for (const isWhole of [false, true]) {
+      for (const ms of KILLED_AFTER_MS) {
+        const child = spawnProgram(['orders', 'import', '--replace', '-'], options);
+        child.stdin?.on('error', () => {});
+        child.stdin?.write([...lines(SOME)].join(''));
+        if (isWhole) child.stdin?.end();
+        await sleep(300 + ms);
+        const exited = child.exitCode === null && once(child, 'exit');
+        child.kill('SIGKILL');
+        await exited;
+        const count = await stored(options);
+        t.diagnostic(`${isWhole ? 'the whole' : 'a part'}, after ${300 + ms} ms: ${count} orders`);
+        assert.ok(count === 2 || (isWhole && count === SOME + 2), `${count} orders`);
+      }
+    }
+  });
+
+  test('an import that is still read holds up no cancel', async (t) => {
+    const options = await withTwo(t);
+    const child = spawnProgram(['orders', 'import', '-'], options);
+    const text = [...lines(SOME)].join('');
+    child.stdin?.write(text.slice(0, text.length / 2));
+    for (const id of ['1', '2']) {
+      assert.equal((await run(['orders', 'cancel', id], options)).code, 0);
+      assert.equal(await stored(options), 2);
+    }
+    child.stdin?.end(text.slice(text.length / 2));
+    await once(child, 'exit');
+    assert.equal(await stored(options), SOME + 2);
+  });
+}
+
+/** The most memory that an import takes. */
+async function peakOf(args: readonly string[], options: RunOptions): Promise<number> {
+  const child = spawnProgram(['orders', 'import', ...args], options);
+  child.stdin?.end('{"id":1}');
+  let peak = 0;
+  const timer = setInterval(() => {
+    peak = Math.max(peak, peakBytes(child.pid));
+  }, 5);
+  const [code] = await once(child, 'exit');
+  clearInterval(timer);
+  assert.equal(code, 0);
+  return peak;
+}
+
+describe('imports into SQLite', () => proveImports(async (t) => ({ cwd: temporaryDirectory(t) })));
+
+describe('imports into PostgreSQL', { skip: missingEngine }, async () => {
+  const engine = await startEngine();
+  proveImports(async (t) => ({
+    cwd: temporaryDirectory(t),
+    env: { DATABASE_URL: await createDatabase(engine) },
+  }));
+});
