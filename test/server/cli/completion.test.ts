@@ -5,7 +5,9 @@ import { run, temporaryDirectory } from '../support/program.js';
 
 const hasBash = spawnSync('bash', ['--version']).status === 0;
 
-test('bash completes groups, commands and options', { skip: hasBash ? false : 'bash is not in the PATH' }, async (t) => {
+test('bash completes groups, commands and options', {
+  skip: hasBash ? false : 'bash is not in the PATH',
+}, async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stdout: script } = await run(['completion'], { cwd });
   assert.equal(code, 0);

@@ -10,14 +10,14 @@ import { type RunOptions, run, sleep, spawnProgram, temporaryDirectory } from '.
 
 const MANY = 1_000_000;
 const SOME = 50_000;
-/** Young garbage and the ids with their lines: 70 to 117 MiB were seen. */
+/** For young garbage, and the ids with their lines: 70 to 117 MiB in the runs so far. */
 const BEYOND_BASE = 128 * MIB;
 const KILLED_AFTER_MS = [0, 100, 300, 700, 1_500, 3_000];
 const FIRST = 10;
 
 type Prepare = (t: TestContext) => Promise<RunOptions>;
 
-/** Orders as an export writes them, not in the sequence of their ids. */
+/** Yields orders as an export writes them, but not in ascending order of their ids. */
 function* lines(count: number): Generator<string> {
   for (let i = 0; i < count; i++) {
     const id = FIRST + ((i * 7_919) % count);
@@ -37,7 +37,7 @@ function proveImports(prepare: Prepare): void {
     return stdout.split('\n').length - 1;
   }
 
-  test('a million orders take a bounded memory', async (t) => {
+  test('a million orders are imported in bounded memory', async (t) => {
     const options = await withTwo(t);
     const file = createWriteStream(join(options.cwd, 'many.ndjson'));
     for (const line of lines(MANY)) if (!file.write(line)) await once(file, 'drain');
@@ -50,7 +50,7 @@ function proveImports(prepare: Prepare): void {
     assert.ok(peak - base <= BEYOND_BASE, `${peak - base} bytes beyond the base`);
   });
 
-  test('of an import that is killed nothing is stored, or all of it', async (t) => {
+  test('an import that is killed has stored all of its orders or none', async (t) => {
     const options = await withTwo(t);
     for (const isWhole of [false, true]) {
       for (const ms of KILLED_AFTER_MS) {
@@ -69,7 +69,7 @@ function proveImports(prepare: Prepare): void {
     }
   });
 
-  test('an import that is still read holds up no cancel', async (t) => {
+  test('an import in progress delays no cancel', async (t) => {
     const options = await withTwo(t);
     const child = spawnProgram(['orders', 'import', '-'], options);
     const text = [...lines(SOME)].join('');
@@ -84,7 +84,7 @@ function proveImports(prepare: Prepare): void {
   });
 }
 
-/** The most memory that an import takes. */
+/** Returns the peak memory of an import. */
 async function peakOf(args: readonly string[], options: RunOptions): Promise<number> {
   const child = spawnProgram(['orders', 'import', ...args], options);
   child.stdin?.end('{"id":1}');

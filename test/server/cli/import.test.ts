@@ -93,7 +93,7 @@ test('an import reads an array, a byte order mark, CR LF and lines without an en
   assert.deepEqual(answer, { imported: 1, byStatus: { pending: 1 } });
 });
 
-test('a mistake behind many good orders leaves the stored ones as they are, and a new database away', async (t) => {
+test('a mistake after many valid orders leaves the stored orders unchanged, and creates no database', async (t) => {
   const cwd = temporaryDirectory(t);
   const good = Array.from({ length: 2_500 }, (_, id) => `{"id":${id + 10}}\n`).join('');
   const refuse = (input: string, ...args: readonly string[]) => run(['orders', 'import', '-', ...args], { cwd, input });
@@ -113,7 +113,7 @@ test('a mistake behind many good orders leaves the stored ones as they are, and 
   }
 });
 
-test('however its objects are written, a file has the same orders', async (t) => {
+test('any JSON notation of the objects imports the same orders', async (t) => {
   const cwd = temporaryDirectory(t);
   const expected = '{"id":7,"petId":9007199254740993,"quantity":10,"status":"pending"}\n';
   for (const input of [
