@@ -17,7 +17,9 @@ export function createMetricsServer(text: () => Promise<string>): Server {
   async function answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
     const isRead = method === 'GET' || method === 'HEAD';
     if (!isRead || url?.replace(/\?.*$/, '') !== '/metrics') {
-      response.writeHead(isRead ? 404 : 405, isRead ? {} : { Allow: 'GET, HEAD' }).end();
+      response
+        .writeHead(isRead ? 404 : 405, isRead ? {} : { Allow: 'GET, HEAD' })
+        .end('The metrics are at GET /metrics.\n');
       return;
     }
     const content = Buffer.from(await sharedText());
