@@ -1,15 +1,16 @@
-// Starts the program as the README says, asks it once with the key that it has printed, and ends it.
+// Starts the program as the README describes, sends one request with the key that it prints, and
+// stops it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-// npm does not hand a signal on to the program, so the whole group gets it.
+// npm does not pass a signal on to the program, so the whole process group gets it.
 const npm = spawn('npm', ['start'], {
   detached: true,
   env: { ...process.env, PORT: '0' },
   stdio: ['ignore', 'pipe', 'pipe'],
 });
-// npm ends before the program does, which still holds its output then.
+// npm exits before the program does, and the program still holds the output open.
 const ended = once(npm, 'close');
 const late = setTimeout(() => process.kill(-npm.pid, 'SIGKILL'), 120_000);
 const [url, apiKey] = await new Promise((resolve, reject) => {

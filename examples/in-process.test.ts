@@ -1,6 +1,6 @@
 /**
- * Tests of an API client against the real service, in-process: no socket, no waiting, real quotas. The client under
- * test here waits as `Retry-After` says; its `sleep` moves the clock instead.
+ * Tests an API client against the real service in the same process: real quotas, no socket, no
+ * waiting. The client waits as `Retry-After` asks. Its `sleep` moves the clock instead.
  *
  *     node --import tsx --test examples/in-process.test.ts
  */

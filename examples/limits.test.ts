@@ -1,5 +1,5 @@
 /**
- * Plans: the fixed three, and others.
+ * Shows the three fixed plans, and plans of your own.
  *
  *     node --import tsx --test examples/limits.test.ts
  */

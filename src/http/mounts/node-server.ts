@@ -84,7 +84,7 @@ function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>):
   return socket.remoteAddress;
 }
 
-/** Node.js stores it here, and checks the same in its own default listener. */
+/** Node.js stores the response here, and its own default listener checks the same property. */
 function responseInProgress(socket: Duplex): ServerResponse | undefined {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return response instanceof ServerResponse ? response : undefined;
