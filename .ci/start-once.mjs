@@ -23,7 +23,7 @@ const [url, apiKey] = await new Promise((resolve, reject) => {
       if (!found.includes(undefined)) resolve(found);
     });
   }
-  npm.once('exit', (code) => reject(new Error(`npm start ended with ${code}`)));
+  npm.once('exit', (code) => reject(new Error(`npm start exited with ${code}`)));
 });
 const response = await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
 assert.equal(response.status, 200);
@@ -32,4 +32,4 @@ process.kill(-npm.pid, 'SIGTERM');
 await ended;
 clearTimeout(late);
 await assert.rejects(fetch(url), 'the program has ended');
-console.log(`npm start answered at ${url}, and ended at SIGTERM`);
+console.log(`npm start served ${url}, and exited at SIGTERM`);
