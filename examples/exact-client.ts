@@ -29,7 +29,7 @@ export interface OrdersClientOptions {
   readonly url: string;
   readonly apiKey: string;
   readonly fetch?: typeof globalThis.fetch;
-  /** Most requests for one call, including the first. Default: 5. */
+  /** The maximum number of requests for one call, including the first. Default: 5. */
   readonly maxAttempts?: number;
   /** Longest wait before a retry. Default: 90 s, longer than the minute window of a plan. */
   readonly maxWaitMs?: number;

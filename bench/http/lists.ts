@@ -223,8 +223,8 @@ async function openReader(url: string, coding: string, target = 'GET /v1/store/o
     if (left === 0) {
       const head = buffer.toString('latin1', 0, Math.min(bytes, 2_048));
       const end = head.indexOf('\r\n\r\n') + 4;
-      // Only the first response has no length: its reader arrived while the list was compressed or
-      // serialised.
+      // Only the first response has no length, because it began while the list was still being
+      // compressed or serialised.
       length = Number(/Content-Length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
       left = end + length;
     }
@@ -278,9 +278,8 @@ async function askSmall(url: string, ms: number): Promise<number[]> {
 }
 
 /**
- * Returns the server's memory and, since the last call, the longest stall of its event loop and the
- * most processor time that one of its turns took. Other work on the machine hardly affects the
- * latter.
+ * Returns the server's memory. Since the previous call: the longest stall of its event loop, and
+ * the most processor time of one turn. Other work on the machine hardly affects the latter.
  */
 async function figuresOf(server: Child): Promise<Figures> {
   const figures: Figures = Object(await server.ask());

@@ -9,7 +9,7 @@ import type { Table } from '../report/table.js';
 import { fillFile, ORDERS } from './orders-file.js';
 
 const HALF = ORDERS / 2;
-/** Coprime to `HALF`, so that successive ids are far apart in the table and none occurs twice. */
+/** Coprime to `HALF`, so that successive ids are far apart in the table and no id repeats. */
 const STRIDE = 271_829;
 const CONNECTIONS = 64;
 const ROUNDS = 4;

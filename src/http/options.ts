@@ -7,7 +7,7 @@ export function checkMethods(option: string, part: unknown, names: readonly stri
   }
 }
 
-/** Throws a TypeError that names the first option that is not among these names. */
+/** Throws a TypeError that names the first unknown option. */
 export function checkOptions(options: unknown, names: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`options: expected an object with ${names.join(', ')}`);

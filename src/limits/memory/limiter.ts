@@ -38,8 +38,8 @@ export interface MemoryLimiterOptions {
   /** Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
   /**
-   * Most addresses with a bucket of their own at a time. Further addresses share one bucket.
-   * Default: 100,000.
+   * How many addresses can have a bucket of their own at a time. Further addresses share one
+   * bucket. Default: 100,000.
    */
   readonly maxAddresses?: number | undefined;
 }

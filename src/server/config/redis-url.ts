@@ -3,7 +3,7 @@ export interface RedisAddress {
   readonly nodes: readonly RedisNode[];
   readonly username?: string;
   readonly password?: string;
-  /** The number of its database. A cluster has only 0. */
+  /** The number of the database. A cluster has only number 0. */
   readonly db: number;
   readonly tls: boolean;
   /** Its name in messages and logs, without user and password. */
@@ -47,7 +47,7 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
 
 function isNode(url: URL, first: URL): boolean {
   const { protocol, hostname, pathname, search, hash, username, password } = url;
-  // To the parser, several hosts in one URL are one host with that name.
+  // The URL parser takes several hosts in one URL for one host name.
   const isPlain =
     hostname !== '' && !hostname.includes(',') && pathname === first.pathname && search === '' && hash === '';
   const isAnonymous = username === '' && password === '';

@@ -1,7 +1,7 @@
 import { parseJsonArray } from '../../../orders/json.js';
 import { make } from './dom.js';
 
-/** Most rows that are shown. */
+/** The maximum number of rows. */
 const SHOWN_ORDERS = 100;
 
 const COLUMNS = ['id', 'petId', 'quantity', 'shipDate', 'complete'] as const;
