@@ -234,7 +234,7 @@ function admittedOf({ shares, keep, renew }: Policy, requests: readonly Request[
     }
     advance(atMs);
     const region = regions[index];
-    if (region === undefined) throw new RangeError(`there is no region ${index}`);
+    if (region === undefined) throw new RangeError(`no region ${index}`);
     region.asked++;
     if (!region.limiter.take('customer-1', region.plan).allowed) continue;
     region.admitted++;
@@ -264,7 +264,7 @@ export function printRegions(rows: ReturnType<typeof simulateAll>): string {
     cell(Math.max(...outcomes.map(({ mostAbove }) => mostAbove)), mostDenied),
     ...outcomes.map(({ above, denied }) => cell(above, denied)),
   ]);
-  const head = ['shares, and when the requests come', 'at most', ...Object.keys(TRAFFICS)];
+  const head = ['shares, and pace of the requests', 'at most', ...Object.keys(TRAFFICS)];
   const rule = head.map((_, index) => (index === 0 ? '---' : '---:'));
   return [head, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

@@ -128,7 +128,7 @@ export async function besideLists(): Promise<Table> {
     server.stop();
   }
   return {
-    title: `A small request beside a list of ${whole(LONGEST)} orders that is printed already: medians of rounds (least–most)`,
+    title: `A small request during downloads of ${whole(LONGEST)} orders, already serialised: medians of rounds (least–most)`,
     head: [
       'beside',
       'lists',
@@ -160,7 +160,7 @@ export async function afterAChange(): Promise<Table> {
   }
   rmSync(directory, { recursive: true, force: true });
   return {
-    title: 'A list to its last byte in-process: the first, and the next after a change of one order',
+    title: 'Time to the last byte of a list in-process: the first list, and the next one after a change of one order',
     head: ['store', 'orders', 'first, ms', 'memory for it, MiB', 'after a change, ms (median)', 'again, ms (median)'],
     rows,
   };

@@ -30,7 +30,7 @@ export function publish(part: string, machine: string, tables: readonly Table[])
 
 const INTRODUCTION = `# Figures on Node.js ${line}
 
-Measured as [README.md](README.md) says, which has those of the oldest Node.js that is supported.
+Measured as described in [README.md](README.md), which has the figures of the oldest supported Node.js.
 `;
 
 function print(table: Table): string {

@@ -42,7 +42,7 @@ export function attachTo<S extends Server>(
     lastAnswer(socket, () => service.respond(request, () => clientAddress(request)));
   });
   server.on('clientError', (error: ClientError, socket) => {
-    // Bytes that follow a malformed request are further errors on the same socket, which has its
+    // Bytes after a malformed request cause further errors on a socket that already has its
     // response.
     if (refused.has(socket)) return;
     lastAnswer(socket, () => {

@@ -114,7 +114,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
   return {
     take(key, plan, cost = 1) {
-      if (typeof key !== 'string') throw new TypeError('key: expected a text');
+      if (typeof key !== 'string') throw new TypeError('key: expected a string');
       const now = read();
       const packed = pack(plan);
       return packed.pool.charge(key, packed, cost, now) ?? decideByRule(key, packed, cost, now);

@@ -120,7 +120,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
 
   return {
     take(key, plan, cost = 1) {
-      if (typeof key !== 'string') throw new TypeError('key: expected a text');
+      if (typeof key !== 'string') throw new TypeError('key: expected a string');
       checkCost(cost, plan);
       if (plan.partition === 'address') return local.take(key, plan, cost);
       return limiter.take(key, snapshotPlan(plan), cost);

@@ -20,8 +20,8 @@ const DEFAULT_PORT = 6_379;
 /**
  * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. For a cluster, several URLs
  * are separated by commas, and the first one's user, password and TLS apply to all. Returns
- * `undefined` for anything else. That includes a password with an unescaped character that would
- * end it early, so that its rest would be taken for a name that may be shown.
+ * `undefined` for anything else, also for a password with an unescaped character that would end it
+ * early. Otherwise a message could show the rest of the password as a host name.
  */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const urls: URL[] = [];

@@ -39,7 +39,7 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
     lookedMs = performance.now();
   }
 
-  /** Resolves when the cache is as current as the file was when this was called. */
+  /** Empties the cache if the file has changed. Callers at the same time share one check. */
   function look(ask: Read<KeyReads>): Promise<void> {
     looking ??= ask('dataVersion')
       .then(see, (error: unknown) => {

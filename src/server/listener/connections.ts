@@ -28,10 +28,10 @@ export interface Connections {
    */
   addKeyless(socket: Socket): boolean;
   /**
-   * Closes each connection after the responses that it still has to get, the last of which
-   * announces it if it has not begun. A connection without such a response is closed after
-   * `lingerMs`, because the client may be sending a request. A connection whose first request has
-   * begun to arrive stays open for it.
+   * Closes each connection after its pending responses. The last of them has `Connection: close`,
+   * unless it has already begun. A connection without pending responses is closed after `lingerMs`,
+   * because the client may be sending a request. If its first request has begun to arrive, it stays
+   * open for that request.
    */
   closeAll(lingerMs: number): void;
   destroyAll(): void;

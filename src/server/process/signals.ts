@@ -22,7 +22,7 @@ export function firstSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-/** Ignores signals in a process whose parent also gets them, and decides what to do. */
+/** Ignores signals. For a process whose parent gets the same signals and reacts to them. */
 export function ignoreSignals(): void {
   for (const signal of SIGNALS) process.on(signal, () => {});
 }

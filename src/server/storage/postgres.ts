@@ -73,7 +73,9 @@ async function loadDriver(): Promise<Driver | undefined> {
   }
 }
 
-/** Prints a URL without user, password and parameters. The directory of a socket is the host. */
+/**
+ * Prints a URL without user, password and parameters. For a unix socket, the host is its directory.
+ */
 function nameOf({ host, port, database }: Client): string {
   const shownHost = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
   return `postgres://${shownHost}:${port}/${encodeURIComponent(database ?? '')}`;

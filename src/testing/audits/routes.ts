@@ -26,7 +26,7 @@ export const routeClauses: readonly Clause[] = [
   {
     id: '4-path',
     level: 'MUST',
-    says: 'treat no other path as one of its own',
+    says: 'respond to every other path with 404',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 1 });
