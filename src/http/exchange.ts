@@ -126,7 +126,7 @@ export interface ReplyMessage {
    * (behind a 500).
    */
   readonly error?: unknown;
-  /** From reading the request's head until the reply is ready, but not written. */
+  /** The time from reading the request's head until the reply is ready, without writing it. */
   readonly durationMs: number;
 }
 

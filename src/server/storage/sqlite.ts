@@ -167,7 +167,7 @@ function openThreaded(file: string, isNew: boolean): SqliteStorage {
     schemas: PROGRAM_SCHEMA,
     modules: [KEY_READS, QUOTA_READS, QUOTA_WRITES],
   });
-  // Starts the thread that reads before the first request.
+  // Starts the reading thread now, so that the first request does not wait for it.
   orders.probe().catch(() => {});
   const database = openSqliteDatabase(file);
   waitForLocks(database, LOCK_WAIT_MS);
