@@ -1,15 +1,16 @@
-// Starts the program as the README says, asks it once with the key that it has printed, and ends it.
+// Starts the program as the README describes, sends one request with the key that it prints, and
+// stops it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-// npm does not hand a signal on to the program, so the whole group gets it.
+// npm does not pass a signal on to the program, so the whole process group gets it.
 const npm = spawn('npm', ['start'], {
   detached: true,
   env: { ...process.env, PORT: '0' },
   stdio: ['ignore', 'pipe', 'pipe'],
 });
-// npm ends before the program does, which still holds its output then.
+// npm exits before the program does, and the program still holds the output open.
 const ended = once(npm, 'close');
 const late = setTimeout(() => process.kill(-npm.pid, 'SIGKILL'), 120_000);
 const [url, apiKey] = await new Promise((resolve, reject) => {
@@ -22,7 +23,7 @@ const [url, apiKey] = await new Promise((resolve, reject) => {
       if (!found.includes(undefined)) resolve(found);
     });
   }
-  npm.once('exit', (code) => reject(new Error(`npm start ended with ${code}`)));
+  npm.once('exit', (code) => reject(new Error(`npm start exited with ${code}`)));
 });
 const response = await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } });
 assert.equal(response.status, 200);
@@ -31,4 +32,4 @@ process.kill(-npm.pid, 'SIGTERM');
 await ended;
 clearTimeout(late);
 await assert.rejects(fetch(url), 'the program has ended');
-console.log(`npm start answered at ${url}, and ended at SIGTERM`);
+console.log(`npm start served ${url}, and exited at SIGTERM`);

@@ -25,7 +25,7 @@ interface Part {
   /** The name of its section in README.md. `npm run bench -- NAME…` measures it alone. */
   readonly name: string;
   readonly packages?: readonly string[];
-  /** Returns why it cannot be measured here, or `undefined`. */
+  /** Returns the reason why it cannot be measured here, or `undefined`. */
   readonly isMissing?: () => string | undefined;
   measure(): Promise<readonly Table[]>;
 }

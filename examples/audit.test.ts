@@ -1,6 +1,7 @@
 /**
- * The specification clause by clause against a server of one's own, over a socket. With `STORE_ORDERS_URL` and `STORE_ORDERS_KEY` it
- * asks the server there instead, and skips what needs orders and keys made for it.
+ * Audits a server against the specification, clause by clause, over a socket. With
+ * `STORE_ORDERS_URL` and `STORE_ORDERS_KEY` it audits the server there, and skips clauses that need
+ * orders and keys created for the test.
  *
  *     node --import tsx --test examples/audit.test.ts
  */

@@ -1,13 +1,13 @@
 /**
- * AWS Lambda behind API Gateway (payload 2.0) or a function URL: each event as a Request for a fetch handler. The
- * client's address is the one that the gateway saw.
+ * AWS Lambda behind API Gateway (payload 2.0) or a function URL. Each event becomes a Request for a
+ * fetch handler. The client's address is the one that the gateway reports.
  *
  *     export { handler } from './aws-lambda.ts';
  */
 import { fetchHandler } from 'store-orders/fetch';
 import { service } from './orders.ts';
 
-/** What is used of an event. */
+/** The fields of an event that are used here. */
 export interface LambdaEvent {
   readonly rawPath: string;
   readonly rawQueryString: string;
@@ -17,7 +17,7 @@ export interface LambdaEvent {
 
 type Handle = (request: Request, event: LambdaEvent) => Response | Promise<Response>;
 
-/** The service does not read the content of a request; a host that does adds it here. */
+/** The service does not read content. A host that does adds it here. */
 export const lambda = (handle: Handle) => async (event: LambdaEvent) => {
   const { rawPath, rawQueryString, headers, requestContext } = event;
   const url = `https://${headers['host'] ?? 'lambda'}${rawPath}?${rawQueryString}`;
@@ -25,7 +25,7 @@ export const lambda = (handle: Handle) => async (event: LambdaEvent) => {
   return {
     statusCode: response.status,
     headers: Object.fromEntries(response.headers),
-    // In base64, because a long list may be compressed.
+    // Encoded in base64, because a long list may be compressed.
     body: Buffer.from(await response.arrayBuffer()).toString('base64'),
     isBase64Encoded: true,
   };

@@ -1,5 +1,5 @@
 /**
- * Bun: a default export with `fetch` is served.
+ * Bun: serves a default export with `fetch`.
  *
  *     bun examples/bun.ts
  */

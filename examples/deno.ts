@@ -1,5 +1,5 @@
 /**
- * Deno: a default export with `fetch` is served.
+ * Deno: serves a default export with `fetch`.
  *
  *     deno serve --allow-env --port 3000 examples/deno.ts
  */

@@ -39,7 +39,7 @@ test('every outcome of a cancellation is a value', async () => {
   assert.equal(await client.cancel(EDGE), 'already_shipped');
   assert.equal(await client.cancel(7n), 'not_found');
   assert.equal(await client.cancel(EDGE + 1n), 'cancelled');
-  assert.equal(await client.cancel(EDGE + 1n), 'already_cancelled', 'by an earlier call');
+  assert.equal(await client.cancel(EDGE + 1n), 'already_cancelled', 'an earlier call has cancelled it');
 });
 
 test('a refused request is sent again after Retry-After, and not before', async () => {
@@ -52,7 +52,7 @@ test('a refused request is sent again after Retry-After, and not before', async 
   assert.ok(Number(waits[0]) >= 60_000 && Number(waits[1]) >= 80_000);
 });
 
-test('a wait of hours is not begun', async () => {
+test('the client does not wait for hours', async () => {
   const { client, exhaust, ban, apiKey, waits } = open();
   ban(apiKey, 36_000_000);
   exhaust(apiKey);
@@ -66,7 +66,7 @@ test('a wait of hours is not begun', async () => {
   assert.deepEqual(waits, []);
 });
 
-test('a failure is waited out, longer each time, and then given up', async () => {
+test('the client retries after a failure, waits longer each time, and then gives up', async () => {
   const { client, failNext, waits } = open();
   failNext(503, 500, 'request_lost', 'response_torn');
   assert.equal((await client.list()).length, 3);

@@ -25,26 +25,29 @@ export interface Order {
 export type CancelOutcome = 'cancelled' | 'already_cancelled' | 'already_shipped' | 'not_pending' | 'not_found';
 
 export interface OrdersClientOptions {
-  /** The base address, up to the version: `https://orders.example/v1`. */
+  /** The base address up to the version: `https://orders.example/v1`. */
   readonly url: string;
   readonly apiKey: string;
   readonly fetch?: typeof globalThis.fetch;
-  /** Requests for one call, the first included. Default: 5. */
+  /** The maximum number of requests for one call, including the first. Default: 5. */
   readonly maxAttempts?: number;
-  /** Gives up rather than wait longer. Default: 90 s, which is more than the minute of a plan. */
+  /** Longest wait before a retry. Default: 90 s, longer than the minute window of a plan. */
   readonly maxWaitMs?: number;
-  /** A response that takes longer counts as lost. Default: 10 s. */
+  /** Time after which a response counts as lost. Default: 10 s. */
   readonly timeoutMs?: number;
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
-/** The response that ended a call. After a connection error, `fetch`'s own error is thrown. */
+/**
+ * Thrown with the response that ended a call. After a connection error, `fetch`'s own error is
+ * thrown.
+ */
 export class OrdersError extends Error {
   override readonly name = 'OrdersError';
   readonly status: number;
-  /** The service's, such as `rate_limit_exceeded`; empty if a proxy has responded. */
+  /** The service's error code, such as `rate_limit_exceeded`. Empty if a proxy has responded. */
   readonly code: string;
-  /** How long the service asks to wait. */
+  /** How long the service asks the client to wait. */
   readonly retryAfterMs: number;
 
   constructor({ status, body, retryAfterMs }: Answer) {
@@ -81,13 +84,13 @@ export function createOrdersClient(options: OrdersClientOptions) {
   }
 
   /**
-   * Resolves with the first response that a retry cannot change. `mayBeDone`: an earlier attempt
-   * may have succeeded.
+   * Resolves to the first response that a retry cannot change. `mayBeDone` reports that an earlier
+   * attempt may have succeeded.
    */
   async function request(method: string, path: string): Promise<Answer & { readonly mayBeDone: boolean }> {
     let mayBeDone = false;
     for (let attempt = 1; ; attempt++) {
-      // A connection error can come before the request is carried out, or after.
+      // The connection can fail before or after the request is carried out.
       const answer = await send(method, path).catch((error: unknown) => ({ error, retryAfterMs: 0 }));
       if ('status' in answer && answer.status !== 429 && answer.status < 500) return { ...answer, mayBeDone };
       const waitMs = answer.retryAfterMs + Math.random() * 250 * 2 ** attempt;
@@ -100,14 +103,16 @@ export function createOrdersClient(options: OrdersClientOptions) {
   }
 
   return {
-    /** All orders, ascending by id. Throws an {@link OrdersError}, or what `fetch` throws. */
+    /**
+     * Returns all orders, ascending by id. Throws an {@link OrdersError}, or the error of `fetch`.
+     */
     async list(): Promise<readonly Order[]> {
       const answer = await request('GET', '/store/orders');
       if (answer.status !== 200) throw new OrdersError(answer);
       return readOrders(answer.body);
     },
 
-    /** Cancels the order if it is pending. Throws as `list` does. */
+    /** Cancels a pending order. Throws the same errors as `list`. */
     async cancel(id: bigint): Promise<CancelOutcome> {
       const answer = await request('DELETE', `/store/orders/${id}`);
       if (answer.status === 204) return 'cancelled';
@@ -118,14 +123,17 @@ export function createOrdersClient(options: OrdersClientOptions) {
   };
 }
 
-/** In milliseconds, from seconds or, as a proxy may send it, from a date; 0 without the field. */
+/**
+ * Returns the wait in milliseconds, 0 without the field. A proxy may send a date instead of
+ * seconds.
+ */
 function retryAfterMs({ headers }: Response): number {
   const value = headers.get('Retry-After') ?? '0';
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
   return Math.max(0, ms || 0);
 }
 
-/** Quotes the ids. A quote inside of a string is escaped, so `"id":` is always a name. */
+/** Quotes the ids. A quote inside a string is escaped, so `"id":` is always a name. */
 function readOrders(json: string): readonly Order[] {
   const quoted = json.replace(/"(id|petId)":\s*(-?\d+)/g, '"$1":"$2"');
   return JSON.parse(quoted, (name, value) => (name === 'id' || name === 'petId' ? BigInt(value) : value));

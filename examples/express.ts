@@ -1,5 +1,6 @@
 /**
- * Express 5, or Connect: a middleware, before or after the body parsers. The client's address is Express's `req.ip`.
+ * Express 5 or Connect: a middleware, before or after the body parsers. The client's address is
+ * Express's `req.ip`.
  *
  *     node --import tsx examples/express.ts
  */

@@ -1,5 +1,6 @@
 /**
- * Fastify 5: a plugin. Hooks of the host run before and after it, and the client's address is `request.ip`.
+ * Fastify 5: a plugin. Hooks of the host run before and after it. The client's address is
+ * `request.ip`.
  *
  *     node --import tsx examples/fastify.ts
  */

@@ -1,5 +1,6 @@
 /**
- * The host's other routes under the same keys and quotas; one of them is deprecated and has a sunset date.
+ * Other routes of a host under the same keys and quotas. One of them is deprecated and has a sunset
+ * date.
  *
  *     node --import tsx examples/guarded.ts
  */

@@ -1,5 +1,6 @@
 /**
- * Hono 4: a fetch handler for the paths of the service. On Node.js the client's address comes from Hono's `getConnInfo`.
+ * Hono 4: a fetch handler for the paths of the service. On Node.js the client's address comes from
+ * Hono's `getConnInfo`.
  *
  *     node --import tsx examples/hono.ts
  */
@@ -15,7 +16,7 @@ const app = new Hono();
 app.use(async (c, next) => {
   if (!service.owns(c.req.url)) return next();
   const response = await orders(c.req.raw, c);
-  // Made anew by the context, so that what `c.header` has set before stays.
+  // Created by the context again, so that earlier settings of `c.header` stay.
   return c.newResponse(response.body, response);
 });
 app.get('/', (c) => c.text('the host\n'));

@@ -1,9 +1,10 @@
 /**
- * HTTP/2 by node:http2. In production `createSecureServer({ key, cert, allowHTTP1: true }, …)`: the handler is the same, and the
- * same for node:https.
+ * HTTP/2 by node:http2. In production, use `createSecureServer({ key, cert, allowHTTP1: true }, …)`
+ * with the same handler. It is the same for node:https.
  *
  *     node --import tsx examples/http2.ts
- *     curl --http2-prior-knowledge -H 'Authorization: Bearer open-sesame' http://127.0.0.1:3000/v1/store/orders
+ *     curl --http2-prior-knowledge -H 'Authorization: Bearer open-sesame' \
+ *       http://127.0.0.1:3000/v1/store/orders
  */
 import { createServer } from 'node:http2';
 import { nodeHandler } from 'store-orders';

@@ -1,6 +1,6 @@
 /**
- * Tests of an API client against the real service, in-process: no socket, no waiting, real quotas. The client under
- * test here waits as `Retry-After` says; its `sleep` moves the clock instead.
+ * Tests an API client against the real service in the same process: real quotas, no socket, no
+ * waiting. The client waits as `Retry-After` asks. Its `sleep` moves the clock instead.
  *
  *     node --import tsx --test examples/in-process.test.ts
  */
@@ -19,7 +19,7 @@ function createClient({ url, fetch, apiKey, clock }: TestService) {
   };
 }
 
-test('the client cancels a pending order, and hears that another has shipped', async () => {
+test('the client cancels a pending order, and reports that another has shipped', async () => {
   const service = createTestService({ orders: [{ id: 41 }, { id: 42, status: 'shipped' }] });
   const ask = createClient(service);
   assert.equal((await ask('DELETE', '/store/orders/41')).status, 204);
@@ -37,7 +37,7 @@ test('the client waits out the minute, and 61 requests take one minute of the cl
   assert.equal(service.clock.nowMs() - startMs, 60_000);
 });
 
-test('the client survives a 429 and a ban', async () => {
+test('the client keeps working after a 429 and a ban', async () => {
   const service = createTestService();
   const { apiKey, clock } = service;
   const ask = createClient(service);

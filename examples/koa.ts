@@ -1,5 +1,5 @@
 /**
- * Koa 3: a middleware. What other middleware sets stays, and the client's address is `ctx.ip`.
+ * Koa 3: a middleware. Headers that other middleware sets stay. The client's address is `ctx.ip`.
  *
  *     node --import tsx examples/koa.ts
  */

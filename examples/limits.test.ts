@@ -1,5 +1,5 @@
 /**
- * Plans: the fixed three, and others.
+ * Shows the three fixed plans, and plans of your own.
  *
  *     node --import tsx --test examples/limits.test.ts
  */
@@ -15,17 +15,17 @@ const answers = async (plan: ReturnType<typeof createPlan>, requests: number): P
   return (await Promise.all(responses)).map(({ status }) => status);
 };
 
-test('Enterprise is what was agreed with one customer', async () => {
+test('an Enterprise plan has the quotas agreed with one customer', async () => {
   const plan = createPlan({ name: 'enterprise', policies: [perMinute(2), perDay(500_000)] });
   assert.deepEqual(await answers(plan, 3), [200, 200, 429]);
 });
 
-test('other windows are named policies; tokens may trickle back instead of coming back all at once', async () => {
+test('a policy may have any window, and its tokens may come back evenly instead of all at once', async () => {
   const burst = { name: 'burst', quota: 2, windowMs: 10_000, refill: 'continuous' } as const;
   assert.deepEqual(await answers(createPlan({ name: 'smooth', policies: [burst, perDay(1_000)] }), 3), [200, 200, 429]);
 });
 
-test('a plan that is not enforced counts and announces, and refuses nobody', async () => {
+test('a plan in shadow mode counts and announces, but refuses nothing', async () => {
   assert.deepEqual(
     await answers(createPlan({ name: 'trial', policies: [perMinute(1)], enforce: false }), 3),
     [200, 200, 200],

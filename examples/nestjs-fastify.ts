@@ -1,5 +1,5 @@
 /**
- * NestJS 11 on its Fastify platform: Fastify's plugin, so that hooks of Fastify stay in force.
+ * NestJS 11 on its Fastify platform: Fastify's plugin, so that Fastify's hooks stay in force.
  *
  *     node --import tsx examples/nestjs-fastify.ts
  */

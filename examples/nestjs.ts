@@ -1,5 +1,6 @@
 /**
- * NestJS 11 on its Express platform: a middleware of the app. Where decorators are compiled, write them as such.
+ * NestJS 11 on its Express platform: a middleware of the app. If your build compiles decorators,
+ * write them with `@` instead.
  *
  *     node --import tsx examples/nestjs.ts
  */

@@ -1,6 +1,7 @@
 /**
- * A route handler of Next: this file is `app/v1/store/orders/[[...id]]/route.ts`. Next says nothing of the client's address; take it
- * from the header that your platform sets, and only from that.
+ * A route handler of Next.js: save this file as `app/v1/store/orders/[[...id]]/route.ts`. Next.js
+ * does not report the client's address. Take it from the header that your platform sets, and from
+ * no other.
  */
 import { fetchHandler } from 'store-orders/fetch';
 import { service } from './orders.ts';

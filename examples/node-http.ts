@@ -12,12 +12,13 @@ const orders = nodeHandler(service);
 
 const server = createServer((request, response) =>
   orders(request, response, () => {
-    // Not a path of the orders service: the host's own routes.
+    // A path outside the orders service belongs to the host's own routes.
     response.writeHead(request.url === '/' ? 200 : 404, { 'Content-Type': 'text/plain' });
     response.end(request.url === '/' ? 'the host\n' : 'nothing here\n');
   }),
 );
-// A request that is not valid HTTP gets an answer like any other, and a client that has closed its sending half gets its own.
+// Lets the service also respond to requests that are not valid HTTP, and to clients that have
+// closed their sending half.
 orders.attach(server);
 
 server.listen(port, '127.0.0.1', () => console.log('listening on', server.address()));

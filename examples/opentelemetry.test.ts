@@ -1,6 +1,6 @@
 /**
- * A span of OpenTelemetry for each reply, below the caller's: its `traceparent` is the parent. `traceReplies` is what a
- * host copies; the test shows what arrives at the exporter.
+ * Creates an OpenTelemetry span for each reply, as a child of the caller's span (`traceparent`).
+ * Copy `traceReplies` into your host. The test shows what arrives at the exporter.
  *
  *     node --import tsx --test examples/opentelemetry.test.ts
  */
@@ -12,7 +12,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import type { ReplyMessage } from 'store-orders';
 import { createTestService } from 'store-orders/testing';
 
-/** Returns what ends it. */
+/** Subscribes to the replies. Returns a function that unsubscribes. */
 function traceReplies(tracer: Tracer): () => void {
   function onReply(message: unknown): void {
     if (!isReply(message)) return;

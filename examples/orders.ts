@@ -1,5 +1,6 @@
 /**
- * The service over the host's own table and its own keys: what all the servers here mount. Not a server itself.
+ * Creates the service that all servers here mount, over the host's own table and keys. This file is
+ * not a server itself.
  */
 import {
   cancelOutcome,
@@ -10,7 +11,8 @@ import {
   PLANS,
 } from 'store-orders';
 
-// The host's own rows. A real one reads and writes its database here, and does the two lines of `cancel` in a transaction.
+// The host's own rows. A real host reads and writes its database here, and runs both lines of
+// `cancel` in one transaction.
 const rows = [
   { id: 1n, petId: 12n, quantity: 1, shipDate: '2026-07-16T00:00:00Z', complete: true, status: 'shipped' },
   {

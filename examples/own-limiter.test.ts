@@ -1,6 +1,6 @@
 /**
- * A limiter of one's own is an object with `take`; what wraps a limiter is one too. This one counts refusals, and the suite of
- * limiters shows that it is still exact.
+ * A limiter is an object with `take`, so an object that wraps a limiter is one too. This one counts
+ * refusals, and the suite for limiters shows that it is still exact.
  *
  *     node --import tsx --test examples/own-limiter.test.ts
  */

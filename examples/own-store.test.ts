@@ -1,5 +1,6 @@
 /**
- * The suite of stores over a store of one's own: here rows in a Map, a table elsewhere.
+ * Runs the suite for stores over a store of your own. Here its rows are in a Map. A real store has
+ * a table.
  *
  *     node --import tsx --test examples/own-store.test.ts
  */
@@ -10,12 +11,13 @@ import { orderStoreSuite } from 'store-orders/testing';
 function createTable(records: readonly OrderRecord[]): OrderStore & { ship(id: OrderId): void } {
   const rows = new Map(records.map((record) => [record.id, { ...record }]));
   return {
-    // In batches, as a cursor would give them.
+    // Yields batches, as a database cursor would.
     async *list() {
       const ids = [...rows.keys()].sort((a, b) => (a < b ? -1 : 1));
       for (let i = 0; i < ids.length; i += 1_000) yield ids.slice(i, i + 1_000).flatMap((id) => rows.get(id) ?? []);
     },
-    // One atomic step: nothing is awaited between the look and the write. A table does this in a transaction.
+    // One atomic step: nothing is awaited between the read and the write. A table needs a
+    // transaction here.
     async cancel(id) {
       const row = rows.get(id);
       const outcome = cancelOutcome(row?.status);

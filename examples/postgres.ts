@@ -1,5 +1,5 @@
 /**
- * The orders of a shop that keeps them in a PostgreSQL table of its own, with its own words for their statuses.
+ * Serves the orders of a shop from its own PostgreSQL table, with its own names for statuses.
  *
  *     npm install pg
  *     DATABASE_URL=postgres://… node --import tsx examples/postgres.ts
@@ -10,7 +10,8 @@ import pg from 'pg';
 import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';
 import { createMappedOrderStore } from 'store-orders/postgres';
 
-// What takes longer than this is answered 503. A long list holds a connection for as long as its client reads.
+// A query that takes longer than this leads to a 503. A long list holds a connection until its
+// client has read it.
 const pool = new pg.Pool({
   connectionString: process.env['DATABASE_URL'],
   connectionTimeoutMillis: 2_000,
@@ -18,7 +19,7 @@ const pool = new pg.Pool({
 });
 pool.on('error', (error) => console.error('an idle connection has ended:', error.message));
 
-// The shop has made and filled this long ago.
+// Stands for a table that the shop created and filled long ago.
 await pool.query(`CREATE TABLE IF NOT EXISTS purchases (
   number bigint PRIMARY KEY, animal bigint, units integer, leaves_on date, state text NOT NULL)`);
 await pool.query(`INSERT INTO purchases VALUES (1, 12, 1, '2026-08-01', 'paid'), (9007199254740993, 7, 2, NULL, 'sent')

@@ -1,5 +1,6 @@
 /**
- * Quotas that many processes share: the same service, its limits counted in Redis or Valkey. Any client will do.
+ * Shares quotas among many processes: the same service, with its limits counted in Redis or Valkey.
+ * Any client library works.
  *
  *     REDIS_URL=redis://127.0.0.1:6379 node --import tsx examples/redis.ts
  *     curl -i -H 'Authorization: Bearer open-sesame' http://127.0.0.1:3000/v1/store/orders
@@ -10,7 +11,7 @@ import { Redis } from 'ioredis';
 import { createMemoryOrderStore, createOrderService, nodeHandler, PLANS } from 'store-orders';
 import { createRedisLimiter, type LimiterModeMessage } from 'store-orders/redis';
 
-// Let the client come back at least once a second, so that an outage is over soon after the server is back.
+// Reconnects at least once a second, so that an outage ends soon after the Redis server is back.
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', { retryStrategy: () => 500 });
 redis.on('error', () => {});
 

@@ -1,6 +1,7 @@
 /**
- * One key, three regions, each with a limiter of its own: how much more than the quota do they admit together, and how much
- * of it do they deny? Prints a table in % of the quota; `src/server/README.md` says what follows from it.
+ * Simulates one key in three regions, each with a limiter of its own. Measures how much more than
+ * the quota the regions admit together, and how much of it they deny. Prints a table in % of the
+ * quota. `src/server/README.md` explains the result.
  *
  *     node --import tsx examples/regions.ts
  */
@@ -11,33 +12,39 @@ import { createManualClock } from 'store-orders/testing';
 const REGIONS = 3;
 const QUOTA = 1_000;
 const WINDOW_MS = 60_000;
-/** The first is to warm up and does not count: nobody knows yet where the key is used. */
+/**
+ * The first window is a warm-up and does not count, because the regions do not know where the key
+ * is used.
+ */
 const WINDOWS = 6;
-/** How often the regions exchange what they have counted … */
+/** How often the regions exchange their counts. */
 const EVERY_MS = 5_000;
-/** … and how long that is on its way. */
+/** How long a message between regions takes. */
 const DELAY_MS = 500;
-/** What the key asks for in a window, in quotas … */
+/** How many requests the key sends in a window, in quotas. */
 const DEMANDS = [1, 2, 10];
-/** … all within this time. */
+/** How long the requests of a window take. */
 const PACES: Readonly<Record<string, number>> = { 'over the minute': WINDOW_MS, 'within a second': 1_000 };
 
-/** A region's share is a plan like any other. It ends with the minute of UTC, so that all regions begin anew together. */
+/**
+ * Returns the plan of a region's share. Its window ends with the minute of UTC, so that all regions
+ * start a new window together.
+ */
 function shareOf(quota: number): Plan {
   const policies = [{ name: 'minute', quota, windowMs: WINDOW_MS, align: 'utc' } as const];
   return createPlan({ name: 'share', policies, ban: false });
 }
 
-/** The part of the requests that each region gets, at an instant. */
+/** Returns the fraction of the requests that each region gets at an instant. */
 type Traffic = (atMs: number) => readonly number[];
 
 const TRAFFICS: Readonly<Record<string, Traffic>> = {
   'one home': () => [1, 0, 0],
   even: () => [1 / 3, 1 / 3, 1 / 3],
   skewed: () => [0.8, 0.15, 0.05],
-  // To the next region every 37 s: at another moment of each window.
+  // Moves to the next region every 37 s, so at a different point of each window.
   wandering: (atMs) => [0, 1, 2].map((region) => (Math.floor(atMs / 37_000) % REGIONS === region ? 1 : 0)),
-  // Elsewhere whenever the counts are on their way.
+  // Uses the other regions whenever the counts are on their way.
   timed: (atMs) => (atMs % EVERY_MS < DELAY_MS ? [0, 0.5, 0.5] : [1, 0, 0]),
 };
 
@@ -46,14 +53,20 @@ interface Request {
   readonly region: number;
 }
 
-/** How the regions come to their shares, of which none is below 1: a plan has no smaller quota. */
+/** How the regions divide the quota. Each share is at least 1, the smallest quota of a plan. */
 interface Policy {
   readonly shares: readonly number[];
-  /** What the regions have as soon as they tell each other how many they have admitted in this window. Default: as before. */
+  /**
+   * Returns the shares that the regions keep when they send their counts of this window. Default:
+   * the same shares.
+   */
   keep?(shares: readonly number[], admitted: readonly number[]): readonly number[];
-  /** What they have when all know that, and how many requests each had since the last time. Default: as before. */
+  /**
+   * Returns the shares after the counts have arrived. `asked` counts the requests in each region
+   * since the last exchange. Default: the kept shares.
+   */
   renew?(kept: readonly number[], admitted: readonly number[], asked: readonly number[]): readonly number[];
-  /** By reasoning. */
+  /** Returns the bound on admissions above the quota, as derived in theory. */
   mostAbove(requests: readonly Request[]): number;
   readonly mostDenied: number;
 }
@@ -78,7 +91,7 @@ const POLICIES: Readonly<Record<string, Policy>> = {
       const rest = QUOTA - sumOf(used);
       return rest < 0 ? shares : sumsOf(used, divide(rest, asked));
     },
-    // What was admitted while the counts were on their way is in none of them.
+    // No count contains the requests that were admitted while the counts were on their way.
     mostAbove: (requests) => Math.min(QUOTA, mostOnTheWay(requests)),
     mostDenied: QUOTA - 1,
   },
@@ -103,7 +116,7 @@ function sumsOf(some: readonly number[], others: readonly number[]): number[] {
   return some.map((number, index) => number + (others[index] ?? 0));
 }
 
-/** Divides a whole number in the proportion of these, into whole numbers. */
+/** Divides a whole number into whole numbers in this proportion. */
 function divide(number: number, proportion: readonly number[]): number[] {
   const all = sumOf(proportion);
   let before = 0;
@@ -124,10 +137,10 @@ function mostOnTheWay(requests: readonly Request[]): number {
   return Math.max(0, ...counts.values());
 }
 
-/** Requests in the worst window of all demands. */
+/** Results of the worst window over all demands, in requests. */
 interface Outcome {
   readonly above: number;
-  /** Refused although the quota was not used up. */
+  /** Requests that were refused although the quota was not used up. */
   readonly denied: number;
   readonly mostAbove: number;
 }
@@ -145,7 +158,7 @@ function simulate(policy: Policy, traffic: Traffic, withinMs: number): Outcome {
   return { above, denied, mostAbove };
 }
 
-/** In the order of time, and always the same. */
+/** Returns the requests in order of time. The same seed returns the same requests. */
 function requestsOf(traffic: Traffic, count: number, withinMs: number, seed: number): readonly Request[] {
   const random = createRandom(seed);
   const requests: Request[] = [];
@@ -164,7 +177,7 @@ function requestsOf(traffic: Traffic, count: number, withinMs: number, seed: num
   return requests.sort((a, b) => a.atMs - b.atMs);
 }
 
-/** The generator mulberry32: from 0 to below 1. */
+/** Creates a mulberry32 generator of numbers in [0, 1). */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -175,7 +188,7 @@ function createRandom(seed: number): () => number {
   };
 }
 
-/** How many the regions together have admitted in each window. */
+/** Returns how many requests all regions together have admitted in each window. */
 function admittedOf({ shares, keep, renew }: Policy, requests: readonly Request[]): readonly number[] {
   const clock = createManualClock(0);
   const regions = shares.map((share) => {
@@ -205,7 +218,7 @@ function admittedOf({ shares, keep, renew }: Policy, requests: readonly Request[
     const kept = keep?.(before, admitted) ?? before;
     give(kept);
     for (const region of regions) region.asked = 0;
-    // Where nobody was asked, everybody has back what was given.
+    // Without any request since the last exchange, every region gets back what it gave away.
     receive = () => (sumOf(asked) === 0 ? before : (renew?.(kept, admitted, asked) ?? kept));
   }
 
@@ -221,7 +234,7 @@ function admittedOf({ shares, keep, renew }: Policy, requests: readonly Request[
     }
     advance(atMs);
     const region = regions[index];
-    if (region === undefined) throw new RangeError(`there is no region ${index}`);
+    if (region === undefined) throw new RangeError(`no region ${index}`);
     region.asked++;
     if (!region.limiter.take('customer-1', region.plan).allowed) continue;
     region.admitted++;
@@ -240,7 +253,10 @@ export function simulateAll() {
   );
 }
 
-/** In Markdown, for each traffic what was admitted above the quota and what was denied, in % of it. */
+/**
+ * Returns a Markdown table: for each traffic, admissions above the quota and denials, in % of the
+ * quota.
+ */
 export function printRegions(rows: ReturnType<typeof simulateAll>): string {
   const cell = (...parts: number[]) => parts.map((part) => Math.round((part * 100) / QUOTA)).join(' / ');
   const lines = rows.map(({ name, pace, outcomes, mostDenied }) => [
@@ -248,7 +264,7 @@ export function printRegions(rows: ReturnType<typeof simulateAll>): string {
     cell(Math.max(...outcomes.map(({ mostAbove }) => mostAbove)), mostDenied),
     ...outcomes.map(({ above, denied }) => cell(above, denied)),
   ]);
-  const head = ['shares, and when the requests come', 'at most', ...Object.keys(TRAFFICS)];
+  const head = ['shares, and pace of the requests', 'at most', ...Object.keys(TRAFFICS)];
   const rule = head.map((_, index) => (index === 0 ? '---' : '---:'));
   return [head, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

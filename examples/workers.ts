@@ -1,6 +1,6 @@
 /**
- * Cloudflare Workers, with the flag `nodejs_compat`: a default export with `fetch` is served. A limiter in memory counts
- * for one isolate only.
+ * Cloudflare Workers, with the flag `nodejs_compat`: they serve a default export with `fetch`. A
+ * limiter in memory counts for one isolate only.
  *
  *     npx wrangler dev examples/workers.ts --compatibility-flags nodejs_compat
  */

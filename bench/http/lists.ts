@@ -128,7 +128,7 @@ export async function besideLists(): Promise<Table> {
     server.stop();
   }
   return {
-    title: `A small request beside a list of ${whole(LONGEST)} orders that is printed already: medians of rounds (least–most)`,
+    title: `A small request during downloads of ${whole(LONGEST)} orders, already serialised: medians of rounds (least–most)`,
     head: [
       'beside',
       'lists',
@@ -160,7 +160,7 @@ export async function afterAChange(): Promise<Table> {
   }
   rmSync(directory, { recursive: true, force: true });
   return {
-    title: 'A list to its last byte in-process: the first, and the next after a change of one order',
+    title: 'Time to the last byte of a list in-process: the first list, and the next one after a change of one order',
     head: ['store', 'orders', 'first, ms', 'memory for it, MiB', 'after a change, ms (median)', 'again, ms (median)'],
     rows,
   };
@@ -223,8 +223,8 @@ async function openReader(url: string, coding: string, target = 'GET /v1/store/o
     if (left === 0) {
       const head = buffer.toString('latin1', 0, Math.min(bytes, 2_048));
       const end = head.indexOf('\r\n\r\n') + 4;
-      // Only the first response has no length: its reader arrived while the list was compressed or
-      // serialised.
+      // Only the first response has no length, because it began while the list was still being
+      // compressed or serialised.
       length = Number(/Content-Length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
       left = end + length;
     }
@@ -278,9 +278,8 @@ async function askSmall(url: string, ms: number): Promise<number[]> {
 }
 
 /**
- * Returns the server's memory and, since the last call, the longest stall of its event loop and the
- * most processor time that one of its turns took. Other work on the machine hardly affects the
- * latter.
+ * Returns the server's memory. Since the previous call: the longest stall of its event loop, and
+ * the most processor time of one turn. Other work on the machine hardly affects the latter.
  */
 async function figuresOf(server: Child): Promise<Figures> {
   const figures: Figures = Object(await server.ask());

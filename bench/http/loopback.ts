@@ -28,11 +28,11 @@ const SUBJECTS: readonly Subject[] = [
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
 /**
- * Where the first second of a slice, which does not count, begins to cancel. The rest begins with
- * the first pending order.
+ * The id from which the first second of a slice cancels. That second does not count. The rest
+ * begins with the first pending order.
  */
 const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
-/** How many servers are measured between two turns of the bare one. */
+/** How many servers are measured between two measurements of the bare one. */
 const GROUP = 5;
 
 interface Measured extends Subject {
@@ -93,7 +93,7 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
     load({ server, request, connections: CONNECTIONS, seconds, firstId });
   async function slice({ child, rates, cpuUs }: Measured) {
     // If garbage is collected while no client is connected, after a refill or while idle, Node.js
-    // drops compiled code with it.
+    // also drops compiled code.
     if (!isQuick) await ask(child, 1, WARM_UP_ID);
     const fromUs = child.cpuUs();
     const { answers, perSecond } = await ask(child, 1);
@@ -126,8 +126,8 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
 }
 
 /**
- * Checks that the floors send what the service sends, except for the digits of the time, the quota
- * and the tag.
+ * Checks that the floors send the same bytes as the service, except for the digits of the time, the
+ * quota and the tag.
  */
 async function checkBytes(children: readonly Child[]): Promise<void> {
   const same = children.slice(0, [BARE, ...SUBJECTS].findIndex(({ role }) => role === 'ours') + 1);

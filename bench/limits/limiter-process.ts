@@ -3,7 +3,7 @@ import { isQuick } from '../processes/pace.js';
 import { shuffled } from './limiter.js';
 import { type AsyncTake, SUBJECTS } from './limiter-rivals.js';
 
-// Runs one limiter in a process of its own, so that none pays for the garbage or the types of
+// Runs one limiter in a process of its own, so that no limiter pays for the garbage or the types of
 // another. Reports when it is ready. At the first message it takes from every key once, and reports
 // the cost. At each further message it reports how many million takes it did in a second.
 

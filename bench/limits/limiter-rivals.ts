@@ -11,14 +11,14 @@ export type AsyncTake = (key: string) => Promise<boolean>;
 export interface Subject {
   readonly name: string;
   readonly role?: 'ours' | 'floor';
-  /** Whether a request that one window refuses leaves the other unchanged. */
+  /** Whether a request that one window refuses leaves the other window unchanged. */
   readonly isAtomic: boolean;
   create(keyCount: number): Take | AsyncTake;
 }
 
 /**
- * Each limiter with its own in-memory store, without its middleware. Two calls if it supports only
- * one window.
+ * Each limiter with its own in-memory store, without its middleware. A limiter that supports only
+ * one window is called twice.
  */
 export const SUBJECTS: readonly Subject[] = [
   { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: bound },
@@ -80,7 +80,7 @@ function createFastify(keyCount: number): Take {
   };
 }
 
-/** It limits one thing only, so a Map keeps two of them for each key. */
+/** It has only one limit, so a Map keeps two limiters for each key. */
 function createLimiter(): Take {
   const limiters = new Map<string, readonly [RateLimiter, RateLimiter]>();
   return (key) => {

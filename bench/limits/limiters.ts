@@ -77,7 +77,7 @@ export async function limiters(): Promise<readonly Table[]> {
     },
     {
       title:
-        'Limiters: bytes a key, both windows, without the key itself; and the longest take while the last of them grew',
+        'Limiters: bytes per key for both windows, without the key itself, and the longest take while keys were added',
       head: ['limiter', ...weighed.map(keys), `longest of ${whole(KEY_COUNTS.at(-1) ?? 0)}, ms`],
       rows: measured.map(({ name, bytes, longestMs }) => [name, ...bytes.map(whole), longestMs.toFixed(1)]),
       chart: {

@@ -16,7 +16,7 @@ const AT_ONCE = 64;
 export async function redisKeys(): Promise<Table> {
   const once = createPlan({ name: 'once', policies: [perMinute(1), perDay(1_000)] });
   return {
-    title: 'A key in Redis, a minute and a day together: 100,000 keys, each asked for twice, 64 at a time',
+    title: 'A key in Redis, a minute and a day together: 100,000 keys, each with two requests, 64 at a time',
     head: ['key', 'bytes by `MEMORY USAGE`', 'by `used_memory`', 'µs of our core a decision', "µs of Redis's core"],
     rows: [
       ['within its quotas', ...(await measure(PLENTY))],

@@ -37,7 +37,7 @@ async function cancelFor(task: CancelTask): Promise<readonly number[]> {
         resolve();
       }
       function send(): void {
-        // Every order is cancelled. A fast machine may get this far before the time is over.
+        // A fast machine may cancel every order before the time is over.
         if (index >= range) {
           end();
           return;
@@ -68,7 +68,7 @@ async function cancelFor(task: CancelTask): Promise<readonly number[]> {
   return durationsMs;
 }
 
-/** Lists once per millisecond. */
+/** Requests the list once per millisecond. */
 async function listFor({ url, ms }: ListTask): Promise<readonly number[]> {
   const agent = new Agent({ keepAlive: true });
   const endMs = performance.now() + ms;

@@ -24,12 +24,12 @@ export interface ListTask {
   readonly ms: number;
 }
 
-/** A client in a process of its own, so that it cannot delay what another one measures. */
+/** A client in its own process, so that it cannot delay the measurements of another one. */
 export interface Client {
   /**
-   * Resolves with how long each response took, in milliseconds, in ascending order. For cancels
-   * this includes the last one of each connection, which arrived after the time was over. A cancel
-   * task without an end stops with `until`.
+   * Resolves to the response times in milliseconds, in ascending order. For cancels this includes
+   * the last one of each connection, which arrived after the time was over. A cancel task without
+   * an end stops with `until`.
    */
   run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;
   stop(): void;

@@ -24,8 +24,8 @@ export interface LoadOptions {
 
 const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
 /**
- * autocannon needs more processor time than a bare server, so ratios come out closer to 1 than they
- * are.
+ * autocannon needs more processor time than a bare server, so it brings ratios closer to 1 than
+ * they really are.
  */
 export const LOAD_GENERATOR = hasWrk ? 'wrk' : 'autocannon, which is slower than the fastest servers here';
 

@@ -22,8 +22,8 @@ interface Figures {
 }
 
 /**
- * Measures durable cancels while `db backup` copies the file, each backup before an equally long
- * time without one.
+ * Measures durable cancels while `db backup` copies the file. Before each backup, measures an
+ * equally long time without one.
  */
 export async function cancelsDuringBackups(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));

@@ -9,7 +9,7 @@ import type { Table } from '../report/table.js';
 import { fillFile, ORDERS } from './orders-file.js';
 
 const HALF = ORDERS / 2;
-/** Coprime to `HALF`, so that successive ids are far apart in the table and none occurs twice. */
+/** Coprime to `HALF`, so that successive ids are far apart in the table and no id repeats. */
 const STRIDE = 271_829;
 const CONNECTIONS = 64;
 const ROUNDS = 4;
@@ -108,9 +108,9 @@ function toTable(
   measured: readonly { rates: readonly number[]; idleMs: readonly number[]; busyMs: readonly number[] }[],
 ): Table {
   const [control, usual] = measured;
-  const load = ways[0]?.perSecond === 0 ? 'each as soon as it has its answer' : `${whole(PACE)} a second`;
+  const load = ways[0]?.perSecond === 0 ? 'each as soon as it has its response' : `${whole(PACE)} a second`;
   return {
-    title: `Durable cancels over loopback, ${CONNECTIONS} connections, ${load}; and what a list of ten orders waits, p99 in ms`,
+    title: `Durable cancels over loopback, ${CONNECTIONS} connections, ${load}; and the response time of a list of ten orders, p99 in ms`,
     head: ['cancelled', 'a second', 'to one by one', 'idle', 'meanwhile', 'to idle', 'meanwhile, to bare'],
     rows: measured.map(({ rates, idleMs, busyMs }, index) => [
       ways[index]?.name ?? '',

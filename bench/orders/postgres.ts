@@ -63,7 +63,7 @@ export async function postgres(): Promise<Table> {
   }
 }
 
-/** One order after the other. */
+/** Cancels one order after the other. */
 function counter(): () => bigint {
   let next = 0n;
   return () => next++;

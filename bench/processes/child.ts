@@ -14,7 +14,7 @@ export interface Child {
    * system does not report it.
    */
   cpuUs(): number;
-  /** Sends it a message and resolves to its reply. */
+  /** Sends a message to the server and resolves to its reply. */
   ask(): Promise<unknown>;
   stop(): void;
 }

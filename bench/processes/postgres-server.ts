@@ -7,13 +7,13 @@ import pg from 'pg';
 import { postgresPrograms } from '../../test/databases/postgres/support/programs.js';
 import { cpuUsOf } from './child.js';
 
-/** Returns why it cannot be measured here, or `undefined`. */
+/** Returns the reason why PostgreSQL cannot be measured here, or `undefined`. */
 export function postgresIsMissing(): string | undefined {
   return postgresPrograms === undefined ? 'the PostgreSQL server is not installed' : undefined;
 }
 
 export interface PostgresServer {
-  /** The directory of its socket. */
+  /** The directory of the server's socket. */
   readonly host: string;
   /** Creates a schema, and a pool whose connections use it. */
   pool(schema: string, connections: number): Promise<pg.Pool>;

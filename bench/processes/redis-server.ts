@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { cpuUsOf } from './child.js';
 
-/** Returns why it cannot be measured here, or `undefined`. */
+/** Returns the reason why Redis cannot be measured here, or `undefined`. */
 export function redisIsMissing(): string | undefined {
   return spawnSync('redis-server', ['--version']).error && 'redis-server is not installed';
 }
@@ -15,7 +15,7 @@ export function redisIsMissing(): string | undefined {
 export interface RedisServer {
   readonly port: number;
   connect(): Redis;
-  /** As in `Child`. */
+  /** The same function as in `Child`. */
   cpuUs(): number;
   stop(): Promise<void>;
 }

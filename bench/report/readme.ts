@@ -11,7 +11,7 @@ const isOther = line !== README_LINE;
 const page = isOther ? new URL(`../node-${line}.md`, import.meta.url) : README;
 const charts = isOther ? `charts/node-${line}` : 'charts';
 
-/** Replaces the text between the two marks of this part of the page, and its charts. */
+/** Replaces the part of the page between its two marks, and its charts. */
 export function publish(part: string, machine: string, tables: readonly Table[]): void {
   const readme = readFileSync(README, 'utf8');
   const [begin, end] = [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];
@@ -30,7 +30,7 @@ export function publish(part: string, machine: string, tables: readonly Table[])
 
 const INTRODUCTION = `# Figures on Node.js ${line}
 
-Measured as [README.md](README.md) says, which has those of the oldest Node.js that is supported.
+Measured as described in [README.md](README.md), which has the figures of the oldest supported Node.js.
 `;
 
 function print(table: Table): string {

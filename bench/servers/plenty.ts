@@ -1,7 +1,7 @@
 import { createPlan, perDay, perMinute } from 'store-orders/limiter';
 
-// So large that no request of a benchmark is refused, and below 2^31 like the quotas of any real
-// plan. V8 boxes larger numbers, and formatting them takes 100 ns.
+// A quota that no benchmark exceeds. Like the quotas of any real plan it is below 2^31. V8 boxes
+// larger numbers, and formatting them takes 100 ns.
 export const PER_MINUTE = 1e9;
 export const PER_DAY = 2e9;
 export const MINUTE_MS = 60_000;

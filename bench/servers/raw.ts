@@ -2,8 +2,7 @@ import { createServer } from 'node:net';
 import { announce } from './announce.js';
 import { CANCELLED, LISTED, MISSING } from './replies.js';
 
-// The floor below the floor: sends the bytes of node:http's responses, and reads of a request only
-// where it ends.
+// A lower floor than node:http: sends the same bytes, and parses a request only to find its end.
 const END = '\r\n\r\n';
 const SECOND_MS = 1_000;
 let answers = print();
@@ -36,7 +35,8 @@ const server = createServer((socket) => {
     .setEncoding('latin1')
     .on('error', () => {});
   socket.on('data', (text) => {
-    // The load waits for each response, so requests do not come in pieces, and rarely two at once.
+    // The load waits for each response. So a request always arrives whole, and rarely together with
+    // another one.
     for (const request of `${text}`.split(END).slice(0, -1)) socket.write(answerTo(request), 'latin1');
   });
 });

@@ -55,7 +55,10 @@ export function addressPerMinute(quota: number): Plan {
 
 export const ADDRESS_PLAN = addressPerMinute(600);
 
-/** Handles a request up to `serve`: identify, admit, serve, each called once by the one before. */
+/**
+ * Handles a request up to `serve`: identify, admit, serve. Each step is called once by the previous
+ * one.
+ */
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**
@@ -100,7 +103,7 @@ export function createAdmission<Served>(
   }
 
   function admit(exchange: Exchange, principal: Principal | undefined): Served | Reply | Promise<Served | Reply> {
-    // A host's look-up may return `null` despite the type. It means an unknown key as well.
+    // A host's look-up may return `null` despite its type. That also means an unknown key.
     if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
     const { id, plan } = principal;
     // Keys without an id would share one quota.
@@ -119,7 +122,7 @@ export function createAdmission<Served>(
     principal: Principal,
     decision: Decision,
   ): Served | Reply | Promise<Served | Reply> {
-    // Before anything else, so that a limiter that returns no decision fails here.
+    // Comes first, so that a limiter that returns no decision fails here.
     exchange.limitFields = limitFields(decision, draftFields);
     return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }

@@ -36,7 +36,7 @@ export interface Exchange {
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
-  /** The client's, else made when somebody listens. */
+  /** The client's request id. Otherwise one is created, but only if there are subscribers. */
   requestId: string | undefined;
 }
 
@@ -82,7 +82,7 @@ export function addressOf({ clientAddress }: Exchange): string | undefined {
   }
 }
 
-/** Tells the ids of this process from those of others. */
+/** Distinguishes the ids of this process from those of others. */
 const PROCESS_ID = Math.random().toString(36).slice(2, 10);
 let requests = 0;
 
@@ -97,12 +97,16 @@ function createRequestId(): string {
  * secrets.
  */
 export interface ReplyMessage {
-  /** The client's `X-Request-Id`, else one made by this process. The reply has it too. */
+  /**
+   * The client's `X-Request-Id`, otherwise one created by this process. The reply carries it too.
+   */
   readonly requestId: string | undefined;
-  /** Of the request (W3C Trace Context), if valid: the parent of a span for this reply. */
+  /**
+   * The request's `traceparent` (W3C Trace Context) if valid: the parent of a span for this reply.
+   */
   readonly traceparent?: string | undefined;
   readonly method?: string | undefined;
-  /** Of the request target, without a query, and cut off after 1,024 characters. */
+  /** The path of the request target without the query, cut off after 1,024 characters. */
   readonly path?: string | undefined;
   readonly clientAddress?: string | undefined;
   readonly status: number;
@@ -122,14 +126,17 @@ export interface ReplyMessage {
    * (behind a 500).
    */
   readonly error?: unknown;
-  /** From reading the request's head until the reply is ready, but not written. */
+  /** The time from reading the request's head until the reply is ready, without writing it. */
   readonly durationMs: number;
 }
 
 const CHANNEL = 'store-orders:reply';
 const replies = channel(CHANNEL);
 
-/** Nothing is measured or published when nobody listens; a failure is then warned of once. */
+/**
+ * Without subscribers nothing is measured or published, and the first failure of each kind is
+ * warned of.
+ */
 export function publish(exchange: Exchange, status: number, bytes: number | undefined): void {
   if (!replies.hasSubscribers) {
     if (exchange.error !== undefined) warn(exchange);
@@ -157,7 +164,7 @@ export function publish(exchange: Exchange, status: number, bytes: number | unde
 
 const MAX_PATH_LENGTH = 1_024;
 
-/** Of an absolute target too, as Request has it. */
+/** Returns the path of a request target. The target of a fetch Request is absolute. */
 function pathOf(target: string): string {
   const start = target.startsWith('/') ? 0 : Math.max(0, target.indexOf('/', target.indexOf('://') + 3));
   const query = target.indexOf('?', start);
@@ -165,7 +172,9 @@ function pathOf(target: string): string {
   return target.slice(start, Math.min(end, start + MAX_PATH_LENGTH));
 }
 
-/** A request that needs no address is answered even where the host cannot tell it. */
+/**
+ * A request that needs no address gets its response even if the host cannot determine the address.
+ */
 function knownAddress(exchange: Exchange): string | undefined {
   try {
     return addressOf(exchange);
@@ -180,7 +189,7 @@ function warn({ error, operation }: Exchange): void {
   const failed = hostFailure(error) ?? `${operation ?? 'the service'} failed`;
   if (warnedOf.has(failed)) return;
   warnedOf.add(failed);
-  // Not every runtime of a fetch handler has a process.
+  // Some runtimes of a fetch handler have no `process`.
   globalThis.process?.emitWarning?.(
     `${failed}: ${kindOf(error)}. This is the first time; the diagnostics channel "${CHANNEL}" publishes ` +
       'each failure, with its error.',
@@ -188,7 +197,10 @@ function warn({ error, operation }: Exchange): void {
   );
 }
 
-/** The class of an error, its code and where it was thrown. Its message may hold a secret. */
+/**
+ * Returns the class of an error, its code and where it was thrown. Its message may contain a
+ * secret.
+ */
 function kindOf(error: unknown): string {
   try {
     const { name, code, message, stack } = Object(error);

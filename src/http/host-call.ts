@@ -6,7 +6,7 @@ export function hostFailure(error: unknown): string | undefined {
   return typeof error === 'object' && error !== null ? hostErrors.get(error) : undefined;
 }
 
-/** Throws the error as the host's. */
+/** Throws an error, marked as the host's. */
 export function failHost(what: string, error: unknown): never {
   const thrown = typeof error === 'object' && error !== null ? error : new Error(String(error), { cause: error });
   if (!hostErrors.has(thrown)) hostErrors.set(thrown, what);

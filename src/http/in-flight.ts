@@ -1,7 +1,10 @@
 /** Counts work in flight, so that closing can wait for it. */
 export interface InFlight {
   readonly isClosed: boolean;
-  /** Makes closing wait for this work, and then for its waiters, so that the reply is written. */
+  /**
+   * Makes closing wait for this work and for the code that awaits it, so that the reply is
+   * written.
+   */
   hold(work: Promise<unknown>): void;
   /** Resolves when no work is held. */
   close(): Promise<void>;

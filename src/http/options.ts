@@ -1,4 +1,4 @@
-/** Throws a TypeError that names the option unless it has these methods. */
+/** Throws a TypeError that names the option, unless the option is an object with these methods. */
 export function checkMethods(option: string, part: unknown, names: readonly string[]): void {
   for (const name of names) {
     if (typeof part !== 'object' || part === null || typeof Reflect.get(part, name) !== 'function') {
@@ -7,7 +7,7 @@ export function checkMethods(option: string, part: unknown, names: readonly stri
   }
 }
 
-/** Throws a TypeError that names the first option that is not one of these. */
+/** Throws a TypeError that names the first unknown option. */
 export function checkOptions(options: unknown, names: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`options: expected an object with ${names.join(', ')}`);

@@ -56,7 +56,7 @@ export function unavailable(exchange: Exchange): Reply {
   return refusal(exchange, 'service_unavailable', 'Retry-After', retryAfter(UNAVAILABLE_MS));
 }
 
-/** Returns the decision's fields, or before there is a decision, fields that let nothing pass. */
+/** Returns the fields of the decision. Before there is a decision, they let nothing pass. */
 export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[] {
   return limitFields ?? unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
 }
@@ -86,10 +86,7 @@ function lengthOf(body: Reply['body']): number | undefined {
   return typeof body === 'string' || body instanceof Uint8Array ? body.length : undefined;
 }
 
-/**
- * The last step of every reply: it is published, and closes the connection if nothing can follow on
- * it.
- */
+/** Completes every reply: publishes it, and closes the connection if nothing can follow on it. */
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
   const { requestId } = exchange;
   const { hasContent, fault, isMultiplexed } = exchange.head;
@@ -99,7 +96,7 @@ export function finish(exchange: Exchange, reply: Reply, isClosing = false): Rep
   publish(exchange, reply.status, exchange.method === 'HEAD' ? 0 : lengthOf(reply.body));
   if (exchange.method !== 'HEAD') return reply;
   if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
-    // Tells the store that nobody will read the list.
+    // Ends the store's list, because nobody will read it.
     reply.body[Symbol.asyncIterator]()
       .return?.()
       .catch(() => {});

@@ -14,8 +14,8 @@ export interface RequestHead {
    */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
   /**
-   * Only HTTP/1.1 demands a Host field; absent where there is no HTTP, or where a runtime has
-   * checked that.
+   * Only HTTP/1.1 requires a Host field. Absent if the request did not come over HTTP, or if a
+   * runtime has checked the field.
    */
   readonly httpVersion?: string | undefined;
   /**
@@ -66,8 +66,8 @@ export interface ReadHead {
   readonly requestId: string | undefined;
   /** W3C Trace Context, if it was sent once and is valid. */
   readonly traceparent: string | undefined;
-  // The fields that select a representation; one that came more than once as one list (RFC 9110
-  // §5.3).
+  // The fields that select a representation. A field sent more than once is joined into one list
+  // (RFC 9110 §5.3).
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly acceptEncoding: string | undefined;
@@ -174,12 +174,12 @@ function join(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
 }
 
-/** Nothing that needs escaping in a header field, a log or a shell. */
+/** Matches ids with characters that need no escaping in a header field, a log or a shell. */
 const REQUEST_ID = /^[\w.:+/=@-]{1,128}$/;
 
 /**
- * W3C Trace Context §3.2.2: `version-traceid-parentid-flags`, where version ff and ids of zeros are
- * invalid. A version above 00 may have more at its end.
+ * W3C Trace Context §3.2.2: `version-traceid-parentid-flags`. Version ff and ids of zeros are
+ * invalid. A version above 00 may continue after the flags.
  */
 const TRACEPARENT =
   /^(?!ff|00.{53}-|.{3}0{32}-|.{36}0{16}-)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,200})?$/;

@@ -1,8 +1,7 @@
 import { isHost } from './request-head.js';
 
 /**
- * The resource that a request target names: the list, one order (by the text of its id), or none of
- * this service's.
+ * The resource that a request target names: the list, one order (by the text of its id), or none.
  */
 export type Route =
   | { readonly resource: 'orders' }
@@ -14,7 +13,10 @@ export const NOT_OURS: Route = { resource: 'not_ours' };
 const TOO_LONG: Route = { resource: 'too_long' };
 const MALFORMED: Route = { resource: 'malformed' };
 
-/** In characters. Every path of this service is shorter than a hundred after the base path. */
+/**
+ * Longest path, in characters. Every path of this service is shorter than a hundred after the base
+ * path.
+ */
 const MAX_TARGET_LENGTH = 8_192;
 
 /** Checks a base path. Throws a TypeError naming the option. */

@@ -117,7 +117,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     const id = parseOrderId(idText);
     if (id === undefined) return refusal(exchange, 'invalid_order_id');
     exchange.orderId = id;
-    // An order has no representation of its own, so no tag can match (RFC 9110 §13.1.1).
+    // An order has no representation, so no tag can match (RFC 9110 §13.1.1).
     const { ifMatch } = exchange.head;
     if (ifMatch !== undefined && ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
     const outcome = hostCall('store.cancel', () => store.cancel(id));
@@ -128,7 +128,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 
   function cancelReply(exchange: Exchange, outcome: CancelOutcome): Reply {
     if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
-    if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: answered no outcome');
+    if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: returned an unknown outcome');
     return refusal(exchange, CANCEL_ERRORS[outcome]);
   }
 

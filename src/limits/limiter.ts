@@ -68,7 +68,7 @@ export interface WindowState {
   readonly refillAtMs: number;
 }
 
-/** Everything a limiter remembers of one key. Plain data that survives JSON. */
+/** The whole state that a limiter keeps of one key. Plain data that survives JSON. */
 export interface KeyState {
   readonly buckets: readonly NamedBucket[];
   readonly ban?: BanState;

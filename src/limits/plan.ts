@@ -252,8 +252,7 @@ export function onlyFields(where: string, value: object, known: readonly string[
 }
 
 /**
- * Throws unless `value` is a whole number, and small enough that instants stay exact when it is
- * added.
+ * Throws unless `value` is a whole number that is small enough to be added to an instant exactly.
  */
 export function wholeNumber(where: string, value: number, min: number, max = MAX_PRINTED_INTEGER): void {
   if (typeof value !== 'number') throw new TypeError(`${where}: expected a number`);

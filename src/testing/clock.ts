@@ -2,7 +2,7 @@ import type { Clock } from '../limits/clock.js';
 
 /** A clock that a test moves. */
 export interface ManualClock extends Clock {
-  /** Moves the clock by whole milliseconds; backwards if negative. */
+  /** Moves the clock by whole milliseconds, backwards if negative. */
   advance(ms: number): void;
 }
 
@@ -16,11 +16,11 @@ export function createManualClock(startMs: number = Date.UTC(2026, 0)): ManualCl
 }
 
 /**
- * Creates a clock that follows `Date`, and so the fake timers that replace it: those of Vitest,
- * Jest and node:test. Without fake timers it runs. `advance` adds to what `Date` shows.
+ * Creates a clock that follows `Date`, and so the fake timers of Vitest, Jest and node:test, which
+ * replace `Date`. Without fake timers it runs. `advance` adds to the time of `Date`.
  */
 export function createDateClock(): ManualClock {
-  // Fake timers replace `Date`, so it is looked up at each reading.
+  // Fake timers replace `Date`, so each reading looks it up again.
   return createMovableClock(() => Date.now());
 }
 

@@ -15,7 +15,7 @@ import type { OrderStore } from '../orders/index.js';
  */
 export type TestFault = 500 | 503 | 'request_lost' | 'response_lost' | 'response_torn' | { readonly delayMs: number };
 
-/** Leads to a 500: it returns what no store may. */
+/** Causes a 500, because it returns something that no store may return. */
 const WRONG_STORE: OrderStore = { list: () => JSON.parse('null'), cancel: () => JSON.parse('""') };
 const FAILING_STORE: OrderStore = { list: failStore, cancel: failStore };
 
@@ -23,7 +23,7 @@ function failStore(): never {
   throw new Error('the test asked for this failure');
 }
 
-/** Throws a TypeError unless it is a fault. */
+/** Throws a TypeError unless the value is a fault. */
 export function checkFault(fault: unknown): void {
   if (typeof fault === 'object' && fault !== null && 'delayMs' in fault) {
     if (Number.isInteger(fault.delayMs) && Number(fault.delayMs) >= 0) return;
@@ -33,23 +33,26 @@ export function checkFault(fault: unknown): void {
   throw new TypeError("fault: expected 500, 503, 'request_lost', 'response_lost', 'response_torn' or { delayMs }");
 }
 
-/** Where a response goes. */
+/** Where a faulty response is sent. */
 interface Connection {
   readonly clientAddress: ClientAddress;
   /** Aborted when the client no longer waits. */
   readonly signal: AbortSignal | undefined;
-  /** Waits until what was written is on its way. */
+  /** Waits until the data written so far is sent. */
   flush(): Promise<void>;
 }
 
-/** Resolves with the faulty reply, or with `undefined` for one that is lost. */
+/** Resolves to the faulty reply, or to `undefined` if the reply is lost. */
 export type RespondWith = (
   fault: TestFault,
   request: RequestHead,
   connection: Connection,
 ) => Promise<Reply | undefined>;
 
-/** `createService` creates services that differ in their store alone. */
+/**
+ * Creates a function that responds with a fault. `createService` creates services that differ only
+ * in their store.
+ */
 export function createRespondWith(
   service: OrderService,
   createService: (store: OrderStore) => OrderService,
@@ -67,7 +70,7 @@ export function createRespondWith(
   };
 }
 
-/** Fails after its first half, as a body does whose connection breaks. */
+/** Fails after the first half of the body, like a connection that breaks. */
 async function* firstHalf(body: Exclude<Reply['body'], undefined>, flush: () => Promise<void>): AsyncGenerator<Buffer> {
   const pieces: Buffer[] = [];
   const isStream = typeof body === 'object' && Symbol.asyncIterator in body;

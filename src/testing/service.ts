@@ -7,52 +7,54 @@ import { checkFault, createRespondWith, type TestFault } from './faults.js';
 import { createTransports, type ListeningTestService } from './transports.js';
 
 export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath' | 'addressPlan' | 'draftFields'> {
-  /** What is stored at first. Default: none. */
+  /** The orders in the store at first. Default: none. */
   readonly orders?: Iterable<OrderInput> | undefined;
-  /** What `apiKey` has bought. Default: the free plan. */
+  /** The plan of `apiKey`. Default: the free plan. */
   readonly plan?: Plan | undefined;
-  /** The limiter's. Default: one that stands still. For fake timers: `createDateClock()`. */
+  /**
+   * The limiter's clock. Default: a clock that stands still. For fake timers: `createDateClock()`.
+   */
   readonly clock?: ManualClock | undefined;
 }
 
 /**
- * The whole service in this process, for the tests of a client: real quotas, real bans, no socket
+ * The whole service in the test's process, for tests of a client: real quotas, real bans, no socket
  * and no waiting.
  */
 export interface TestService {
-  /** The base address. Nothing listens there: it is what `fetch` answers for. */
+  /** The base address of requests by `fetch`. Nothing listens there. */
   readonly url: string;
   /**
-   * Takes what the global one takes; any host will do. Rejects as that one does when a `signal` is
-   * aborted.
+   * Accepts the same parameters as the global `fetch`, with any host name. Rejects like it when a
+   * `signal` is aborted.
    */
   readonly fetch: typeof globalThis.fetch;
   /** A valid key. */
   readonly apiKey: string;
-  /** The limiter's; stands still until it is moved, unless another was passed in. */
+  /** The limiter's clock. It stands still until it is moved, unless another clock was passed in. */
   readonly clock: ManualClock;
-  /** The orders: `put` and `ship` to set them up, `get` to see what has become of them. */
+  /** The orders: `put` and `ship` set them up, `get` shows their current state. */
   readonly store: MemoryOrderStore;
-  /** To be mounted in a server of your own. `failNext` does not reach it. */
+  /** The service, to mount in a server of your own. `failNext` has no effect on it. */
   readonly service: OrderService;
   /** Listens on a free port of the loopback interface, for a client that needs a socket. */
   listen(): Promise<ListeningTestService>;
   /**
-   * Makes the next requests fail, one for each fault, in this order, whether they come by `fetch`
-   * or by a socket. A request that is refused before the store is asked, such as one over quota,
-   * keeps that response instead of 500 or 503. Throws a TypeError for an unknown fault.
+   * Makes the next requests fail, by `fetch` or by a socket: one request for each fault, in this
+   * order. A request that is refused earlier, such as one over quota, keeps that response instead
+   * of a 500 or 503. Throws a TypeError for an unknown fault.
    */
   failNext(...faults: readonly TestFault[]): void;
-  /** Makes another valid key; of the free plan if none is named. */
+  /** Creates another valid key. Default: of the free plan. */
   issueKey(plan?: Plan): string;
   /**
-   * Takes what is left in the window with the least, so that the next request with the key is
-   * answered 429.
+   * Takes all remaining tokens of the window with the fewest, so that the next request with the key
+   * gets 429.
    */
   exhaust(apiKey: string): void;
-  /** Refuses the key for this long; default a minute. */
+  /** Bans the key for this many milliseconds. Default: one minute. */
   ban(apiKey: string, ms?: number): void;
-  /** What the limiter would tell the key now; nothing is taken. */
+  /** Returns the decision that the key would get now, without taking a token. */
   quota(apiKey: string): Decision;
 }
 
@@ -66,8 +68,16 @@ const OPTION_NAMES: Readonly<Record<keyof TestServiceOptions, true>> = {
 };
 
 /**
- * Creates a service of its own for each test. Throws a TypeError or RangeError that names the
- * option that is wrong. Its methods throw a RangeError for an API key that it has not issued.
+ * Creates a service for one test. Throws a TypeError or RangeError that names the invalid option.
+ * Its methods throw a RangeError for an API key that it has not issued.
+ * @example
+ * ```ts
+ * import { createTestService } from 'store-orders/testing';
+ *
+ * const { url, fetch, apiKey } = createTestService({ orders: [{ id: 1 }] });
+ * const headers = { Authorization: `Bearer ${apiKey}` };
+ * const response = await fetch(`${url}/store/orders/1`, { method: 'DELETE', headers }); // 204
+ * ```
  */
 export function createTestService(options: TestServiceOptions = {}): TestService {
   checkOptions(options, Object.keys(OPTION_NAMES));
@@ -90,7 +100,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
 
   function principal(apiKey: string): Principal {
     const found = principals.get(apiKey);
-    if (found === undefined) throw new RangeError('apiKey: expected one that this service has issued');
+    if (found === undefined) throw new RangeError('apiKey: expected a key that this test service has issued');
     return found;
   }
 

@@ -19,7 +19,10 @@ interface Transports {
   listen(): Promise<ListeningTestService>;
 }
 
-/** Creates the two ways to the service. Each takes the next fault for each request. */
+/**
+ * Creates the two transports of the service: `fetch` and a socket. Each takes the next fault for
+ * each request.
+ */
 export function createTransports(
   service: OrderService,
   respondWith: RespondWith,
@@ -81,7 +84,10 @@ export function createTransports(
   };
 }
 
-/** Rejects with the signal's reason: before the request, during it, and while the body is read. */
+/**
+ * Rejects with the signal's reason if it is aborted before or during the request, or while the body
+ * is read.
+ */
 async function abortable(answer: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
   signal.throwIfAborted();
   let abort = (): void => {};
@@ -99,8 +105,8 @@ async function abortable(answer: () => Promise<Response>, signal: AbortSignal): 
 }
 
 /**
- * Fails when the signal is aborted. A transform with a signal reads ahead, and once it has read all
- * it cannot fail.
+ * Fails when the signal is aborted. A transform with a `signal` option would not do: it reads
+ * ahead, and cannot fail once it has read everything.
  */
 function abortableBody(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   const reader = body.getReader();

@@ -70,7 +70,7 @@ test('the examples of doc comments run', async () => {
       code.replaceAll(new RegExp(`^${margin.trimEnd().replace('*', '\\*')} ?`, 'gm'), ''),
     )
     .filter((code) => code.includes('import '));
-  assert.ok(examples.length >= 5, `${examples.length} examples`);
+  assert.ok(examples.length >= 10, `${examples.length} examples`);
   for (const [index, code] of examples.entries()) {
     const file = join(folder, `example-${index}.ts`);
     writeFileSync(file, code);

@@ -9,25 +9,15 @@ const MOST_COLUMNS = 100;
 
 /** Where every comment, string, test name and paragraph follows the rules below. */
 const FOLLOWS = [
-  'src/limits',
-  'src/databases',
-  'src/http/list',
-  'src/http/guard',
-  'src/orders',
-  'src/server/config',
-  'src/server/cli',
-  'src/server/keys',
-  'src/server/listener',
-  'src/server/log',
-  'src/server/process',
-  'src/server/quotas',
-  'src/server/storage',
-  'src/testing/audits',
-  'src/testing/suites',
-  'src/README.md',
-  'CONTRIBUTING.md',
+  'src',
   'bench',
+  'examples',
   'test',
+  '.ci',
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
 ];
 
 /** This file contains the phrases below as its cases. */

@@ -7,8 +7,7 @@ export interface Announcement {
   /** When it stops responding (RFC 8594). Not before `deprecatedAt`. */
   readonly sunsetAt?: Date | undefined;
   /**
-   * The address of a page with details: the replacement, or what a beta operation does not promise
-   * so far.
+   * The address of a page with details, such as the replacement or the limits of a beta operation.
    */
   readonly documentation?: string | undefined;
 }

@@ -17,13 +17,13 @@ import { NOT_OURS } from '../route.js';
  * service. It never throws and never rejects.
  */
 export interface Guard {
-  /** Charges a request. Synchronous if the parts are. */
+  /** Charges a request. Returns a promise only if the limiter or `authenticate` does. */
   admit(request: RequestHead, clientAddress?: ClientAddress): GuardOutcome | Promise<GuardOutcome>;
 }
 
 /**
- * Either the host responds, and adds the limit fields in `headers` (names and values in turn), or
- * `reply` is the response.
+ * If the host may respond: the limit fields to add in `headers` (names and values in turn).
+ * Otherwise `reply` is the response to send.
  */
 export type GuardOutcome =
   | { readonly admitted: true; readonly principal: Principal; readonly headers: readonly string[] }

@@ -15,7 +15,7 @@ const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?
  * is ignored too. Short content is not compressed, unless the client refuses `identity`.
  */
 export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {
-  // Most clients refuse nothing. Only a weight of zero refuses.
+  // Most clients refuse no coding. Only a weight of zero refuses one.
   if (acceptEncoding === undefined || (isShort && !acceptEncoding.includes('=0'))) return 'identity';
   const weights = new Map<string, number>();
   for (const member of acceptEncoding.toLowerCase().split(',')) {

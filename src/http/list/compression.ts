@@ -22,7 +22,10 @@ const COMPRESSORS = {
   br: () => createBrotliCompress({ params: BROTLI_PARAMETERS, chunkSize: PIECE_BYTES }),
 };
 
-/** Compresses the list on zlib's threads. The digest is empty, because the list itself has one. */
+/**
+ * Compresses the list on zlib's threads. The digest is left empty, because the uncompressed list
+ * already has one.
+ */
 export function compress(pieces: AsyncIterable<Uint8Array>, coding: Exclude<Coding, 'identity'>): Produce {
   return async (add) => {
     const compressor = pipeline(Readable.from(pieces), COMPRESSORS[coding](), () => {});

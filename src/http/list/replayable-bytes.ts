@@ -5,9 +5,9 @@
 export interface ReplayableBytes {
   /** Resolves when the first piece is there. Rejects if the producer failed before. */
   started(): Promise<void>;
-  /** Resolves at the end, to the failure if the bytes are incomplete. Never rejects. */
+  /** Resolves at the end: to the failure if the bytes are incomplete. Never rejects. */
   readonly ended: Promise<Failure | undefined>;
-  /** Returns the bytes once they are complete, before that `undefined`. */
+  /** Returns the bytes if they are complete, otherwise `undefined`. */
   whole(): WholeBytes | undefined;
   /** Yields all pieces, including later ones. Throws at the point where the producer failed. */
   read(): AsyncIterable<Uint8Array>;
@@ -15,7 +15,7 @@ export interface ReplayableBytes {
 
 interface WholeBytes {
   readonly body: string | Uint8Array | Pieces;
-  /** In bytes. */
+  /** The length in bytes. */
   readonly length: number;
   /** The digest that the producer returned for the whole. */
   readonly digest: string;

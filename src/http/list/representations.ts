@@ -17,8 +17,8 @@ export interface Representation {
   readonly fields: readonly string[];
   readonly body: Reply['body'];
   /**
-   * For a body that is still incomplete: resolves when it is complete, or to why it will not be.
-   * Never rejects.
+   * For a body that is still incomplete: resolves when it is complete, or to the failure. Never
+   * rejects.
    */
   readonly ended?: Promise<Failure | undefined>;
 }
@@ -30,8 +30,8 @@ export type Representations = (request: ListRequest) => Representation | Promise
 
 /**
  * Creates representations from the bytes of the list. The list is compressed when the first client
- * asks for it, which reads along. A HEAD request, or one with a tag, waits until the list is
- * complete, because its tag and length are unknown before.
+ * asks for it, while it is still being serialised. A HEAD request, or one with a tag, waits until
+ * the list is complete, because its tag and length are unknown before.
  */
 export function createRepresentations(identity: ReplayableBytes): Representations {
   const compressed = new Map<Coding, ReplayableBytes>();
@@ -77,7 +77,7 @@ export function createRepresentations(identity: ReplayableBytes): Representation
   function start(coding: Exclude<Coding, 'identity'>): ReplayableBytes {
     const bytes = createReplayableBytes(compress(identity.read(), coding));
     compressed.set(coding, bytes);
-    // The next request tries again.
+    // Drops a failed compression, so that the next request tries again.
     bytes.ended.then((failure) => failure !== undefined && compressed.delete(coding));
     return bytes;
   }

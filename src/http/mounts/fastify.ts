@@ -51,6 +51,16 @@ const UNLISTED = { schema: { hide: true } };
  * content, are bypassed. To drop readers that stall, set the app's `connectionTimeout`. The
  * client's address is `request.ip`, which follows the app's `trustProxy`. Throws unless the
  * plugin's `prefix`, if any, is the beginning of the service's `basePath`.
+ * @example
+ * ```ts
+ * import { fastify } from 'fastify';
+ * import { fastifyPlugin } from 'store-orders/fastify';
+ * import { createTestService } from 'store-orders/testing';
+ *
+ * const { service } = createTestService(); // in production: createOrderService
+ * const app = fastify({ trustProxy: 'loopback' });
+ * app.register(fastifyPlugin(service));
+ * ```
  */
 export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike) => Promise<void> {
   checkMethods('service', service, ['respond', 'owns']);
@@ -67,7 +77,8 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
       if (!(answered instanceof Promise)) return send(reply, answered, isMultiplexed);
       return answered.then((settled) => send(reply, settled, isMultiplexed));
     };
-    // Content is not read (RFC 9110 §9.3.5), so none is refused, not even of an invalid type.
+    // Content is not read (RFC 9110 §9.3.5), so content of any type is accepted, even an invalid
+    // one.
     app.addContentTypeParser('*', (_request, _content, done) => done(null));
     app.addHook('onRequest', ({ raw }, _reply, done) => {
       delete raw.headers['content-type'];
@@ -76,7 +87,7 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
     // In the router a colon begins a parameter, and two colons stand for one.
     const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');
     app.all(collection, UNLISTED, answer);
-    // A parameter would be limited in length by the host's settings.
+    // A wildcard, because the host's settings limit the length of a parameter.
     app.all(`${collection}/*`, UNLISTED, answer);
   };
 }

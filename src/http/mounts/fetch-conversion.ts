@@ -19,12 +19,12 @@ export function toResponse({ status, headers, body }: Reply): Response {
   forEachField(headers, (name, value) => {
     if (name !== 'Connection') fields.append(name, value);
   });
-  // Cloudflare Workers would compress a list again that already is.
+  // Stops Cloudflare Workers from compressing a list that is already compressed.
   const coded = fields.has('Content-Encoding') && { encodeBody: 'manual' };
   return new Response(bodyOf(body), { status, headers: fields, ...coded });
 }
 
-/** A 204 requires `null`, because even an empty string is rejected. */
+/** A 204 requires `null`: even an empty string makes `new Response` throw. */
 function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
   if (body === undefined) return null;
   if (typeof body === 'string' || body instanceof Uint8Array) return body;

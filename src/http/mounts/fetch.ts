@@ -14,6 +14,14 @@ export interface FetchMountOptions<Context extends unknown[]> {
 /**
  * Creates a handler from Request to Response that mounts the service in Hono, h3, Bun, Deno and
  * other hosts.
+ * @example
+ * ```ts
+ * import { fetchHandler } from 'store-orders/fetch';
+ * import { createTestService } from 'store-orders/testing';
+ *
+ * const { service } = createTestService(); // in production: createOrderService
+ * export default { fetch: fetchHandler(service) };
+ * ```
  */
 export function fetchHandler<Context extends unknown[] = unknown[]>(
   service: OrderService,

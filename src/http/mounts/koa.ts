@@ -21,6 +21,16 @@ interface KoaContextLike {
  * reply is Koa's own, so fields that other middleware sets stay in force. To drop readers that
  * stall, set the server's `timeout`. The client's address is `ctx.ip`, which follows the app's
  * `proxy` options.
+ * @example
+ * ```ts
+ * import Koa from 'koa';
+ * import { koaMiddleware } from 'store-orders/koa';
+ * import { createTestService } from 'store-orders/testing';
+ *
+ * const { service } = createTestService(); // in production: createOrderService
+ * const app = new Koa();
+ * app.use(koaMiddleware(service));
+ * ```
  */
 export function koaMiddleware(
   service: OrderService,

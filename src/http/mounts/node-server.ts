@@ -42,7 +42,7 @@ export function attachTo<S extends Server>(
     lastAnswer(socket, () => service.respond(request, () => clientAddress(request)));
   });
   server.on('clientError', (error: ClientError, socket) => {
-    // Bytes that follow a malformed request are further errors on the same socket, which has its
+    // Bytes after a malformed request cause further errors on a socket that already has its
     // response.
     if (refused.has(socket)) return;
     lastAnswer(socket, () => {
@@ -84,7 +84,7 @@ function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>):
   return socket.remoteAddress;
 }
 
-/** Node.js stores it here, and checks the same in its own default listener. */
+/** Node.js stores the response here, and its own default listener checks the same property. */
 function responseInProgress(socket: Duplex): ServerResponse | undefined {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return response instanceof ServerResponse ? response : undefined;

@@ -60,6 +60,16 @@ interface NodeResponse extends NodeJS.WritableStream {
 /**
  * Creates a handler that mounts the service in any server compatible with node:http. Headers that
  * the host has set stay.
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { nodeHandler } from 'store-orders';
+ * import { createTestService } from 'store-orders/testing';
+ *
+ * const { service } = createTestService(); // in production: createOrderService
+ * const handler = nodeHandler(service);
+ * const server = handler.attach(createServer(handler));
+ * ```
  */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
   checkMethods('service', service, ['respond', 'refuse', 'owns']);
@@ -79,7 +89,7 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
   ): void | Promise<void> => {
     const head = originalHead(request);
     if (next === undefined) return answer(request, response, head);
-    // Without a result: restify takes a promise for a call of `next`.
+    // Returns nothing, because restify treats a promise as a call of `next`.
     if (service.owns(head.url ?? '')) answer(request, response, head);
     else next();
   };
@@ -119,7 +129,7 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
   if (pieces !== undefined) {
     if (isPlain(response)) return writePieces(response, pieces);
     return pipeline(Readable.from(pieces), response).catch(() => {
-      // Still to be sent where an emulation of node:http has no connection that could be closed.
+      // An emulation of node:http may have no connection to close, and sends the response later.
       response.statusCode = 500;
     });
   }
@@ -128,20 +138,23 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
   if (response.writableLength > 0 && isPlain(response)) dropIfSilent(response);
 }
 
-/** Of HTTP/1, on a connection: emulations of node:http have a class or a socket of their own. */
+/**
+ * Reports whether this is HTTP/1 on a real connection. Emulations of node:http have a class or a
+ * socket of their own.
+ */
 function isConnected(response: NodeResponse): response is ServerResponse {
   return response instanceof ServerResponse && response.socket instanceof Socket;
 }
 
-/** Written to as it is: middleware that compresses puts a `write` of its own here. */
+/** Reports whether `write` is Node's own. Middleware that compresses replaces it. */
 function isPlain(response: NodeResponse): response is ServerResponse {
   return isConnected(response) && !Object.hasOwn(response, 'write');
 }
 
 /**
- * Middleware that adds headers at the last moment (compression, sessions, response times) puts a
- * `writeHead` of its own here, which in on-headers before 1.1 takes the names of a flat list apart.
- * So do emulations of node:http, or they ignore it.
+ * Middleware that adds headers at the last moment (compression, sessions, response times) replaces
+ * `writeHead`. In on-headers before 1.1 the replacement breaks a flat list of headers apart.
+ * Emulations of node:http do the same, or ignore the list.
  */
 function writeHead(response: NodeResponse, status: number, headers: string[]): void {
   if (!Object.hasOwn(response, 'writeHead') && (isConnected(response) || 'stream' in response)) {

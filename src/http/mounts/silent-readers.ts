@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 const CHECK_MS = 10_000;
-/** Checks without progress, after which a client has stalled for 30 s. */
+/** The number of checks without progress after which a client has stalled for 30 s. */
 const MOST_UNCHANGED = 3;
 
 interface Watch {
@@ -68,7 +68,7 @@ async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
     const text = await readFile(`/proc/self/net/${file}`, 'latin1').catch(() => '');
     for (const [, local, remote, unacknowledged = ''] of text.matchAll(CONNECTION)) {
       const ports = `${Number(`0x${local}`)} ${Number(`0x${remote}`)}`;
-      // Two clients may have the same port. Progress of either then counts for both.
+      // Two clients may use the same port. Progress of either counts for both.
       bytes.set(ports, (bytes.get(ports) ?? '') + unacknowledged);
     }
   }

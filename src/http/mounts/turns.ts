@@ -3,8 +3,8 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 
 /**
- * Requests of one connection that may wait for their turn. Beyond that, nothing more is read from
- * it.
+ * How many requests of one connection may wait for their turn. Beyond that, nothing more is read
+ * from it.
  */
 const MOST_WAITING = 16;
 
@@ -36,13 +36,13 @@ export function inTurn<
   listener: (request: Request, response: Response, ...rest: Rest) => void | Promise<void>,
 ): (request: Request, response: Response, ...rest: Rest) => void | Promise<void> {
   function call(request: Request, response: Response, ...rest: Rest): void | Promise<void> {
-    // In HTTP/2 this is asked of the stream, which of a HEAD is never writable.
+    // HTTP/2 is exempt: its `writable` is that of the stream, which is never writable for HEAD.
     if (request.socket?.writable === false && !('stream' in request)) return;
     return listener(request, response, ...rest);
   }
 
   return (request, response, ...rest) => {
-    // Where node:http is emulated there is no connection whose turn could come.
+    // An emulation of node:http has no connection, so requests have no turns.
     if (response.socket !== null || !(response instanceof ServerResponse)) {
       return call(request, response, ...rest);
     }

@@ -28,7 +28,7 @@ export type OpenApiResponses = Readonly<Record<string, Reference>>;
  */
 type Origin = 'operations' | 'cancelOrder' | 'elsewhere';
 
-/** Complete, because a code without an origin does not compile. */
+/** The origin of every code. A code without an origin does not compile. */
 const ORIGINS: Readonly<Record<ErrorCode, Origin>> = {
   bad_request: 'operations',
   missing_api_key: 'operations',
@@ -59,7 +59,7 @@ interface ResponseText {
   readonly headers?: readonly HeaderName[];
 }
 
-/** By status, and by origin if one status has two meanings. */
+/** Components by status, and by origin if one status has two meanings. */
 const TEXTS: Readonly<Record<string, ResponseText>> = {
   400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },
   401: {

@@ -69,7 +69,7 @@ const ORDER_LIST = {
 
 const EXAMPLE_ERROR = errorObject('order_already_shipped');
 
-/** The schemas by their names; the Error object's with all `codes`. */
+/** Returns the schemas by name. The Error object's schema lists all `codes`. */
 export function schemas(codes: readonly string[]): Readonly<Record<string, Json>> {
   return {
     Order: ORDER,
@@ -211,7 +211,7 @@ export const LIMIT_HEADERS = [
   'RateLimit',
 ] as const satisfies readonly HeaderName[];
 
-/** Not a component, because components are for the responses of operations. */
+/** Defined inline, because components are for the responses of operations. */
 const { Allow: ALLOW, ...SHARED_HEADERS } = HEADERS;
 
 export const headers: Readonly<Record<string, Json>> = SHARED_HEADERS;

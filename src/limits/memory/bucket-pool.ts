@@ -33,7 +33,7 @@ export class BucketPool {
   readonly #max: number;
   readonly #slotRefs = new Map<string, number>();
   #hand = this.#slotRefs.entries();
-  /** The windows of each shape. The index is the shape's number less one. */
+  /** The windows of each shape. Shape n is at index n − 1. */
   readonly #shapes: (readonly Identity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
   // Two views of the same bytes.

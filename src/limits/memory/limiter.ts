@@ -38,8 +38,8 @@ export interface MemoryLimiterOptions {
   /** Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
   /**
-   * Most addresses with a bucket of their own at a time. Further addresses share one bucket.
-   * Default: 100,000.
+   * How many addresses can have a bucket of their own at a time. Further addresses share one
+   * bucket. Default: 100,000.
    */
   readonly maxAddresses?: number | undefined;
 }
@@ -114,7 +114,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
   return {
     take(key, plan, cost = 1) {
-      if (typeof key !== 'string') throw new TypeError('key: expected a text');
+      if (typeof key !== 'string') throw new TypeError('key: expected a string');
       const now = read();
       const packed = pack(plan);
       return packed.pool.charge(key, packed, cost, now) ?? decideByRule(key, packed, cost, now);

@@ -26,7 +26,7 @@ export interface CircuitBreaker {
 const PROBE_EVERY_MS = 1_000;
 
 export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBreakerOptions): CircuitBreaker {
-  /** In the order of the calls. */
+  /** The calls in flight, in the order in which they were sent. */
   const pending = new Set<{ readonly sinceMs: number; readonly giveUp: (error: unknown) => void }>();
   let isTimed = false;
   let failure: { readonly error: unknown } | undefined;
@@ -80,7 +80,7 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
           if (pending.delete(waiting)) resolve(done(value));
         },
         (error) => {
-          // A late call has failed already.
+          // A late call has already been treated as failed.
           if (!pending.delete(waiting)) return;
           open(error);
           giveUp(error);

@@ -189,7 +189,7 @@ function asCharged(decision: Decision, owed: KeyState, { to, sentAtMs }: NonNull
   const windows = decision.windows.map((window) => {
     const { policy, resetAtMs } = window;
     if (policy.refill === 'continuous') return { ...window, resetAtMs: resetAtMs + aheadMs };
-    // A window that was over was not charged.
+    // A window that had ended was not charged.
     if (resetAtMs <= sentAtMs || find(owed, policy)?.atMs !== resetAtMs) return { ...window, resetAtMs: 0 };
     const found = settle(find(to.state, policy), policy, to);
     return { ...window, resetAtMs: found.taken > 0 ? found.atMs : Math.min(found.atMs, resetAtMs + aheadMs) };

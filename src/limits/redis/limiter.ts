@@ -62,8 +62,8 @@ export interface RedisLimiterOptions {
    */
   readonly deadlineMs?: number | undefined;
   /**
-   * Most addresses with a bucket of their own at a time. Further addresses share one bucket.
-   * Default: 100,000.
+   * How many addresses can have a bucket of their own at a time. Further addresses share one
+   * bucket. Default: 100,000.
    */
   readonly maxAddresses?: number | undefined;
   /**
@@ -120,7 +120,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
 
   return {
     take(key, plan, cost = 1) {
-      if (typeof key !== 'string') throw new TypeError('key: expected a text');
+      if (typeof key !== 'string') throw new TypeError('key: expected a string');
       checkCost(cost, plan);
       if (plan.partition === 'address') return local.take(key, plan, cost);
       return limiter.take(key, snapshotPlan(plan), cost);

@@ -6,7 +6,7 @@ import { decide } from '../rule.js';
 import { planArgument, type Report } from './codec.js';
 import { type BackendLimiter, type Refusal, refusalOf, type SharedLimiter } from './shared-limiter.js';
 
-/** A refused key as the server knows it, and the refusals here since then. */
+/** A refused key: its state in the server, and the refusals in this process since then. */
 interface Entry {
   readonly plan: Plan;
   readonly refusal: Refusal;
@@ -116,7 +116,7 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     return entry && reportOf(entry);
   }
 
-  /** From now on the server is asked, and the strikes are still reported to it. */
+  /** Makes the next request ask the server. The strikes are still reported to it. */
   function doubt(key: string): void {
     const entry = entries.peek(key);
     if (entry !== undefined) entries.set(key, { ...entry, refusal: { ...entry.refusal, othersFullAtMs: 0 } });

@@ -28,7 +28,7 @@ export interface BackendLimiter extends RateLimiter {
 
 /** The limiter that the script implements. It rejects when the server fails. */
 export interface SharedLimiter extends BackendLimiter {
-  /** Takes tokens. `report` holds what the server does not know of the key. */
+  /** Takes tokens. `report` holds refusals that the server does not know of. */
   take(key: string, plan: Plan, cost?: number, report?: Report): Promise<Decision>;
   peek(key: string, plan: Plan, cost?: number, report?: Report): Promise<Decision>;
 }
@@ -38,7 +38,9 @@ export interface Refusal {
   readonly state: KeyState;
   /** When a bucket of another plan is full again. The server has to be asked then. */
   readonly othersFullAtMs: number;
-  /** The bounds of what to add to the local time for the server's, known from the round trip. */
+  /**
+   * The bounds of the offset between the local time and the server's, known from the round trip.
+   */
   readonly aheadMs: number;
   readonly mostAheadMs: number;
 }

@@ -21,10 +21,12 @@ export interface Command {
 }
 
 export interface CommandOption {
-  /** The placeholder for its value in the help text. Absent for an option without a value. */
+  /**
+   * The placeholder of the option's value in the help text. Absent for an option without a value.
+   */
   readonly value?: string;
   readonly about: string;
-  /** The value when the option is not given. `readSettings` applies those of settings. */
+  /** The default value. Defaults of settings are applied by `readSettings` instead. */
   readonly default?: string;
   /** The environment variable of a setting. */
   readonly env?: string;

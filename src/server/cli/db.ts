@@ -56,7 +56,7 @@ async function withFile(invocation: Invocation, work: (file: string) => Outcome 
   }
 }
 
-/** The same for a file that must exist. */
+/** Runs `work` on a file that must exist. */
 function withExisting(invocation: Invocation, work: (file: string) => Outcome | Promise<Outcome>): Promise<Outcome> {
   return withFile(invocation, (file) => {
     if (!existsSync(file)) return failed(noSuchDatabase(file));
@@ -104,12 +104,13 @@ function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<
       total: hasKeys ? number('SELECT count(*) FROM keys') : 0,
       revoked: hasKeys ? number('SELECT count(revoked_at) FROM keys') : 0,
     },
-    // Changes with every change of the list.
+    // A number that changes whenever the list changes.
     revision: number('SELECT revision FROM orders_revision'),
     schema: Object.fromEntries(
       Object.entries(SCHEMAS).map(([part, { length }]) => [part, { file: versions.get(part) ?? 0, program: length }]),
     ),
-    // "delete" for a file that no server has opened yet, such as a backup.
+    // The journal mode. It is "delete" for a file that no server has opened so far, such as a
+    // backup.
     journalMode: String(prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode']),
     pages: number('PRAGMA page_count'),
     freePages: number('PRAGMA freelist_count'),

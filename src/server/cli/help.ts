@@ -36,7 +36,9 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
   return [about, `Usage: ${usage}`, `Commands:\n${table(rows)}`, ...examples(shown), MORE].join('\n\n');
 }
 
-/** Returns a bash script that completes commands and options, and any other word as a file. */
+/**
+ * Returns a bash script that completes commands and options. It completes any other word as a file.
+ */
 export function bashCompletion(commands: readonly Command[], defaultName: string): string {
   const firstWords = new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''));
   const cases = commands.map((command) => branch(command.name, optionWords(command)));

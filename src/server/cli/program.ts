@@ -8,7 +8,10 @@ import { paint } from './terminal.js';
 
 const DEFAULT = 'serve';
 
-/** The commands by their first word, in the order of the help text. A call loads only its own. */
+/**
+ * The commands by their first word, in the order of the help text. A call loads only its own
+ * module.
+ */
 const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
   [DEFAULT, async () => [(await import('./serve.js')).serveCommand]],
   ['orders', async () => (await import('./orders.js')).orderCommands],

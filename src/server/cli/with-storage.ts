@@ -9,7 +9,7 @@ import { type Invocation, settingOptions } from './command.js';
 /** The options that name the storage of orders and keys. */
 export const STORAGE_OPTIONS = settingOptions(['db', 'databaseUrl']);
 
-/** A command that ends has no use for a database in memory. */
+/** A database in memory is useless to a command that exits. */
 export const NOTHING_LEFT = 'a database in memory would be lost when this command ends; name a file with --db';
 
 export interface WithStorageOptions {

@@ -3,7 +3,7 @@ export interface RedisAddress {
   readonly nodes: readonly RedisNode[];
   readonly username?: string;
   readonly password?: string;
-  /** The number of its database. A cluster has only 0. */
+  /** The number of the database. A cluster has only number 0. */
   readonly db: number;
   readonly tls: boolean;
   /** Its name in messages and logs, without user and password. */
@@ -20,8 +20,8 @@ const DEFAULT_PORT = 6_379;
 /**
  * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. For a cluster, several URLs
  * are separated by commas, and the first one's user, password and TLS apply to all. Returns
- * `undefined` for anything else. That includes a password with an unescaped character that would
- * end it early, so that its rest would be taken for a name that may be shown.
+ * `undefined` for anything else, also for a password with an unescaped character that would end it
+ * early. Otherwise a message could show the rest of the password as a host name.
  */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const urls: URL[] = [];
@@ -47,7 +47,7 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
 
 function isNode(url: URL, first: URL): boolean {
   const { protocol, hostname, pathname, search, hash, username, password } = url;
-  // To the parser, several hosts in one URL are one host with that name.
+  // The URL parser takes several hosts in one URL for one host name.
   const isPlain =
     hostname !== '' && !hostname.includes(',') && pathname === first.pathname && search === '' && hash === '';
   const isAnonymous = username === '' && password === '';

@@ -191,9 +191,9 @@ function isPort(port: number | string): boolean {
 }
 
 /**
- * An unescaped character of this kind would end a password early, so that its rest would be taken
- * for a name that may be shown. The user may be followed by no host. Then the host is a parameter,
- * or the driver's default.
+ * Rejects unescaped characters that would end a password early. Otherwise a message could show the
+ * rest of the password as the name of a host or database. The host may be missing after a user: it
+ * is then a parameter, or the driver's default.
  */
 function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\/[^/?#\s]*[^@#\s]*$/.test(url) && URL.canParse(url.replace('@/', '@host/'));

@@ -1,22 +1,25 @@
 import type { Json, OpenApiDocument, OpenApiResponse } from '../../http/openapi/document.js';
 
-/** A property of a JSON object; `undefined` if it is absent. */
+/** Returns a property of a JSON object, or `undefined` if it is absent. */
 export function property(json: Json | undefined, name: string): Json | undefined {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return undefined;
   return Object.entries(json).find(([key]) => key === name)?.[1];
 }
 
-/** The properties of a JSON object, in their order. */
+/** Returns the properties of a JSON object in their order. */
 export function properties(json: Json | undefined): readonly [string, Json][] {
   return typeof json === 'object' && json !== null && !Array.isArray(json) ? Object.entries(json) : [];
 }
 
-/** A property as text; empty if it is absent. */
+/** Returns a property as text, or an empty string if it is absent. */
 export function propertyText(json: Json | undefined, name: string): string {
   return String(property(json, name) ?? '');
 }
 
-/** The first example of a schema, or its first allowed value; empty without either. */
+/**
+ * Returns the first example of a schema, otherwise its first allowed value, otherwise an empty
+ * string.
+ */
 export function exampleOf(schema: Json): Json {
   const values = property(schema, 'examples') ?? property(schema, 'enum');
   return Array.isArray(values) ? values[0] : '';
@@ -26,7 +29,7 @@ export function examplesOf({ content }: OpenApiResponse): readonly Json[] {
   return Object.values(content?.['application/json'].examples ?? {}).map(({ value }) => value);
 }
 
-/** The Error objects among the examples of all responses, by status. */
+/** Returns the Error objects among the examples of all responses, by status. */
 export function errorsOf({ components, 'x-responses-elsewhere': elsewhere }: OpenApiDocument): readonly Json[] {
   return [...Object.values(components.responses), ...Object.values(elsewhere)]
     .flatMap(examplesOf)
@@ -34,7 +37,7 @@ export function errorsOf({ components, 'x-responses-elsewhere': elsewhere }: Ope
     .sort((one, other) => Number(property(one, 'status')) - Number(property(other, 'status')));
 }
 
-/** The response that a reference names. */
+/** Returns the response that a reference names. */
 export function responseAt({ components }: OpenApiDocument, $ref: string): OpenApiResponse {
   const response = components.responses[$ref.split('/').at(-1) ?? ''];
   if (response === undefined) throw new TypeError(`the document has no ${$ref}`);

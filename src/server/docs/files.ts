@@ -7,7 +7,7 @@ import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/
 import type { Reply } from '../../http/reply.js';
 import { printPage } from './page.js';
 
-/** A file that never changes, with a representation per content coding. */
+/** A file that never changes, with one representation per content coding. */
 export interface DocsFile {
   represent(coding: Coding): Representation;
 }
@@ -39,15 +39,15 @@ const CONTENT_SECURITY_POLICY = [
 const dist = new URL('../../', import.meta.url);
 
 /**
- * The document, the page and what the page loads, by path. The scripts keep their places relative to each other, below
- * `/docs/`, because they import each other.
+ * Returns the OpenAPI document, the page and its assets by path. The scripts import each other by
+ * relative paths, so below `/docs/` they keep their places.
  */
 export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
   const document = () => createOpenApiDocument({ basePath });
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
   return new Map([
-    // Printed for the first reader: that takes as long as the rest of a start.
+    // Serialised for the first reader, because it takes as long as the rest of the start.
     ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document()))],
     ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document(), scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],
@@ -63,7 +63,7 @@ function read(path: string): string {
   return readFileSync(new URL(path, dist), 'utf8');
 }
 
-/** The reply to GET and HEAD, without the limit fields. */
+/** Returns the reply to GET and HEAD, without the limit fields. */
 export function docsReply(file: DocsFile, request: ListRequest): Reply {
   const { acceptEncoding, ifNoneMatch = '' } = request.head;
   const { content, etag, headers } = file.represent(preferredCoding(acceptEncoding, false));
@@ -85,7 +85,7 @@ function docsFile(type: string, print: string | (() => string)): DocsFile {
     const headers = [
       'Content-Type',
       type,
-      // Clients may keep it, and ask each time whether it is still the same.
+      // Clients may cache the file, and must revalidate it before each use.
       'Cache-Control',
       'no-cache',
       'Vary',

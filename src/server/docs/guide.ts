@@ -3,7 +3,7 @@ import { PLANS } from '../../limits/index.js';
 import { propertyText } from './document-parts.js';
 import { codeBlock, escapeHtml, prose, row, section, table } from './markup.js';
 
-/** What a reader needs before the first request: where a key comes from, ids, limits. */
+/** Returns the sections to read before the first request: authentication, ids and rate limits. */
 export function guide(document: OpenApiDocument): string {
   return [authentication(), identifiers(), rateLimits(document)].join('\n');
 }
@@ -89,7 +89,7 @@ const WAIT_AND_RETRY = `async function send(url, init, attempt = 0) {
   return send(url, init, attempt + 1);
 }`;
 
-/** The version and the address, above everything else. */
+/** Returns the introduction: the version and the base address. */
 export function introduction({ info }: OpenApiDocument, basePath: string): string {
   return `<section id="introduction" aria-labelledby="introduction-title">
 <h1 id="introduction-title">${escapeHtml(info.title)} API</h1>

@@ -1,4 +1,4 @@
-/** The colour of a token; `''` for text without one. */
+/** The class that colours a token. Text without a colour has an empty string. */
 type TokenKind = '' | 'name' | 'string' | 'number' | 'keyword' | 'comment';
 
 export interface Token {
@@ -10,8 +10,8 @@ const TOKEN =
   /(?<comment>(?:\/\/|#).*)|(?<name>"(?:[^"\\]|\\.)*"(?=\s*:))|(?<string>"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`)|(?<number>-?\b\d[\w.+-]*)|(?<keyword>\b(?:as|async|await|const|defer|false|for|func|function|if|import|new|null|package|return|struct|true|type|var|while|with)\b)/g;
 
 /**
- * Splits code into tokens to colour: JSON, and the languages of the request samples. The tokens
- * together are the code, character by character. Nothing is parsed, so no digit is lost.
+ * Splits JSON, or code of a request sample, into tokens to colour. The tokens joined are the code,
+ * character for character. Nothing is parsed, so no digit is lost.
  */
 export function* tokensOf(code: string): Generator<Token> {
   let end = 0;

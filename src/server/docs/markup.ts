@@ -1,23 +1,23 @@
 import { indentJson, tokensOf } from './highlight.js';
 
-/** Plain text as HTML. */
+/** Escapes plain text for HTML. */
 export function escapeHtml(plain: string): string {
   return plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }
 
-/** The Markdown that descriptions use, code between backticks, and powers such as 2^53. */
+/** Converts the Markdown of descriptions: code between backticks, and powers such as 2^53. */
 export function prose(markdown: string): string {
   return escapeHtml(markdown)
     .replace(/`([^`]+)`/g, '<code>$1</code>')
     .replace(/2\^(\d+)/g, '2<sup>$1</sup>');
 }
 
-/** Coloured code under a title, with a button that copies it. */
+/** Returns coloured code under a title, with a button that copies it. */
 export function codeBlock(title: string, code: string): string {
   return figure(title, title, pre(title, code));
 }
 
-/** A figure of one or more code blocks; the button copies the one that is visible. */
+/** Returns a figure of one or more code blocks. Its button copies the visible one. */
 export function figure(name: string, caption: string, content: string): string {
   return `<figure class="code">
 <figcaption>${caption}<button type="button" class="copy" aria-label="Copy: ${name}">Copy</button></figcaption>
@@ -25,7 +25,10 @@ ${content}
 </figure>`;
 }
 
-/** Code that can be scrolled, and so must be reachable by keyboard. */
+/**
+ * Returns a code block. It is focusable, because a block that scrolls must be reachable by
+ * keyboard.
+ */
 export function pre(label: string, code: string): string {
   return `<pre tabindex="0" role="group" aria-label="${label}">${coloured(code)}</pre>`;
 }
@@ -42,7 +45,7 @@ function coloured(code: string): string {
   return html;
 }
 
-/** A table row: the first cell is its header. All cells are HTML. */
+/** Returns a table row whose first cell is its header. All cells are HTML. */
 export function row(header: string, ...cells: readonly string[]): string {
   return `<tr><th scope="row">${header}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }
@@ -56,7 +59,9 @@ ${rows.join('\n')}
 </table>`;
 }
 
-/** A section of the page: its text, what stands beside it on a wide screen, and the rest below. */
+/**
+ * Returns a section of the page: its text, the part beside it on a wide screen, and the rest below.
+ */
 export function section(id: string, title: string, content: string, aside: string, rest = ''): string {
   return `<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${title}</h2>

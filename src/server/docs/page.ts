@@ -4,8 +4,8 @@ import { escapeHtml } from './markup.js';
 import { errorCodes, objects, operation } from './reference.js';
 
 /**
- * The documentation page: everything that is known beforehand, from the OpenAPI document. The
- * scripts fill in the rest. Links are relative, because a proxy may add a prefix.
+ * Returns the documentation page, built from the OpenAPI document. The scripts fill in the rest.
+ * Links are relative, because a proxy may add a prefix.
  */
 export function printPage(document: OpenApiDocument, scripts: readonly string[]): string {
   const { info } = document;

@@ -4,7 +4,9 @@ import { indentJson } from './highlight.js';
 import { escapeHtml, jsonBlock, pre, prose, row, section, table } from './markup.js';
 import { requestSamples } from './samples.js';
 
-/** An operation: its description and responses, request samples, and a form that sends it. */
+/**
+ * Returns an operation: its description and responses, request samples, and a form that sends it.
+ */
 export function operation(document: OpenApiDocument, basePath: string, name: 'listOrders' | 'cancelOrder'): string {
   const { paths } = document;
   const cancel = paths['/store/orders/{orderId}'].delete;
@@ -54,7 +56,7 @@ function answerRow(status: string, response: OpenApiResponse): string {
   return `<div><dt>${status}</dt><dd>${[prose(response.description), ...links].join(' ')}</dd></div>`;
 }
 
-/** The objects that the service returns, field by field. */
+/** Returns the objects of the responses, field by field. */
 export function objects({ components }: OpenApiDocument): string {
   return ['Order', 'Error']
     .map((name) => {
@@ -95,7 +97,7 @@ function fieldRow(name: string, field: Json, isRequired: boolean, example: Json)
 <dd>${prose(propertyText(field, 'description'))}${shown}</dd></div>`;
 }
 
-/** Every error code with its message, which names the cause and the remedy. */
+/** Returns every error code with its message, which names the cause and the remedy. */
 export function errorCodes(document: OpenApiDocument): string {
   const rows = errorsOf(document).map((error) => {
     const code = propertyText(error, 'code');

@@ -1,6 +1,9 @@
 import { figure, pre } from './markup.js';
 
-/** A request sample per language. The browser replaces `%base%`, `%id%` and `%export%`. */
+/**
+ * The request samples by operation and language. The browser replaces `%base%`, `%id%` and
+ * `%export%`.
+ */
 type Samples = Readonly<Record<string, string>>;
 
 const LIST: Samples = {
@@ -117,7 +120,7 @@ func main() {
 
 const SAMPLES = { listOrders: LIST, cancelOrder: CANCEL } as const;
 
-/** The samples of an operation, one language shown at a time: a group of radio buttons chooses. */
+/** Returns the samples of an operation. A group of radio buttons selects the language. */
 export function requestSamples(operation: keyof typeof SAMPLES, basePath: string, exampleId: string): string {
   const samples = Object.entries(SAMPLES[operation]);
   const choices = samples.map(

@@ -46,7 +46,7 @@ export interface IssuedKey extends KeyRecord {
   readonly key: string;
 }
 
-/** How many of the keys in use a process caches. */
+/** How many keys in use a process caches. */
 export const REMEMBERED_KEYS = 10_000;
 
 /** Creates a key that is not stored anywhere. */
@@ -55,7 +55,7 @@ export function newKey(plan: KeyPlan, name?: string): IssuedKey {
   return { key: createApiKey(), id, ...(name !== undefined && { name }), plan, createdAt: new Date().toISOString() };
 }
 
-/** A key as a table has it. Throws if it is stored with an invalid plan. */
+/** Converts a row of the table. Throws if the key is stored with an invalid plan. */
 export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
   const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
   const parsed = parseKeyPlan({

@@ -61,7 +61,7 @@ export interface KeyRingClients {
 }
 
 /**
- * Looking up a key that was never seen takes about 0.1 ms, so this many wait for some tenths of a
+ * Looking up an unknown key takes about 0.1 ms, so the last of this many waits for some tenths of a
  * second.
  */
 const STRANGERS_AT_ONCE = 1_000;
@@ -70,7 +70,8 @@ const STRANGERS_AT_ONCE = 1_000;
 interface KnownKey {
   readonly principal: Principal;
   /**
-   * How often the revision had changed by then. After a further change, the key is looked up again.
+   * How many changes of the revision had been seen by then. After a further change, the key is
+   * looked up again.
    */
   readonly changes: number;
 }
@@ -98,7 +99,7 @@ export function createPostgresKeyRing(
   let strangers = 0;
   const lookups = new Map<string, { readonly askedMs: number; readonly found: Promise<Principal | undefined> }>();
 
-  /** The keys that may be answered from memory, if the revision is fresh. */
+  /** Keys that can be served from memory while the revision is fresh. */
   function rememberedOf(apiKey: string): Principal | undefined {
     const key = known.get(apiKey);
     return key?.changes === changes ? key.principal : undefined;
@@ -113,7 +114,7 @@ export function createPostgresKeyRing(
     }
     const { id, plan } = readKeyRecord(row);
     const principal = { id, plan: toPlan(plan) };
-    // Uses the revision of the same moment, so that a late answer is not remembered as new.
+    // Uses the revision that was read with the key, so that a late result is not cached as new.
     if (revision.learn(revisionOf(row), askedMs)) known.set(apiKey, { principal, changes });
     return principal;
   }
@@ -153,7 +154,7 @@ export function createPostgresKeyRing(
       if (row === undefined) return 'not_found';
       return row['changed'] === '1' ? 'changed' : 'already_revoked';
     } finally {
-      // Even if the statement failed, because perhaps only its reply was lost.
+      // Also after a failed statement, because perhaps only its reply was lost.
       revision.forget();
       lookups.clear();
     }

@@ -5,8 +5,8 @@ export interface RevisionWatch {
    */
   isFresh(): boolean;
   /**
-   * Resolves when {@link isFresh} was true at some moment after this call. Rejects if the revision
-   * cannot be read.
+   * Resolves when {@link isFresh} has been true at some moment after this call. Rejects if the
+   * revision cannot be read.
    */
   refresh(): Promise<void>;
   /**
@@ -14,13 +14,16 @@ export interface RevisionWatch {
    * whether the value may be remembered: not if a newer revision is known.
    */
   learn(revision: string, askedMs: number): boolean;
-  /** Marks everything known, and everything asked for until now, as old. */
+  /** Marks everything that is known or being read as outdated. */
   forget(): void;
 }
 
-/** The revision is read again after this, if a caller asks. */
+/** Age of the revision after which the next caller causes it to be read again. */
 const LOOK_AFTER_MS = 250;
-/** Callers wait for it after this, so that a change is seen within a second at any load. */
+/**
+ * Age after which callers wait for the revision, so that a change is seen within a second at any
+ * load.
+ */
 export const TRUSTED_MS = 750;
 
 /**
@@ -39,7 +42,7 @@ export function createRevisionWatch(
   changed: () => void,
 ): RevisionWatch {
   let known: string | undefined;
-  /** When the query was sent that returned `known`. */
+  /** When the query that returned `known` was sent. */
   let knownMs = Number.NEGATIVE_INFINITY;
   let forgottenMs = Number.NEGATIVE_INFINITY;
   let look: { readonly askedMs: number; readonly ended: Promise<void>; isUnderWay: boolean } | undefined;
@@ -79,7 +82,7 @@ export function createRevisionWatch(
 
     async refresh() {
       const sinceMs = nowMs();
-      // A read that was already in flight may be too old. Then one more is needed.
+      // A read already in flight may have started too early, so another one follows.
       while (!isTrusted(sinceMs)) await lookAgain();
     },
 

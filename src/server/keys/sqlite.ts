@@ -8,7 +8,7 @@ import { type KeyPlan, toPlan } from './key-plan.js';
 import { type KeyChange, type KeyRecord, type KeyRing, newKey, REMEMBERED_KEYS, readKeyRecord } from './key-ring.js';
 import { type KeyReads, prepareReads } from './sqlite-reads.js';
 
-/** How late a change by another process may be seen. */
+/** Longest time until a change by another process is seen. */
 const CHANGES_SEEN_AFTER_MS = 250;
 
 /**
@@ -26,8 +26,8 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
   const updateDigest = prepare(database, 'UPDATE keys SET digest = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
 
-  // By the key's text: checksum and digest would cost each request 0.7 µs instead of 0.05. Only
-  // issued keys, so that strangers cannot evict them.
+  // Keys by their text: checking the checksum and the digest costs each request 0.7 µs, this
+  // look-up 0.05 µs. Holds only issued keys, so that strangers cannot evict them.
   const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
   let version: bigint | undefined;
   let lookedMs = Number.NEGATIVE_INFINITY;
@@ -39,7 +39,7 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
     lookedMs = performance.now();
   }
 
-  /** Resolves when the cache is as current as a moment ago. */
+  /** Empties the cache if the file has changed. Callers at the same time share one check. */
   function look(ask: Read<KeyReads>): Promise<void> {
     looking ??= ask('dataVersion')
       .then(see, (error: unknown) => {

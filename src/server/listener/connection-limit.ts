@@ -15,7 +15,7 @@ export function connectionLimit(): number {
   return Math.max(10, openFilesLimit() - OTHER_FILES);
 }
 
-/** Where the system does not say, there is none. */
+/** The system reports no limit. */
 export function openFilesLimit(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'latin1');

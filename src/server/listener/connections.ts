@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { addressKey } from '../../http/client-address.js';
 
 export interface ConnectionLimits {
-  /** Most connections at once. */
+  /** The maximum number of connections. */
   readonly most: number;
-  /** Most connections of one address at once. */
+  /** The maximum number of connections of one address. */
   readonly mostPerAddress: number;
 }
 
@@ -28,10 +28,10 @@ export interface Connections {
    */
   addKeyless(socket: Socket): boolean;
   /**
-   * Closes each connection after the responses that it still has to get, the last of which
-   * announces it if it has not begun. A connection without such a response is closed after
-   * `lingerMs`, because the client may be sending a request. A connection whose first request has
-   * begun to arrive stays open for it.
+   * Closes each connection after its pending responses. The last of them has `Connection: close`,
+   * unless it has already begun. A connection without pending responses is closed after `lingerMs`,
+   * because the client may be sending a request. If its first request has begun to arrive, it stays
+   * open for that request.
    */
   closeAll(lingerMs: number): void;
   destroyAll(): void;
@@ -41,15 +41,15 @@ interface Connection {
   readonly socket: Socket;
   readonly address: string;
   newest: ServerResponse | undefined;
-  /** Whether the newest request has a valid key, as far as that is decided. */
+  /** Whether the newest request is known to have a valid key. */
   hasKey: boolean;
-  /** Requests since the client last had all its responses, except the first of them. */
+  /** Requests since the client last had all its responses. The first of them does not count. */
   pipelined: number;
   /** Since when a client without a valid key has been waiting for responses. 0 if unknown. */
   owedSinceMs: number;
 }
 
-/** Most requests that a client without a valid key may send without waiting for their responses. */
+/** How many requests a client without a valid key may send without waiting for their responses. */
 const MOST_PIPELINED = 16;
 
 /**
@@ -73,14 +73,14 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   /** Connections that have shown no valid key so far, oldest first. */
   const keyless = new Set<Connection>();
   const perAddress = new Map<string, number>();
-  /** Paused for the moment. */
+  /** Connections that are paused at the moment. */
   const held = new Set<Socket>();
   let isResting = false;
   let pipelined = 0;
   let turnStartMs = 0;
   let sweeping: NodeJS.Timeout | undefined;
 
-  /** Yields connections whose newest request is decided, or that have none. */
+  /** Yields connections whose newest request has been decided, or that have sent no request. */
   function* strangers(): Generator<Connection, undefined> {
     for (const connection of keyless) {
       const { newest, hasKey } = connection;
@@ -99,7 +99,7 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
     else perAddress.set(connection.address, left);
   }
 
-  /** Closes a stranger's connection. Returns whether there was one. */
+  /** Closes a connection without a valid key. Returns whether there was one. */
   function evict(): boolean {
     for (const connection of strangers()) {
       // The close event would come too late for the next newcomer of this turn.

@@ -7,13 +7,13 @@ import { readHead } from '../../http/request-head.js';
 import { NOT_OURS } from '../../http/route.js';
 import { isOrigin } from '../config/origin.js';
 
-/** Fields of a reply that a page would not see otherwise. */
+/** Fields of a reply that a page could not read otherwise. */
 const EXPOSED = [
   'Access-Control-Expose-Headers',
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, ETag, X-Request-Id',
 ];
 
-/** For as long as browsers keep it. */
+/** How long browsers cache the result of a preflight request. */
 const PREFLIGHT = [
   'Access-Control-Allow-Methods',
   'GET, HEAD, DELETE',
@@ -25,16 +25,18 @@ const PREFLIGHT = [
 
 /**
  * Wraps the service for pages of these origins (`*` for all). Responds to their preflight requests
- * without a key, charged to the address, and lets them read the fields of each reply (Fetch
- * Standard §3.2). Requests of other origins get the same responses as before, which their browsers
- * keep from the page.
+ * without a key, and charges the address. Lets pages read the fields of each reply (Fetch Standard
+ * §3.2). Requests of other origins get the usual responses, which browsers hide from the page.
  */
 export function withCors(service: OrderService, origins: readonly string[], options: AdmissionOptions): OrderService {
   const { addressPlan = ADDRESS_PLAN } = options;
   const { chargeAddress } = createAdmission(options, () => undefined);
   const allowsAll = origins.includes('*');
 
-  /** `undefined` for an origin that is not allowed, and for a request that is not of a page. */
+  /**
+   * `undefined` for an origin that is not allowed, and for a request that does not come from a
+   * page.
+   */
   function allowedFields(origin: string | undefined): readonly string[] | undefined {
     if (origin === undefined || !(allowsAll || origins.includes(origin))) return undefined;
     return ['Access-Control-Allow-Origin', allowsAll ? '*' : origin];

@@ -1,6 +1,6 @@
 import type { Reply } from '../../http/reply.js';
 
-/** `degraded`: the server responds correctly, as far as that is possible without the backend. */
+/** `degraded`: the server works without the backend, as far as that is possible. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
 
 /**
@@ -11,7 +11,7 @@ export type Backends = Readonly<Record<string, () => BackendState | Promise<Back
 
 export type Probe = (method: string | undefined) => Reply | Promise<Reply>;
 
-/** By path. */
+/** The handlers by path. */
 export type Probes = ReadonlyMap<string, Probe>;
 
 /**

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 const PENALTY_MS = 60_000;
 /** Most addresses with a penalty at a time. */
 const MOST_ADDRESSES = 10_000;
-/** The interval between new connections of such addresses, all of them together. */
+/** The interval between new connections of all such addresses together. */
 const INTERVAL_MS = 200;
 
 /**
@@ -53,7 +53,7 @@ export function createPenaltyGate(): PenaltyGate {
         return;
       }
       waiting.add(socket);
-      // Node.js has begun to read it, which takes effect in the next tick.
+      // Node.js has already begun to read. Pausing takes effect in the next tick.
       process.nextTick(() => socket.pause());
       socket.once('close', () => waiting.delete(socket));
     },

@@ -25,8 +25,9 @@ export interface OrderServerOptions extends OrderServiceOptions {
   /** The number of trusted proxies in front of the server. Default: 0. */
   readonly trustProxy?: number | undefined;
   /**
-   * Most connections of one address at a time (for IPv6 of one /64). 0 for no limit. Default: 256.
-   * Behind proxies it does not apply, because all connections are theirs.
+   * The maximum number of connections of one address at a time (for IPv6 of one /64). 0 for no
+   * limit. Default: 256. Behind proxies it does not apply, because every connection comes from a
+   * proxy.
    */
   readonly maxConnectionsPerAddress?: number | undefined;
   /**
@@ -40,7 +41,7 @@ export interface OrderServerOptions extends OrderServiceOptions {
   readonly backends?: Backends | undefined;
 }
 
-/** A `node:http` server that is not listening so far. */
+/** A `node:http` server that does not listen at first. */
 export interface OrderServer extends Server {
   /**
    * Stops accepting connections. Lets requests finish that have arrived or are in flight, with
@@ -53,8 +54,8 @@ export interface OrderServer extends Server {
 
 const SECOND_MS = 1_000;
 const SERVER_OPTIONS = {
-  // A slow head or request gets 408. Node.js counts again when it reads a connection that was held
-  // back, so a slow head may take twice its time, and two checks: 24 s.
+  // A slow head or request gets 408. When Node.js reads a connection that was held back, it starts
+  // to count again. So a slow head may take twice its time, and two checks: 24 s.
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
   connectionsCheckingInterval: 2 * SECOND_MS,
@@ -76,7 +77,7 @@ const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
  */
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
-/** Longer than a request is in flight. */
+/** Longer than any request can be in flight. */
 const LINGER_MS = 500;
 
 const FORWARDED =

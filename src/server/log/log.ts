@@ -8,7 +8,7 @@ import { printRequest } from './request-line.js';
 export interface Log {
   event(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
-  /** Logged as an error if a part failed behind the reply. */
+  /** Logged as an error if a part of the host failed. */
   request(message: ReplyMessage): void;
   /** Begins to write all buffered lines at once. */
   flush(): void;
@@ -30,7 +30,7 @@ const WHOLE_BYTES = 4_096;
 /** Most batches that wait for a reader that has stopped reading: 16 MiB. */
 const MOST_WAITING = 4_096;
 
-/** How long the line of a request may wait for others. */
+/** How long the line of a request may wait to be written with others. */
 const WAIT_MS = 10;
 
 /**
@@ -74,7 +74,7 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
     });
   }
 
-  /** Logs how many lines were dropped, once there is room again. */
+  /** Logs the number of dropped lines once there is room again. */
   function sayDropped(): void {
     const lines = dropped;
     dropped = 0;
@@ -136,7 +136,7 @@ function printReadable(time: string, level: Level, event: string, fields: LogFie
   return line;
 }
 
-/** Creates a function that returns the time as text, and caches it as long as it is right. */
+/** Creates a function that returns the time as text, and caches the text while it is correct. */
 function createTimeText(): () => string {
   let ms = 0;
   let text = '';

@@ -29,7 +29,7 @@ const printPath = createTextPrinter();
 const printAddress = createTextPrinter();
 const printKeyId = createTextPrinter();
 
-/** Creates a printer that caches the last text, because most requests repeat the one before. */
+/** Creates a printer that caches the last text, because most requests repeat the previous one. */
 function createTextPrinter(): (text: string) => string {
   let last = '';
   let printed = '""';

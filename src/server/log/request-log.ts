@@ -4,7 +4,9 @@ import type { Log } from './log.js';
 
 const REPLIES = 'store-orders:reply';
 
-/** Calls `listener` with what the service publishes of each reply. Returns what ends it. */
+/**
+ * Calls `listener` with each reply that the service publishes. Returns a function that stops this.
+ */
 export function onReplies(listener: (message: ReplyMessage) => void): () => void {
   function onMessage(message: unknown): void {
     if (isReplyMessage(message)) listener(message);

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 
 /**
- * Creates a server that answers `/metrics` with what `text` resolves to, not yet listening. It has a port of its own,
- * so that clients of the service cannot reach it. However many scrape at once, the text is made once.
+ * Creates a server that responds to `/metrics` with the text that `text` resolves to. The caller
+ * makes it listen, on a port that clients of the service cannot reach. Concurrent scrapes share one
+ * text.
  */
 export function createMetricsServer(text: () => Promise<string>): Server {
   let pending: Promise<string> | undefined;

@@ -6,9 +6,9 @@ import { createProcessMetrics } from './process-metrics.js';
 import { createRequestMetrics } from './request-metrics.js';
 import { createHistogram, printHistogram, printMetric } from './text-format.js';
 
-/** What is counted in this process from now on, fed by the channels that hosts have too. */
+/** The metrics of this process, from the diagnostics channels that hosts can subscribe to. */
 export interface Metrics {
-  /** In the text format of Prometheus, with the state of these backends. */
+  /** Returns the metrics in the text format of Prometheus, with the state of these backends. */
   text(backends: Backends): Promise<string>;
   close(): void;
 }
@@ -18,7 +18,7 @@ const MODE_HELP = 'Whether the Redis limiter is in this mode.';
 const STATES = ['ok', 'degraded', 'unavailable'] as const;
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** Without a Redis limiter its mode is left out. */
+/** Creates the metrics. Without a Redis limiter, the metric for its mode is left out. */
 export function createMetrics(hasRedis: boolean): Metrics {
   const requests = createRequestMetrics();
   const ofProcess = createProcessMetrics();

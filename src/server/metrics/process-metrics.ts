@@ -4,14 +4,17 @@ import { openFilesLimit } from '../listener/connection-limit.js';
 import { printMetric } from './text-format.js';
 
 export interface ProcessMetrics {
-  /** The event loop's delay is that since the text before. */
+  /**
+   * Formats the metrics of this process. The event loop's delay is measured since the previous
+   * call.
+   */
   text(): string;
   close(): void;
 }
 
 const RESOLUTION_MS = 10;
 
-/** Figures of this process, under the names that prom-client gave them, which dashboards know. */
+/** Metrics of this process, named as prom-client names them, because dashboards use those names. */
 export function createProcessMetrics(): ProcessMetrics {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
@@ -39,7 +42,7 @@ function processText(): string {
   ].join('');
 }
 
-/** Nothing where the system does not say. */
+/** Returns nothing on systems that do not report open files. */
 function openFilesText(): string {
   try {
     const open = readdirSync('/proc/self/fd').length;
@@ -53,7 +56,7 @@ function openFilesText(): string {
 }
 
 function delayText(delays: IntervalHistogram): string {
-  // The timer's own interval is in each figure.
+  // Every measured delay contains the timer's own interval, so it is subtracted.
   const seconds = (ns: number) => (delays.count === 0 ? 0 : Math.max(0, ns / 1e9 - RESOLUTION_MS / 1e3));
   const figures = {
     '': delays.max,
@@ -69,7 +72,7 @@ function delayText(delays: IntervalHistogram): string {
       printMetric(
         'gauge',
         `nodejs_eventloop_lag${name}_seconds`,
-        `Lag of the event loop since the scrape before${name === '' ? ', the longest' : `, ${name.slice(1)}`}.`,
+        `Lag of the event loop since the previous scrape${name === '' ? ', the longest' : `, ${name.slice(1)}`}.`,
         seconds(ns),
       ),
     )

@@ -14,24 +14,30 @@ interface Outcome {
 
 interface Operation {
   readonly name: string;
-  /** By code, else by status: a code has one status. */
+  /** Counts by code, otherwise by status. A code has exactly one status. */
   readonly outcomes: Map<ErrorCode | number, Outcome>;
   readonly seconds: Histogram;
   failures: number;
 }
 
-/** From a tenth of a millisecond, which is much for parts in memory, to the longest that a request may take. */
+/**
+ * Bounds in seconds: from 0.1 ms, which is slow for parts in memory, to the longest that a request
+ * may take.
+ */
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Plans with a series of their own. The program has five; a host's names could be many. */
+/** How many plans have a series of their own. The program has five, but a host could have many. */
 const MOST_PLANS = 20;
 const OTHER_PLAN = 'other';
 
-/** Counts replies. How many series there are is bounded: no label has a text that a client or a key chooses. */
+/**
+ * Counts replies. The number of series is bounded, because no label contains text that a client or
+ * a key chooses.
+ */
 export function createRequestMetrics(): RequestMetrics {
   const listOrders = createOperation('listOrders');
   const cancelOrder = createOperation('cancelOrder');
-  /** Requests that were refused before it was looked at what they ask for, among others. */
+  /** Counts requests without an operation, such as those refused before their path was read. */
   const none = createOperation('none');
   const operations = [listOrders, cancelOrder, none];
   const refusals = new Map<string, { exceeded: number; banned: number }>();
@@ -53,7 +59,7 @@ export function createRequestMetrics(): RequestMetrics {
       const { status, code, error, durationMs, plan } = message;
       const operation = operationOf(message);
       if (error !== undefined) operation.failures++;
-      // A list that was torn has been counted when its reply began.
+      // A truncated list was already counted when its reply began.
       if (error !== undefined && status === 200) return;
       const outcome = operation.outcomes.get(code ?? status);
       if (outcome === undefined) operation.outcomes.set(code ?? status, { status, code, count: 1 });
@@ -76,13 +82,13 @@ export function createRequestMetrics(): RequestMetrics {
         { labels: { plan, code: 'api_key_banned' }, value: banned },
       ]).flat();
       return [
-        printMetric('counter', 'store_orders_requests_total', 'Requests that were answered.', outcomes),
+        printMetric('counter', 'store_orders_requests_total', 'Requests that got a response.', outcomes),
         printHistogram(
           'store_orders_request_duration_seconds',
           'Time from the head of a request to its reply, in seconds.',
           operations.map(({ name, seconds }) => [{ operation: name }, seconds] as const),
         ),
-        printMetric('counter', 'store_orders_failures_total', 'Replies behind which a part failed.', failures),
+        printMetric('counter', 'store_orders_failures_total', 'Replies after a part of the server failed.', failures),
         printMetric('counter', 'store_orders_refusals_total', 'Requests refused by a quota or a ban.', refused),
       ].join('');
     },

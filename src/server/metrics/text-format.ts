@@ -16,15 +16,15 @@ export function printMetric(
   return header(type, name, help) + all.map(({ labels, value }) => line(name, labels, value)).join('');
 }
 
-/** Counts values up to each bound. */
+/** A histogram: counts values up to each bound. */
 export interface Histogram {
   observe(value: number): void;
-  /** Upper bounds with the number of values up to each, the last one `+Inf`. */
+  /** Returns the bounds with the number of values up to each. The last bound is `+Inf`. */
   buckets(): readonly (readonly [bound: string, count: number])[];
   readonly sum: number;
 }
 
-/** With these upper bounds, ascending. */
+/** Creates a histogram with these upper bounds, ascending. */
 export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = new Float64Array(bounds.length + 1);
   let sum = 0;

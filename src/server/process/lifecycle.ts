@@ -4,16 +4,16 @@ import { firstSignal, ignoreSignals } from './signals.js';
 
 /** The environment of a running server, which reports events to it and decides when it stops. */
 export interface Lifecycle {
-  /** Whether this process prints output that would be the same in all of them. */
+  /** Whether this process prints the output that is the same in all processes. */
   readonly isFirst: boolean;
-  /** From 1 on. */
+  /** The number of the process, starting with 1. */
   readonly number: number;
   report(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
   /** Calls `listener` once, when the server should stop, with the reason. */
   onStop(listener: (reason: LogFields) => void): void;
 }
 
-/** Creates the lifecycle of a single process: events go to the log, and signals stop the server. */
+/** Creates the lifecycle of a single process: it logs events, and signals stop the server. */
 export function processLifecycle(log: Log): Lifecycle {
   return {
     isFirst: true,
@@ -34,7 +34,7 @@ export type WorkerMessage = { readonly listening: LogFields } | { readonly faile
  */
 export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
-/** One of several processes that serve under a primary. */
+/** A worker: one of several processes that serve under a primary. */
 export interface WorkerLifecycle extends Lifecycle {
   /** Tells the primary why this worker cannot serve, and ends the process. */
   fail(message: string): Promise<never>;

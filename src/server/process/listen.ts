@@ -1,17 +1,17 @@
 import { lstat, unlink } from 'node:fs/promises';
 import { type AddressInfo, connect, type Server } from 'node:net';
 
-/** Where a server listens: `port` is also the path of a unix socket. */
+/** Where a server listens. `port` can also be the path of a unix socket. */
 export interface Place {
   readonly host: string;
   readonly port: number | string;
-  /** The option that chose the port. */
+  /** The name of the option that set the port. */
   readonly flag: '--port' | '--metrics-port';
-  /** Whether workers do not share the port. */
+  /** True if workers do not share the port. */
   readonly exclusive?: boolean;
 }
 
-/** Resolves with the reason why the server cannot listen, or with `undefined` once it listens. */
+/** Resolves to the reason why the server cannot listen, or to `undefined` once it listens. */
 export async function listen(server: Server, place: Place): Promise<string | undefined> {
   const { host, port, flag } = place;
   const error = await tryToListen(server, place);
@@ -40,7 +40,9 @@ function tryToListen(server: Server, { host, port, exclusive }: Place): Promise<
   });
 }
 
-/** Whether the file is the socket of a server that was killed: nobody answers there. */
+/**
+ * Reports whether the file is the socket of a server that was killed: connecting to it is refused.
+ */
 async function isLeftOver(path: string): Promise<boolean> {
   return (await lstat(path)).isSocket() && (await isRefused(path));
 }
@@ -55,7 +57,7 @@ function isRefused(path: string): Promise<boolean> {
   });
 }
 
-/** Where the server listens; of a unix socket there is none. */
+/** Returns the address on which the server listens, or `undefined` for a unix socket. */
 export function portOf(server: Server): AddressInfo | undefined {
   const address = server.address();
   return typeof address === 'object' && address !== null ? address : undefined;

@@ -6,7 +6,7 @@ import { failed, type Outcome } from '../outcome.js';
 import { WORKER_VARIABLE, type WorkerMessage } from './lifecycle.js';
 import { firstSignal } from './signals.js';
 
-/** The least time between two starts of a worker. */
+/** The shortest time between two starts of a worker. */
 const RESTART_MS = 1_000;
 /** Longer than a server takes to drain. */
 const STOP_MS = 9_000;
@@ -49,7 +49,7 @@ export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   }
 
   process.once('exit', killAll);
-  // The first worker starts alone. A reason that keeps it from serving would affect all, and is
+  // The first worker starts alone. If it cannot serve, neither could the others, and the reason is
   // reported once.
   const first = start(1);
   const rest = 'listening' in (await first.begun) ? Array.from({ length: count - 1 }, (_, n) => start(n + 2)) : [];
@@ -80,7 +80,7 @@ interface RunningWorker {
   readonly number: number;
   readonly worker: Worker;
   readonly startMs: number;
-  /** Whether it serves, once that is known. Never rejects. */
+  /** Resolves to whether the worker serves. Never rejects. */
   readonly begun: Promise<WorkerMessage>;
   readonly ended: Promise<WorkerEnd>;
   isListening: boolean;
@@ -117,7 +117,7 @@ function startWorker(number: number): RunningWorker {
 async function stop({ number, worker, ended, isListening }: RunningWorker) {
   if (isListening && worker.isConnected()) worker.send('drain');
   else worker.process.kill('SIGKILL');
-  // For the last worker, this closes the port immediately. Connections dealt out before arrive
+  // For the last worker, this closes the port immediately. Connections dealt out earlier arrive
   // before the message.
   if (worker.isConnected()) worker.disconnect();
   const end = await ended;

@@ -32,7 +32,7 @@ export async function runServer(
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [
     logReplies(log, settings.log === 'events'),
-    // Even a new database is kept once it has served.
+    // Once the server has served, a new database is kept.
     () => (hasServed ? closeStorage() : data.discard()),
   ];
 
@@ -63,7 +63,7 @@ export async function runServer(
       basePath: settings.basePath,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
-      // On a unix socket all clients are one.
+      // All clients of a unix socket have the same address.
       maxConnectionsPerAddress: typeof settings.port === 'string' ? 0 : settings.maxConnectionsPerAddress,
       ...(settings.corsOrigin !== undefined && { corsOrigins: settings.corsOrigin.split(',') }),
       backends,
@@ -78,7 +78,8 @@ export async function runServer(
       cleanUps.push(() => metricsServer.close().closeAllConnections());
     }
     const drained = new Promise<void>((resolve) => {
-      // In the same turn, because in the next one the cluster module closes a worker's connections.
+      // Must run in the same turn, because the cluster module closes a worker's connections in the
+      // next one.
       lifecycle.onStop((reason) => {
         lifecycle.report('stopping', reason);
         resolve(server.drain());
@@ -89,7 +90,7 @@ export async function runServer(
     const address = portOf(server);
     const url =
       address === undefined ? `http://localhost${settings.basePath}` : baseAddress(address, settings.basePath);
-    // A service's log must not get demo keys that other machines could use.
+    // The log of a service must not contain demo keys that other machines could use.
     const showsKeys = process.stderr.isTTY || address === undefined || isLoopback(address.address);
     const guide = { url, ...(socket !== undefined && { socket }), ...(data.name !== IN_MEMORY && { createKey }) };
     if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);
@@ -120,7 +121,7 @@ export async function runServer(
   return outcome;
 }
 
-/** Each worker has figures of its own, and so a port of its own. */
+/** Each worker counts for itself, so each has a port of its own. */
 function metricsPlace({ host, metricsPort = 0 }: Settings, worker: number): Place {
   return { host, port: metricsPort === 0 ? 0 : metricsPort + worker - 1, flag: '--metrics-port', exclusive: true };
 }

@@ -64,7 +64,7 @@ function firstKey({ createKey }: Guide): string {
 
 function whereNext({ url, socket, createKey }: Guide): readonly string[] {
   return [
-    // No browser opens a unix socket.
+    // Browsers cannot open a unix socket.
     ...(socket === undefined ? [`Documentation: ${new URL('/docs', localAddress(url)).href}`] : []),
     ...(createKey === undefined ? [] : [`Another key: ${createKey}`]),
     '',

@@ -3,8 +3,8 @@ import { constants } from 'node:os';
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * npm passes on a signal that the terminal has sent to the whole group, so one Ctrl-C arrives
- * twice, this far apart.
+ * npm passes on a signal that the terminal has also sent to the whole group. So one Ctrl-C arrives
+ * twice, at most this far apart.
  */
 const ECHO_MS = 100;
 
@@ -22,7 +22,7 @@ export function firstSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-/** Ignores signals in a process whose parent also gets them, and decides what to do. */
+/** Ignores signals. For a process whose parent gets the same signals and reacts to them. */
 export function ignoreSignals(): void {
   for (const signal of SIGNALS) process.on(signal, () => {});
 }

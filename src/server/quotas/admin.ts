@@ -6,7 +6,10 @@ import type { QuotaTable } from './table.js';
 
 /** Reads and changes the quotas of keys from outside the process that counts them. */
 export interface QuotaAdmin {
-  /** Where the quotas are counted. A server that counts elsewhere ignores changes made here. */
+  /**
+   * The name of the place where quotas are counted. A server that counts elsewhere ignores changes
+   * made here.
+   */
   readonly place: string;
   /** Returns the decision that a request would get, without charging the key. */
   peek(keyId: string, plan: Plan): Decision | Promise<Decision>;
@@ -36,7 +39,7 @@ export function savedQuotaAdmin(table: QuotaTable, place: string): QuotaAdmin {
   };
 }
 
-/** Creates a limiter that holds one key, as it was saved. */
+/** Creates a limiter with the saved state of one key. */
 function restored(keyId: string, saved: KeyState | undefined) {
   const clock = createSystemClock();
   const limiter = createMemoryLimiter({ clock });
@@ -46,12 +49,12 @@ function restored(keyId: string, saved: KeyState | undefined) {
   return { limiter, utcOffsetMs };
 }
 
-/** A person waits longer than a request may. */
+/** Longer than for a request, because a person can wait. */
 const PATIENCE_MS = 5_000;
 
 /**
- * Works on the Redis server that counts. A change holds at once; a server may refuse a key for up
- * to another second.
+ * Works on the Redis server that counts. A change applies at once, but a server may refuse a key
+ * for up to another second.
  */
 export function redisQuotaAdmin({ send }: RedisConnection, place: string): QuotaAdmin {
   const limiter = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });

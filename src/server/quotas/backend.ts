@@ -9,14 +9,14 @@ import { messageOf } from '../log/message-of.js';
 import { withSavedQuotas } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
-/** Where quotas are saved, if they are counted in this process. */
+/** The tables in which quotas are saved, if they are counted in this process. */
 export interface QuotaStorage {
   /** Its name in messages, without a password. */
   readonly name: string;
   readonly quotas?: QuotaTable;
 }
 
-/** The place where a server counts. */
+/** The backend with which a server counts quotas. */
 interface Counting {
   readonly limiter: RateLimiter;
   /** Its name in logs. Absent when quotas are counted in this process. */
@@ -30,7 +30,7 @@ export type OpenedCounting =
   | { readonly ok: true; readonly counting: Counting }
   | { readonly ok: false; readonly message: string };
 
-/** Opens the place that the settings name. */
+/** Opens the backend that the settings name. */
 export async function openCounting(
   { redisUrl }: Pick<Settings, 'redisUrl'>,
   storage: QuotaStorage,
@@ -58,7 +58,7 @@ function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
   const clock = createSystemClock();
   const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
 
-  /** The reason of the last failure to save. It is logged once, however long it lasts. */
+  /** The last reason why saving failed. It is logged once, however long the failure lasts. */
   let failure: string | undefined;
 
   async function save(): Promise<void> {
@@ -85,11 +85,11 @@ function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
 const MODES = 'store-orders:limiter';
 
 /**
- * Counts in Redis, together with all other servers. While Redis fails, also at the start, it counts
- * in this process only. Throws if the driver is not installed.
+ * Counts in Redis, together with all other servers. While Redis fails, even at the start, counts in
+ * this process only. Throws if the driver is not installed.
  */
 async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> {
-  // Loaded here, because a server that counts in memory starts sooner without it.
+  // Imported here, so that a server that counts in memory starts sooner.
   const [{ createRedisLimiter }, { connectRedis }] = await Promise.all([
     import('../../limits/redis/limiter.js'),
     import('./redis-client.js'),
@@ -105,12 +105,12 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
 
   subscribe(MODES, onMode);
   const limiter = createRedisLimiter({ send: redis.send });
-  // A call that fails makes the limiter change its mode, which is logged.
+  // A failed call changes the limiter's mode, which is logged.
   if (!(await redis.arrived())) await limiter.inspect('').catch(() => {});
   return {
     limiter,
     name: address.name,
-    // The limiter notices a failure at its next call, and a recovery when it is asked.
+    // The limiter notices a failure at its next call, and a recovery when it probes the server.
     state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
     async close() {
       unsubscribe(MODES, onMode);

@@ -26,7 +26,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     });
     setTimeout(resolve, CONNECT_MS).unref();
   });
-  // Report the last failure until the connection is back.
+  // Keeps the last failure to report it until the connection is back.
   client.on('ready', () => {
     failure = undefined;
   });
@@ -34,7 +34,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
 
   return {
     async send(command) {
-      // The client's own error does not name the cause.
+      // The client's own error does not contain the cause.
       if (!isThere()) throw failure ?? new Error('not connected');
       try {
         return await client.call(...command);
@@ -74,7 +74,7 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     ...(password !== undefined && { password }),
     ...(tls && { tls: {} }),
     connectTimeout: CONNECT_MS,
-    // When a host disappears silently, reconnect to the host that its name resolves to by then.
+    // If a host disappears silently, reconnects to the host that its name then resolves to.
     socketTimeout: CONNECT_MS,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -88,7 +88,7 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     redisOptions: options,
     enableOfflineQueue: false,
     clusterRetryStrategy: retry,
-    // A certificate is valid for a name, not for an address.
+    // A certificate is issued for a name, not for an address.
     dnsLookup: (host, callback) => callback(null, host),
   });
 }

@@ -27,8 +27,8 @@ export interface SavedLimiterOptions {
 const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limiter: true, clock: true, table: true };
 
 /**
- * Loads the saved quotas into the limiter, so that a restart restores no quota, and remembers from
- * then on which keys have changed. Throws if the saved quotas cannot be read.
+ * Loads the saved quotas into the limiter, so that a restart restores no quota. From then on,
+ * tracks which keys have changed. Throws if the saved quotas cannot be read.
  */
 export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   checkOptions(options, Object.keys(OPTION_NAMES));
@@ -56,7 +56,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 
   function ban(keyId: string, untilMs: number): void {
     const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
-    // Less than a millisecond is left.
+    // Less than a millisecond remains.
     if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 
@@ -95,8 +95,8 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 }
 
 /**
- * Moves the instants of a state. They are saved in Unix time, because the next process has another
- * clock. An instant of 0 means never, and stays.
+ * Shifts the instants of a state. They are saved in Unix time, because the next process has another
+ * clock. An instant of 0 means "never" and stays 0.
  */
 export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;

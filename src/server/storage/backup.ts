@@ -7,7 +7,7 @@ import { QUIETLY } from '../../databases/sqlite/file-thread.js';
 import { randomBase62 } from '../keys/api-key.js';
 import { done, failed, type Outcome } from '../outcome.js';
 
-/** The task of the thread. */
+/** The task of the backup thread. */
 export interface BackupData {
   readonly file: string;
   /** An empty file, created by the caller. */
@@ -24,15 +24,15 @@ export async function backUp(file: string, target: string): Promise<Outcome> {
   const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
   if (existsSync(target)) return taken;
   return withCopy(file, target, (copy) => {
-    // Renaming would overwrite a file that another process has created meanwhile. An empty file
-    // created here may be overwritten.
+    // Renaming would overwrite a file that another process has created meanwhile. So an empty file
+    // is created here first, and only that one is overwritten.
     if (!createPrivately(target)) return taken;
     const bytes = putInPlace(copy, target);
     return done(`backed up ${file} to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
   });
 }
 
-/** Runs `work` on a sound copy beside the target, and removes the copy afterwards. */
+/** Runs `work` on an intact copy beside the target, and removes the copy afterwards. */
 export async function withCopy(
   file: string,
   target: string,
@@ -73,8 +73,8 @@ function runToEnd(worker: Worker): Promise<void> {
 }
 
 /**
- * Runs `work` at a signal and then lets the signal end the process. Returns a function that undoes
- * this.
+ * On a signal, runs `work` and then lets the signal end the process. Returns a function that
+ * cancels this.
  */
 function onSignal(work: () => void): () => void {
   function stop(): void {

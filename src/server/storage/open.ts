@@ -17,7 +17,10 @@ export async function openStorage(
   return openNamedSqliteStorage(db, { create, threaded });
 }
 
-/** Opens the storage of a server, alone: two servers would overwrite each other's quotas. */
+/**
+ * Opens the storage of a server exclusively, because two servers would overwrite each other's
+ * quotas.
+ */
 export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create: true, impatient: true });
   const open = openNamedSqliteStorage(db, { create: true, threaded: true });

@@ -12,8 +12,8 @@ import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
   /**
-   * Creates missing tables. Otherwise they are an error, so that a wrong database does not look
-   * empty.
+   * Creates missing tables. Without it, missing tables are an error, so that a wrong database does
+   * not look empty.
    */
   readonly create?: boolean;
   /** Limits the time of a statement, for a process with waiting clients. */
@@ -29,16 +29,16 @@ const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
 /**
- * Longer than the limit of the server, whose error says more and which has then stopped working on
- * it.
+ * Longer than the server's own limit. The server's error has more details, and the statement has
+ * then stopped.
  */
 const ANSWER_MS = STATEMENT_MS + 1_000;
 const PROBE_MS = 2_000;
 
 /**
- * Opens a PostgreSQL database and brings its tables to the newest version. Any number of processes
- * may do so at once. The caller closes it. The URL is valid; messages show only its host, port and
- * database.
+ * Opens a PostgreSQL database and migrates its tables to the newest version. Any number of
+ * processes may do so at once. The caller closes it. The URL must be valid. Messages show only its
+ * host, port and database.
  */
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   const driver = await loadDriver();
@@ -74,7 +74,9 @@ async function loadDriver(): Promise<Driver | undefined> {
   }
 }
 
-/** Prints a URL without user, password and parameters. The directory of a socket is the host. */
+/**
+ * Prints a URL without user, password and parameters. For a unix socket, the host is its directory.
+ */
 function nameOf({ host, port, database }: Client): string {
   const shownHost = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
   return `postgres://${shownHost}:${port}/${encodeURIComponent(database ?? '')}`;
@@ -140,7 +142,7 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
     name,
     orders: explainedOrders(orders),
     keys: explainedKeys(ring),
-    // Other processes may use it, so this one neither fills nor removes it.
+    // Other processes may use the database, so this process neither fills nor removes it.
     isNew: false,
     importRecords: (batches, replace) => explained('store orders', importRecords(connect, batches, replace)),
     records: () => explainedStream('read the orders', readRecords(connect)),
@@ -163,12 +165,12 @@ function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
   // A server that has stopped responding does not close its connection. An idle connection must not
   // keep this process alive.
   const pool = new driver.Pool({ ...config, max, allowExitOnIdle: true });
-  // An idle connection has ended. The next query reports the reason, if it lasts.
+  // An idle connection has ended. If the cause persists, the next query reports it.
   pool.on('error', () => {});
   return pool;
 }
 
-/** Adds to every error what could not be done. */
+/** Adds the failed action to every error. */
 function explainedOrders(orders: PostgresOrderStore): PostgresOrderStore {
   const list = 'list the orders';
   return {

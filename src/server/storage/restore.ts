@@ -14,12 +14,12 @@ import { reasonOf } from './sqlite.js';
  */
 export async function restore(backup: string, file: string): Promise<Outcome> {
   if (!existsSync(backup)) return failed(`there is no backup ${backup}`);
-  // A link stays a link.
+  // A symbolic link stays one.
   const target = existsSync(file) ? realpathSync(file) : resolve(file);
   if (realpathSync(backup) === target) return failed(`${backup} is the database itself; move it to another name first`);
   const refusal = refusalOf(backup);
   if (refusal !== undefined) return failed(`${backup}: ${reasonOf(refusal)}`);
-  // The log of another file will be removed.
+  // A log that belongs to another file does not matter, because it will be removed.
   const objection = refusalOf(target, { withLog: false });
   if (objection !== undefined) return failed(`${file}: ${reasonOf(objection)}`);
   const leave = takeServerPlace(target);
@@ -36,9 +36,10 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
 }
 
 /**
- * Removes the log of the old database, because SQLite would apply it to the new one. It is first
- * written into the old database, which stays whole if the restore stops here. The log of a damaged
- * database, or of another file, is only removed. Returns `false` if the database is in use.
+ * Removes the log of the old database, because SQLite would apply it to the new one. The log is
+ * first written into the old database, so that a restore interrupted here leaves that one whole.
+ * The log of a damaged database, or of another file, is only removed. Returns `false` if the
+ * database is in use.
  */
 function endLog(file: string): boolean {
   if (existsSync(file) && refusalOf(file) === undefined) {
@@ -46,7 +47,8 @@ function endLog(file: string): boolean {
       const database = openSqliteDatabase(file);
       try {
         const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
-        // Only the last connection can end the log. Any other keeps it without an error.
+        // Only the last connection can remove the log. If there is another connection, the log
+        // stays, without an error.
         if (row?.['journal_mode'] !== 'delete') return false;
       } finally {
         database.close();

@@ -8,9 +8,9 @@ import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 export const PLACE_SUFFIX = '-server';
 
 /**
- * Locks a database file, by its real path, for one server: two would overwrite each other's quotas.
- * Returns a function that unlocks it, or `undefined` if another server has the lock. The system
- * releases the lock of a killed server.
+ * Locks a database file, by its real path, for one server, because two would overwrite each other's
+ * quotas. Returns a function that unlocks it, or `undefined` if another server has the lock. The
+ * system releases the lock of a killed server.
  */
 export function takeServerPlace(file: string): (() => void) | undefined {
   const place = openSqliteDatabase(file + PLACE_SUFFIX);

@@ -50,10 +50,11 @@ const LOCK_WAIT_MS = 5_000;
 
 export interface OpenOptions {
   /**
-   * Creates a missing file. Otherwise it is an error, so that a mistyped name does not look empty.
+   * Creates a missing file. Without it, a missing file is an error, so that a mistyped name does
+   * not look empty.
    */
   readonly create?: boolean;
-  /** Reads and commits on threads, for a process that must respond meanwhile. */
+  /** Reads and commits on other threads, for a process that must keep responding. */
   readonly threaded?: boolean;
 }
 
@@ -86,8 +87,8 @@ export function openSqliteStorage(
 }
 
 /**
- * Opens the database of a command or a server after checking that it is one of this program, and
- * for a server that it is sound. The process must not have opened the file yet: see {@link
+ * Opens the database of a command or a server. Checks that it belongs to this program, and for a
+ * server that it is intact. The process must not have opened the file so far: see {@link
  * refusalOf}.
  */
 export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
@@ -102,8 +103,8 @@ export function openNamedSqliteStorage(file: string, options?: OpenOptions): Ope
 }
 
 /**
- * Opens an existing file for reading and leaves its tables at their version. Throws where
- * {@link openSqliteStorage} returns a failure. The caller closes it.
+ * Opens an existing file for reading, without migrating its tables. Throws where {@link
+ * openSqliteStorage} returns a failure. The caller closes it.
  */
 export function openAsItIs(file: string): { database: SqliteDatabase; versions: ReadonlyMap<string, number> } {
   const database = openSqliteDatabase(file);
@@ -165,15 +166,15 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
 }
 
 /**
- * Opens the file on threads. Keys and quotas are read and written on this one until the server
- * starts.
+ * Opens the file on other threads. Until the server starts, this thread reads and writes keys and
+ * quotas.
  */
 function openThreaded(file: string, isNew: boolean): SqliteStorage {
   const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites & ImportWrites>(file, {
     schemas: PROGRAM_SCHEMA,
     modules: [KEY_READS, QUOTA_READS, QUOTA_WRITES, IMPORT_WRITES],
   });
-  // Starts the thread that reads before the first request.
+  // Starts the reading thread now, so that the first request does not wait for it.
   orders.probe().catch(() => {});
   const database = openSqliteDatabase(file);
   waitForLocks(database, LOCK_WAIT_MS);
@@ -208,7 +209,7 @@ function partsOf(file: string, isNew: boolean, database: SqliteDatabase, close: 
   };
 }
 
-/** Sets how long a statement waits for a lock. 0: it fails at once as busy. */
+/** Sets how long a statement waits for a lock. With 0 it fails at once with SQLITE_BUSY. */
 function waitForLocks(database: SqliteDatabase, ms: number): void {
   // The pragma returns a row, which some drivers do not accept from `exec`.
   database.prepare(`PRAGMA busy_timeout = ${ms}`).get();

@@ -10,15 +10,15 @@ export interface Storage {
   readonly name: string;
   readonly orders: OwnedOrderStore;
   readonly keys: KeyRing;
-  /** The saved quotas. Absent where another process counts. */
+  /** The saved quotas. Absent if another process counts them. */
   readonly quotas?: QuotaTable;
-  /** Whether opening it created it, for this process alone. */
+  /** True if opening the storage created it for this process alone. */
   readonly isNew: boolean;
   /** Returns every order, ascending by id, from one snapshot. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
   /** Stores records whose ids differ, all of them or none, in memory for some batches only. */
   importRecords(batches: AsyncIterable<readonly OrderRecord[]>, replace: boolean): Promise<PutOutcome>;
-  /** Returns whether it can be read. A throw or a rejection means that it cannot. */
+  /** Returns whether it can be read. If it throws or rejects, it cannot. */
   state(): BackendState | Promise<BackendState>;
   /** Stops waiting for locks of other processes. A blocked call is retried instead. */
   neverBlock(): void;

@@ -18,7 +18,7 @@ const SALTS_SIZE = 8;
 /** The contents of a log. */
 export interface Log {
   readonly hasFrames: boolean;
-  /** The first header of a database file in it. Absent if page 1 was not written. */
+  /** The first header of a database file in the log. Absent if page 1 was not written. */
   readonly firstHeader?: Buffer;
 }
 
@@ -46,9 +46,9 @@ export function readLog(file: string): Log {
 
 /**
  * Returns whether the log can belong to the file with this header. SQLite starts a log only after
- * it has marked the file. Page 1 counts transactions: the log starts with the one after the last of
- * the file, and the file may already have part of the log, or more, because an old log may be back
- * after a power cut.
+ * it has marked the file. Page 1 counts transactions, and the log starts with the transaction after
+ * the last one of the file. The file may already contain part of the log, or more, because an old
+ * log may reappear after a power cut.
  */
 export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Log): boolean {
   if (!hasFrames) return true;

@@ -30,9 +30,9 @@ export interface AuditTarget {
  */
 export type AuditLevel = 'MUST' | 'SHOULD' | 'MAY';
 
-/** A check of one clause. */
+/** A check of one clause of the specification. */
 export interface Audit extends TestCase {
-  /** A stable id: the part of the specification, and a word. */
+  /** A stable id: the number of the part of the specification, and a word. */
   readonly id: string;
   readonly level: AuditLevel;
   /** Why the audit cannot run: what the target lacks. */
@@ -46,7 +46,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** The target as a clause sees it. */
+/** The target as an audit uses it. */
 export interface Subject {
   /** Sends a request to a path below the base address. Fields are pairs of name and value. */
   ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<Answer>;

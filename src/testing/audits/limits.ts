@@ -6,7 +6,7 @@ import { type Answer, bearer, type Clause, ORDERS, order, type Subject } from '.
 /** Two windows that are small enough to be used up one after the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
-/** The first request more than a second after a refusal bans the key for a minute. */
+/** A ban policy: the first request more than a second after a refusal bans the key for a minute. */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
 /** Specification, part 8, and the bans of part 5. */

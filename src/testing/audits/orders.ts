@@ -8,7 +8,7 @@ import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';
 /** Ids at the limits of a double, an int32 and an int64. */
 const TELLING_IDS = [INT64_MIN, -5n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
-/** Texts that some number parser takes for order 1, for 0, or for an end of the int64 range. */
+/** Texts that some number parser reads as order 1, as 0, or as an end of the int64 range. */
 const NO_IDS = [
   ...['01', '+1', '1e0', '0x1', '0b1', '1.0', '%31', '%201', '1%20', '-0', '00', '1_', '1,', '1;', '%EF%BC%91', '-'],
   ...['9223372036854775808', '-9223372036854775809', '18446744073709551617', '1'.repeat(400)],
@@ -86,7 +86,8 @@ export const orderClauses: readonly Clause[] = [
       assert.deepEqual([head.status, head.text], [whole.status, '']);
       assert.equal(head.headers.get('content-type'), whole.headers.get('content-type'));
       const length = whole.headers.get('content-length');
-      // A list that was streamed the first time has no Content-Length, but may have one by now.
+      // The first response may have been streamed without a Content-Length. A later one may have
+      // the field.
       if (length !== null) assert.equal(head.headers.get('content-length'), length);
     },
   },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Clause, ORDERS, order } from './audit.js';
 
-/** Which requests name an operation of the specification, part 4, and which do not. */
+/** Lists which requests name an operation of the specification, part 4, and which do not. */
 export const routeClauses: readonly Clause[] = [
   {
     id: '4-method',
@@ -26,7 +26,7 @@ export const routeClauses: readonly Clause[] = [
   {
     id: '4-path',
     level: 'MUST',
-    says: 'treat no other path as one of its own',
+    says: 'respond to every other path with 404',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 1 });

@@ -28,8 +28,8 @@ const PLANS: readonly Plan[] = [
 ];
 
 /**
- * Calls the limiter and then the memory limiter, whose clock shows the instant of the decision just
- * made. So the limiter may have any clock, even one that moves between calls.
+ * Calls the limiter, then the memory limiter at the instant of that decision. So the limiter may
+ * have any clock, even one that advances between calls.
  */
 export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTest): Promise<void> {
   const instant = { nowMs: 0, utcOffsetMs: 0 };
@@ -41,7 +41,7 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
     if (below(3) === 0) await advance(1 + below(below(20) === 0 ? 120 : 4));
     const number = below(PLANS.length);
     const key = `random ${number}`;
-    // Most of the time a key keeps its plan, so that it can reach a second ban.
+    // A key mostly keeps its plan, so that it can reach a second ban.
     const plan = PLANS[below(16) === 0 ? below(PLANS.length) : number] ?? assert.fail();
     const cost = below(5) === 0 ? below(3) : 1;
     const decision = await take(key, plan, cost);

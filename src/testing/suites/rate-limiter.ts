@@ -57,7 +57,7 @@ export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
       try {
         await check({
           take: async (key, plan, cost) => limiter.take(key, plan, cost),
-          // A timer may fire slightly early by another clock.
+          // A timer may fire slightly early as measured by another clock.
           advance: async (ms) => (advance === undefined ? setTimeout(ms + 2) : advance(ms)),
           isStill: advance !== undefined,
         });

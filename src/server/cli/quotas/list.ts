@@ -37,7 +37,7 @@ async function list(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<Ou
 
 const NONE = 'no key has used any of its quotas';
 
-/** The least time from one drawing to the next. */
+/** The shortest time between two drawings. */
 const PICTURE_MS = 1_000;
 /** At most a tenth of the time is spent reading, however many keys there are. */
 const REST = 9;
@@ -65,7 +65,7 @@ async function watch(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<O
 /** How many keys are read at the same time. */
 const AT_ONCE = 100;
 
-/** Returns the keys that have used some of a quota, those nearest their limit first. */
+/** Returns the keys that have used part of a quota. Those nearest their limit come first. */
 async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise<readonly Row[]> {
   const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
   const rows: Row[] = [];
@@ -80,7 +80,7 @@ async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise
   return used.sort((a, b) => partLeft(a) - partLeft(b)).slice(0, limit);
 }
 
-/** Returns the part that is left of the scarcest quota, and -1 for a banned key. */
+/** Returns the remaining fraction of the scarcest quota, and -1 for a banned key. */
 function partLeft(quota: ShownQuota): number {
   const { remaining, quota: most } = scarcestOf(quota);
   return quota.bannedUntil === null ? remaining / most : -1;

@@ -23,7 +23,7 @@ export function withKey(
   });
 }
 
-/** Runs `work` where the servers of this storage count: in Redis, or in the file. */
+/** Runs `work` over the place where the servers of this storage count: Redis, or the file. */
 export async function withQuotas(
   invocation: Invocation,
   work: (admin: QuotaAdmin, keys: KeyRing) => Promise<Outcome>,
@@ -48,7 +48,7 @@ async function atRedis(address: RedisAddress, work: (admin: QuotaAdmin) => Promi
       redis.close();
     }
   } catch (error) {
-    // The limiter reports only that it cannot count, with the reason as the cause.
+    // The limiter reports only that it cannot count. The cause has the reason.
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     return failed(`${address.name}: ${messageOf(reason)}`);
   }

@@ -11,7 +11,10 @@ everyHalfSecond(() => {
   }
 });
 
-/** A response: its status, `content` (what the page makes of its body), the body and the header fields. */
+/**
+ * A response as the page shows it: its status, `content` (built from the body), the body and the
+ * header fields.
+ */
 export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
   const { status, statusText, headers, text } = answer;
   announce(`Response ${status} ${statusText}`);
@@ -30,7 +33,7 @@ export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
   ];
 }
 
-/** Time, size and what is left of the quota. */
+/** Shows the time, the size and the remaining quota. */
 function facts({ status, headers, text, durationMs }: Answer): readonly string[] {
   const coding = headers.get('Content-Encoding');
   const size = `${Number(headers.get('Content-Length') ?? text.length).toLocaleString('en')} bytes`;
@@ -47,7 +50,7 @@ export function renderFailure(sentence: string): Node[] {
   return [make('p', 'note', sentence)];
 }
 
-/** The Error object in its own words, the wait that it asks for, and a link to its code. */
+/** Shows the message of the Error object, the wait it asks for, and a link to its code. */
 export function explain({ headers, text }: Answer): HTMLElement {
   const { code, message } = readError(text);
   const row = document.getElementById(`error-${code}`);

@@ -1,10 +1,10 @@
 import { indentJson, tokensOf } from '../highlight.js';
 import { announce, make } from './dom.js';
 
-/** In characters: the whole list of a million orders would block the page. */
+/** Longest text to show, in characters. A list of a million orders would block the page. */
 const SHOWN_TEXT = 20_000;
 
-/** JSON, indented and coloured but not parsed, so that every digit stays. */
+/** Returns JSON indented and coloured. It is not parsed, so every digit stays. */
 export function renderJson(label: string, json: string): HTMLElement {
   const rest = json.length - SHOWN_TEXT;
   const nodes: (Node | string)[] = [];
@@ -15,7 +15,10 @@ export function renderJson(label: string, json: string): HTMLElement {
   return scrollable(label, ...nodes);
 }
 
-/** A block that can be scrolled, and so must be reachable by keyboard. */
+/**
+ * Creates a code block. It is focusable, because a block that scrolls must be reachable by
+ * keyboard.
+ */
 export function scrollable(label: string, ...content: (Node | string)[]): HTMLPreElement {
   const element = make('pre', '', ...content);
   element.tabIndex = 0;
@@ -24,7 +27,7 @@ export function scrollable(label: string, ...content: (Node | string)[]): HTMLPr
   return element;
 }
 
-/** What the samples depend on: the address, the order id and, only while it is shown, the key. */
+/** The values in the samples: the address, the order id and, only while it is shown, the key. */
 export interface SampleValues {
   readonly base: string;
   readonly id: string;
@@ -42,12 +45,12 @@ function fill(name: string, text: string): void {
   for (const element of document.querySelectorAll(`[data-fill=${name}]`)) element.textContent = text;
 }
 
-/** An order id as a path segment that needs no quoting, in the shell and in every sample. */
+/** Returns an order id as a path segment that needs no quoting in the shell or in a sample. */
 export function encodeId(id: string): string {
   return encodeURIComponent(id).replaceAll("'", '%27');
 }
 
-/** Lets the copy buttons work, and chooses the language of all samples at once. */
+/** Enables the copy buttons, and switches the language of all samples together. */
 export function enableSamples(): void {
   document.addEventListener('click', ({ target }) => {
     if (target instanceof HTMLButtonElement && target.className === 'copy') void copy(target);
@@ -72,7 +75,7 @@ async function copy(button: HTMLButtonElement): Promise<void> {
       button.textContent = 'Copy';
     }, 2_000);
   } catch {
-    // Without https there is no clipboard, except on this machine: the text is at least selected.
+    // Without https or loopback there is no clipboard, so select the text instead.
     getSelection()?.selectAllChildren(source);
     announce('Selected. Copy it with the keyboard.');
   }

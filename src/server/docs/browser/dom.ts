@@ -1,11 +1,11 @@
-/** The element of the page with this id. */
+/** Returns the element of the page with this id. */
 export function byId<T extends Element>(id: string, type: new () => T): T {
   const found = document.getElementById(id);
   if (!(found instanceof type)) throw new TypeError(`the page has no ${type.name} with id "${id}"`);
   return found;
 }
 
-/** A new element; text never becomes markup. */
+/** Creates an element. Text never becomes markup. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   className: string,
@@ -17,7 +17,7 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** For screen readers: what has just happened. */
+/** Announces to screen readers what has just happened. */
 export function announce(sentence: string): void {
   byId('announcement', HTMLElement).textContent = sentence;
 }

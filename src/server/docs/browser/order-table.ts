@@ -1,7 +1,7 @@
 import { parseJsonArray } from '../../../orders/json.js';
 import { make } from './dom.js';
 
-/** More than anybody reads. */
+/** The maximum number of rows. */
 const SHOWN_ORDERS = 100;
 
 const COLUMNS = ['id', 'petId', 'quantity', 'shipDate', 'complete'] as const;
@@ -9,8 +9,8 @@ const COLUMNS = ['id', 'petId', 'quantity', 'shipDate', 'complete'] as const;
 type OnCancel = (id: string, button: HTMLButtonElement) => void;
 
 /**
- * The orders of a list's text as a table, each with a button that cancels it. Every integer is read
- * exactly, so that the id shown and cancelled is the one that was sent.
+ * Creates a table of the orders in a list's text. Each row has a button that cancels its order.
+ * Every integer is read exactly, so the id that is shown and cancelled is the id that was sent.
  */
 export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   const rows: HTMLTableRowElement[] = [];
@@ -66,7 +66,7 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
   return make('tr', '', ...cells, make('td', 'action', button));
 }
 
-/** Counts the elements of a JSON array that is known to begin well, without reading them. */
+/** Counts the elements of a JSON array without parsing them. Its beginning must be valid. */
 function countElements(text: string): number {
   let depth = 0;
   let commas = 0;

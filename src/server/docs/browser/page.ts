@@ -15,7 +15,7 @@ const orderId = byId('order-id', HTMLInputElement);
 const confirmation = byId('confirm', HTMLDialogElement);
 const exampleId = document.querySelector('[data-fill=id]')?.textContent ?? '1';
 
-/** The wait of the key that is entered now. */
+/** The wait that applies to the key in the key field. */
 let wait = NO_WAIT;
 let isSending = false;
 
@@ -29,7 +29,7 @@ const OPERATIONS = {
 } as const;
 type Operation = keyof typeof OPERATIONS;
 
-/** Whether a request is in flight, or the last response asked to wait. */
+/** Reports whether a request is in flight, or the last response asked for a wait. */
 function isBlocked(): boolean {
   const leftMs = wait.leftMs();
   if (leftMs > 0) announce(`Wait ${duration(leftMs)} before the next request.`);
@@ -58,7 +58,9 @@ async function run(operation: Operation, sending: Sending): Promise<Answer | und
   return typeof answer === 'string' ? undefined : answer;
 }
 
-/** Sends an operation from its form, or the list from the key's, and brings the response into view. */
+/**
+ * Sends an operation from its form, or the list from the key's form, and scrolls to the response.
+ */
 async function runInView(operation: Operation): Promise<void> {
   await run(operation, OPERATIONS[operation]());
   byId(`${operation}-answer`, HTMLElement).scrollIntoView({ block: 'nearest' });
@@ -90,7 +92,7 @@ function updateButtons(): void {
     byId(`${operation}-send`, HTMLElement).textContent = leftMs > 0 ? `Wait ${duration(leftMs)}` : 'Send';
   }
   for (const button of document.querySelectorAll('.send button, .orders button')) {
-    // Not `disabled`: the focus would be lost.
+    // `disabled` would take the focus away.
     button.ariaDisabled = `${isSending || leftMs > 0 || button.classList.contains('done')}`;
   }
 }

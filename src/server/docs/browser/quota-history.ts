@@ -4,7 +4,9 @@ const SHOWN_MS = 5 * 60_000;
 const WIDTH = 300;
 const HEIGHT = 48;
 
-/** A response as it changed the quota of the first window. All instants are on the clock of `performance`. */
+/**
+ * The quota of the first window after a response. All instants are on the clock of `performance`.
+ */
 export interface QuotaSample {
   readonly atMs: number;
   readonly remaining: number;
@@ -23,10 +25,13 @@ export function forgetQuotaSamples(): void {
   samples = [];
 }
 
-/** Draws the last minutes: the requests left as a line, and each request as a tick below it. */
+/**
+ * Draws the last five minutes: the remaining requests as a line, and each request as a tick below
+ * it.
+ */
 export function renderQuotaHistory(nowMs: number): Node[] {
   const startMs = nowMs - SHOWN_MS;
-  // The last sample before the start still decides where the line begins.
+  // The last sample before the start decides where the line begins.
   samples = samples.filter(({ atMs }, index) => atMs >= startMs || (samples[index + 1]?.atMs ?? nowMs) >= startMs);
   const x = (ms: number) => Math.max(0, ((ms - startMs) / SHOWN_MS) * WIDTH).toFixed(1);
   const y = (remaining: number, quota: number) => (2 + (1 - remaining / quota) * (HEIGHT - 4)).toFixed(1);

@@ -7,7 +7,7 @@ interface QuotaWindow {
   readonly name: string;
   readonly quota: number;
   readonly remaining: number;
-  /** On the clock of `performance`. */
+  /** When the window resets, on the clock of `performance`. */
   readonly resetAtMs: number;
 }
 
@@ -19,7 +19,10 @@ everyHalfSecond(() => {
 const OF_KEY = 'Requests left for this key';
 const OF_ADDRESS = 'Requests left for your address, without a valid key';
 
-/** Shows the windows that a response reports, and keeps counting. A response without any changes nothing. */
+/**
+ * Shows the windows that a response reports, and counts down. A response without windows changes
+ * nothing.
+ */
 export function showQuota({ status, headers }: Answer): void {
   const windows = readWindows(headers);
   const [first] = windows;
@@ -41,7 +44,9 @@ export function showQuota({ status, headers }: Answer): void {
   byId('quota', HTMLElement).replaceChildren(...meters.map(({ element }) => element), history);
 }
 
-/** Another key has quotas of its own, which are not known before its first request. */
+/**
+ * Clears the display for another key, whose quotas are unknown before its first request.
+ */
 export function forgetQuota(): void {
   updates = [];
   forgetQuotaSamples();
@@ -49,7 +54,10 @@ export function forgetQuota(): void {
   byId('quota', HTMLElement).replaceChildren();
 }
 
-/** Both windows from the fields of the IETF draft, else the window in force from `X-RateLimit-*`. */
+/**
+ * Reads both windows from the fields of the IETF draft, otherwise the window in force from
+ * `X-RateLimit-*`.
+ */
 function readWindows(headers: Headers): readonly QuotaWindow[] {
   const nowMs = performance.now();
   const quotas = new Map(

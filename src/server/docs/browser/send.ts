@@ -13,7 +13,7 @@ export interface Answer {
   readonly durationMs: number;
 }
 
-/** Sends a request. Returns a sentence that explains why, if no response came. */
+/** Sends a request. If no response arrives, returns a sentence that explains why. */
 export async function send({ method, url, apiKey }: Sending): Promise<Answer | string> {
   const startedMs = performance.now();
   let headers: Headers;

@@ -13,7 +13,7 @@ export function waitOf(headers: Headers): Wait {
   return { leftMs: () => Math.max(0, endMs - performance.now()) };
 }
 
-/** `42 s`, `3 min 20 s`, `23 h 59 min`; rounded up. */
+/** Formats a wait, rounded up: `42 s`, `3 min 20 s`, `23 h 59 min`. */
 export function duration(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   if (seconds < 120) return `${seconds} s`;
