@@ -182,7 +182,7 @@ const REQUEST_ID = /^[\w.:+/=@-]{1,128}$/;
  * invalid. A version above 00 may continue after the flags.
  */
 const TRACEPARENT =
-  /^(?!ff|00.{53}-|.{3}0{32}-|.{36}0{16}-)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,200})?$/;
+  /^(?!ff|00.{53}-|.{3}0{32}-|.{36}0{16}-)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[\w.:+/=@-]{0,200})?$/;
 
 /**
  * Matches `uri-host [ ":" port ]` with a non-empty host (RFC 9110 §4.2.1, §7.2; RFC 3986 §3.2.2).

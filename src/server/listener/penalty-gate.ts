@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 const PENALTY_MS = 60_000;
 /** Most addresses with a penalty at a time. */
 const MOST_ADDRESSES = 10_000;
-/** The interval between new connections of all such addresses together. */
+/** The interval between new connections of all such addresses together, which take turns. */
 const INTERVAL_MS = 200;
 
 /**
@@ -25,20 +25,38 @@ export interface PenaltyGate {
 
 export function createPenaltyGate(): PenaltyGate {
   const penalised = new LRUCache<string, true>({ max: MOST_ADDRESSES, ttl: PENALTY_MS });
-  const waiting = new Set<Socket>();
+  /** By address. The first address has the next turn. */
+  const waiting = new Map<string, Set<Socket>>();
   let isBusy = false;
   let isClosed = false;
 
   function letNextIn(): void {
     isBusy = true;
     setTimeout(() => {
-      const [socket] = waiting;
+      const [next] = waiting;
       isBusy = false;
-      if (socket === undefined) return;
-      waiting.delete(socket);
-      socket.resume();
+      if (next === undefined) return;
+      const [address, sockets] = next;
+      const [socket] = sockets;
+      waiting.delete(address);
+      if (sockets.size > 1) waiting.set(address, sockets);
+      if (socket !== undefined) {
+        sockets.delete(socket);
+        socket.resume();
+      }
       letNextIn();
     }, INTERVAL_MS).unref();
+  }
+
+  function hold(socket: Socket, address: string): void {
+    const sockets = waiting.get(address) ?? new Set();
+    waiting.set(address, sockets.add(socket));
+    // Node.js has already begun to read. Pausing takes effect in the next tick.
+    process.nextTick(() => socket.pause());
+    socket.once('close', () => {
+      sockets.delete(socket);
+      if (sockets.size === 0 && waiting.get(address) === sockets) waiting.delete(address);
+    });
   }
 
   return {
@@ -48,19 +66,13 @@ export function createPenaltyGate(): PenaltyGate {
 
     enter(socket, address) {
       if (isClosed || !penalised.has(address)) return;
-      if (!isBusy) {
-        letNextIn();
-        return;
-      }
-      waiting.add(socket);
-      // Node.js has already begun to read. Pausing takes effect in the next tick.
-      process.nextTick(() => socket.pause());
-      socket.once('close', () => waiting.delete(socket));
+      if (isBusy) hold(socket, address);
+      else letNextIn();
     },
 
     close() {
       isClosed = true;
-      for (const socket of waiting) socket.destroy();
+      for (const sockets of waiting.values()) for (const socket of sockets) socket.destroy();
     },
   };
 }

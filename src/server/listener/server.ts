@@ -154,7 +154,10 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   // Such a request gets its final response at once, because the server never reads a body.
   server.on('checkContinue', answer);
   server.on('connection', (socket) => {
-    if (connections.add(socket) && isDirect) gate.enter(socket, addressKey(socket.remoteAddress));
+    const { remoteAddress } = socket;
+    // On a unix socket the clients have no addresses.
+    if (connections.add(socket) && isDirect && remoteAddress !== undefined)
+      gate.enter(socket, addressKey(remoteAddress));
   });
 
   async function close(graceMs: number): Promise<void> {

@@ -8,9 +8,8 @@ import { messageOf } from './message-of.js';
 export function printRequest(message: ReplyMessage): string {
   const { requestId, traceparent, method, path, clientAddress, status, bytes, operation, code } = message;
   const { orderId, keyId, durationMs, error } = message;
-  // The service has checked that neither contains a character that must be escaped.
-  let line = `"requestId":"${requestId}"`;
-  if (traceparent !== undefined) line += `,"traceparent":"${traceparent}"`;
+  let line = `"requestId":${printText(`${requestId}`)}`;
+  if (traceparent !== undefined) line += `,"traceparent":${printText(traceparent)}`;
   if (method !== undefined) line += `,"method":${printMethod(method)}`;
   if (path !== undefined) line += `,"path":${printPath(path)}`;
   if (clientAddress !== undefined) line += `,"clientAddress":${printAddress(clientAddress)}`;

@@ -90,8 +90,9 @@ export async function runServer(
     const address = portOf(server);
     const url =
       address === undefined ? `http://localhost${settings.basePath}` : baseAddress(address, settings.basePath);
-    // The log of a service must not contain demo keys that other machines could use.
-    const showsKeys = process.stderr.isTTY || address === undefined || isLoopback(address.address);
+    // The log of a service must not contain demo keys that other machines could use. A unix socket
+    // usually has a proxy in front.
+    const showsKeys = process.stderr.isTTY || (address !== undefined && isLoopback(address.address));
     const guide = { url, ...(socket !== undefined && { socket }), ...(data.name !== IN_MEMORY && { createKey }) };
     if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);
     if (!data.isNew && lifecycle.isFirst) await guideOn(data, guide);

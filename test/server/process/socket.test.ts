@@ -16,7 +16,11 @@ function statusOf(socketPath: string, path: string): Promise<number | undefined>
 test('--port accepts the path of a unix socket, even if a killed server has left the socket there', async (t) => {
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
-  const killed = await startServer(t, { cwd }, '--port', socket);
+  const silent = await startServer(t, { cwd }, '--port', socket, '--db', 'silent.db');
+  assert.doesNotMatch(silent.stderr(), /so_/, 'a proxy may serve other machines');
+  await silent.stop('SIGTERM');
+  const onTerminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
+  const killed = await startServer(t, { cwd, env: onTerminal }, '--port', socket);
   assert.equal(killed.log()[0]?.['socket'], socket);
   assert.match(killed.stderr(), new RegExp(`curl --unix-socket "${socket}" -H "Authorization`));
   assert.equal(await statusOf(socket, '/v1/store/orders'), 401);
