@@ -45,5 +45,6 @@ test('config print never shows a user, a password or a parameter of a URL', asyn
 
 test('config print refuses what serve would refuse', async (t) => {
   const { code, stderr } = await run(['config', 'print', '--port', 'x'], { cwd: temporaryDirectory(t) });
-  assert.deepEqual([code, stderr], [2, 'store-orders: --port: expected a whole number from 0 to 65535, not "x"\n']);
+  assert.equal(code, 2);
+  assert.match(stderr, /^store-orders: --port: expected a whole number from 0 to 65535, or .*, not "x"\n$/);
 });

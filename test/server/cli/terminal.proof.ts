@@ -107,7 +107,7 @@ test('an import draws a progress bar, and removes it at the end', { skip: missin
   writeFileSync(join(cwd, 'orders.ndjson'), lines);
   const shown = await onTerminal(t, 'orders import orders.ndjson', cwd).end();
   const parts = Array.from(shown.matchAll(/\rimporting \[=* *\] (\d+) %/g), ([, part]) => Number(part));
-  assert.ok(parts.length >= 10, shown);
+  assert.ok(parts.length >= 3, shown);
   assert.deepEqual(
     parts,
     [...parts].sort((a, b) => a - b),

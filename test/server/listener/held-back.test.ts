@@ -52,6 +52,19 @@ test('new connections of an address over its limit are read one by one, those of
   assert.notEqual(order.at(-1), 'other');
 });
 
+test('addresses over their limit take turns, so that one with many connections does not delay another', async (t) => {
+  const { server, ask } = await listen(t);
+  for (const address of ['127.0.0.2', '127.0.0.3']) assert.equal(await ask(KEYLESS.repeat(2), address), '429');
+  const { port } = server.address() as AddressInfo;
+  const crowd = Array.from({ length: 100 }, () => connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }));
+  t.after(() => crowd.map((socket) => socket.destroy()));
+  await Promise.all(crowd.map((socket) => once(socket, 'connect')));
+  const startMs = performance.now();
+  assert.equal(await ask(KEYED, '127.0.0.3'), '200');
+  // In one line with the crowd it would take 20 s, and end in a 408.
+  assert.ok(performance.now() - startMs < 5_000);
+});
+
 test('draining does not read connections that are held back', async (t) => {
   const { server, ask } = await listen(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');

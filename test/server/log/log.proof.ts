@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { createLog } from '../../../src/server/log/log.js';
@@ -110,9 +112,10 @@ test('unread lines are kept up to a limit, and a line counts those dropped beyon
 
 test('an import draws its progress on a terminal, and removes it at the end', async (t) => {
   const cwd = temporaryDirectory(t);
-  const input = Array.from({ length: 4_000 }, (_, id) => `{"id":${id}}\n`).join('');
-  const { stdout, stderr } = await run(['orders', 'import', '-'], { cwd, input, env: ON_TERMINAL });
-  assert.equal(stdout, '4000 orders imported: 4000 pending\n');
+  const lines = Array.from({ length: 20_000 }, (_, id) => `{"id":${id}}\n`).join('');
+  writeFileSync(join(cwd, 'orders.ndjson'), lines);
+  const { stdout, stderr } = await run(['orders', 'import', 'orders.ndjson'], { cwd, env: ON_TERMINAL });
+  assert.equal(stdout, '20000 orders imported: 20000 pending\n');
   const drawn = stderr.split('\r').slice(1);
   assert.match(drawn[0] ?? '', /^importing \[=+ +\] \d+ %$/);
   assert.match(drawn.at(-2) ?? '', /^ +$/);

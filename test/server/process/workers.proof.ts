@@ -155,7 +155,7 @@ describe('workers', { skip }, () => {
     log.pause();
     const plan = ['--plan', 'enterprise', '--per-day', '1000000'];
     const { key } = (await answerOf(['keys', 'create', ...plan], { cwd, env: backends() })) as IssuedKey;
-    const line = `GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
+    const line = `GET /nothing HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`;
     const burst = `${`${line}\r\n`.repeat(400)}${line}Connection: close\r\n\r\n`;
     const sockets = Array.from({ length: 8 }, () => connect(Number(port), hostname));
     const answered = sockets.map((socket) => text(socket));
