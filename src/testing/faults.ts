@@ -11,7 +11,7 @@ import type { OrderStore } from '../orders/index.js';
  *   cancelled.
  * - `'response_lost'`: the connection fails after the request has been carried out.
  * - `'response_torn'`: the same, after half of the body. A response without a body is lost.
- * - `{ delayMs }`: the response arrives that much later, by `setTimeout`.
+ * - `{ delayMs }`: the response arrives that much later, by `setTimeout`, at most 2^31-1 ms.
  */
 export type TestFault = 500 | 503 | 'request_lost' | 'response_lost' | 'response_torn' | { readonly delayMs: number };
 
@@ -23,11 +23,16 @@ function failStore(): never {
   throw new Error('the test asked for this failure');
 }
 
-/** Throws a TypeError unless the value is a fault. */
+/** A longer delay of `setTimeout` ends at once. */
+const MOST_DELAY_MS = 2 ** 31 - 1;
+
+/** Throws a TypeError unless the value is a fault, and a RangeError for too long a delay. */
 export function checkFault(fault: unknown): void {
   if (typeof fault === 'object' && fault !== null && 'delayMs' in fault) {
-    if (Number.isInteger(fault.delayMs) && Number(fault.delayMs) >= 0) return;
-    throw new TypeError('fault: expected delayMs in whole milliseconds from 0 up');
+    if (!Number.isInteger(fault.delayMs) || Number(fault.delayMs) < 0)
+      throw new TypeError('fault: expected delayMs in whole milliseconds from 0 up');
+    if (Number(fault.delayMs) <= MOST_DELAY_MS) return;
+    throw new RangeError(`fault: expected delayMs of at most ${MOST_DELAY_MS}, not ${fault.delayMs}`);
   }
   if ([500, 503, 'request_lost', 'response_lost', 'response_torn'].some((known) => known === fault)) return;
   throw new TypeError("fault: expected 500, 503, 'request_lost', 'response_lost', 'response_torn' or { delayMs }");

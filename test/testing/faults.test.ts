@@ -147,6 +147,10 @@ test('failNext throws for an unknown fault, and then keeps no fault of that call
   for (const fault of [404, 'lost', undefined, {}, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }]) {
     assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message: /^fault: / });
   }
+  assert.throws(() => failNext(503, { delayMs: 2 ** 31 }), {
+    name: 'RangeError',
+    message: 'fault: expected delayMs of at most 2147483647, not 2147483648',
+  });
   assert.equal((await fetch(`${url}/store/orders`)).status, 401);
 });
 

@@ -20,7 +20,8 @@ export type ImportWrites = {
 
 /**
  * Stores batches of records, all of them or none. Their ids must differ. Until the last batch they
- * wait in a temporary table. Only then is the file locked, for 0.4 µs per record.
+ * wait in a temporary table. The file is locked while a batch is added to that table, and once for
+ * 0.4 µs per record while all are stored.
  */
 export async function importRecords(
   write: Write<ImportWrites>,

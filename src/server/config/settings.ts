@@ -52,6 +52,9 @@ const DOT_SEGMENT =
 const FILE = 'expected a file name or :memory:';
 const NO_FILE = 'expected a file name; for a PostgreSQL database use --database-url';
 const PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
+/** The system cuts a longer one silently: `sun_path` of unix(7) without its final zero. */
+const MOST_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
+const SHORT_PATH = `expected a path of at most ${MOST_PATH_BYTES} bytes, which is the limit of the system for unix sockets`;
 const ORIGIN = 'expected an origin such as https://shop.example, without a path; or *';
 const DATABASE_URL =
   'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
@@ -75,7 +78,10 @@ export const settingsSchema = v.object({
     '--port PORT',
     'PORT',
     'port to listen on; 0 picks a free one; a path such as ./shop.sock is a unix socket',
-    v.optional(v.pipe(v.union([v.number(), v.string()], PORT), v.check(isPort, PORT)), 8080),
+    v.optional(
+      v.pipe(v.union([v.number(), v.string()], PORT), v.check(isPort, PORT), v.check(fitsSocket, SHORT_PATH)),
+      8080,
+    ),
     parseNumber,
   ),
   metricsPort: setting(
@@ -188,6 +194,10 @@ export function settingText(name: SettingName): SettingText {
 function isPort(port: number | string): boolean {
   if (typeof port === 'string') return /^(?!\w+:\/\/).*\/./.test(port);
   return Number.isInteger(port) && port >= 0 && port <= 65_535;
+}
+
+function fitsSocket(port: number | string): boolean {
+  return typeof port === 'number' || Buffer.byteLength(port) <= MOST_PATH_BYTES;
 }
 
 /**

@@ -1,5 +1,6 @@
-import { lstat, unlink } from 'node:fs/promises';
+import { lstat, mkdir, rm, rmdir } from 'node:fs/promises';
 import { type AddressInfo, connect, type Server } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 
 /** Where a server listens. `port` can also be the path of a unix socket. */
 export interface Place {
@@ -14,21 +15,61 @@ export interface Place {
 /** Resolves to the reason why the server cannot listen, or to `undefined` once it listens. */
 export async function listen(server: Server, place: Place): Promise<string | undefined> {
   const { host, port, flag } = place;
+  if (typeof port === 'string') return listenAlone(server, place, port);
+  if (port > 65_535) return `port ${port} does not exist; choose a lower one with ${flag}`;
   const error = await tryToListen(server, place);
-  if (error?.code !== 'EADDRINUSE') return error && `cannot listen on ${nameOf(place)}: ${error.code ?? error.message}`;
-  if (typeof port === 'number')
+  if (error?.code === 'EADDRINUSE')
     return `port ${port} on ${host} is in use; choose another with ${flag}, or 0 for a free one`;
-  if (!(await isLeftOver(port))) return `the unix socket ${port} is in use; choose another path with ${flag}`;
-  await unlink(port);
-  const again = await tryToListen(server, place);
-  return again && `cannot listen on ${nameOf(place)}: ${again.code ?? again.message}`;
+  return error && `cannot listen on port ${port} on ${host}: ${error.code ?? error.message}`;
 }
 
-function nameOf({ host, port }: Place): string {
-  return typeof port === 'number' ? `port ${port} on ${host}` : `the unix socket ${port}`;
+/**
+ * Listens on a unix socket while no other server tries to. Of two that find the socket of a killed
+ * server, the second would otherwise remove the new socket of the first.
+ */
+async function listenAlone(server: Server, place: Place, path: string): Promise<string | undefined> {
+  const lock = `${path}.lock`;
+  const locked = await take(lock);
+  if (locked !== undefined) return `cannot listen on the unix socket ${path}: cannot lock ${lock}: ${locked.code}`;
+  try {
+    // A second attempt would not share the socket of other workers: they share by attempt.
+    const error =
+      ((await isLeftOver(path)) ? await failureOf(rm(path, { force: true })) : undefined) ??
+      (await tryToListen(server, place));
+    if (error?.code === 'EADDRINUSE')
+      return `the unix socket ${path} is in use; choose another path with ${place.flag}`;
+    return error && `cannot listen on the unix socket ${path}: ${error.code ?? error.message}`;
+  } finally {
+    await failureOf(rmdir(lock));
+  }
 }
 
-function tryToListen(server: Server, { host, port, exclusive }: Place): Promise<NodeJS.ErrnoException | undefined> {
+/** A server holds the lock for milliseconds. An older lock is that of a server that was killed. */
+const ABANDONED_MS = 10_000;
+
+/** Creates a directory as a lock, once no other server has it. */
+async function take(lock: string): Promise<Failure> {
+  for (;;) {
+    const error = await failureOf(mkdir(lock));
+    if (error?.code !== 'EEXIST') return error;
+    const stats = await lstat(lock).catch(() => undefined);
+    const ageMs = stats === undefined ? 0 : Math.abs(Date.now() - stats.mtimeMs);
+    const stuck = ageMs > ABANDONED_MS ? await failureOf(rmdir(lock)) : undefined;
+    if (stuck !== undefined && stuck.code !== 'ENOENT') return stuck;
+    await setTimeout(10);
+  }
+}
+
+type Failure = NodeJS.ErrnoException | undefined;
+
+function failureOf(work: Promise<unknown>): Promise<Failure> {
+  return work.then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error,
+  );
+}
+
+function tryToListen(server: Server, { host, port, exclusive }: Place): Promise<Failure> {
   return new Promise((resolve) => {
     server.once('error', resolve);
     server.listen({ ...(typeof port === 'number' ? { host, port } : { path: port }), exclusive }, () => {
@@ -44,7 +85,8 @@ function tryToListen(server: Server, { host, port, exclusive }: Place): Promise<
  * Reports whether the file is the socket of a server that was killed: connecting to it is refused.
  */
 async function isLeftOver(path: string): Promise<boolean> {
-  return (await lstat(path)).isSocket() && (await isRefused(path));
+  const stats = await lstat(path).catch(() => undefined);
+  return stats?.isSocket() === true && (await isRefused(path));
 }
 
 function isRefused(path: string): Promise<boolean> {

@@ -18,6 +18,10 @@ const DATABASE_URL =
   'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
 const WHOLE_PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
 
+const MOST_BYTES = process.platform === 'linux' ? 107 : 103;
+const SHORT_PATH = `expected a path of at most ${MOST_BYTES} bytes, which is the limit of the system for unix sockets`;
+const LONG_PATH = `./${'s'.repeat(MOST_BYTES - 3)}é`;
+
 const MISTAKES: readonly Mistake[] = [
   { args: ['--port', '80a'], says: `--port: ${WHOLE_PORT}, not "80a"` },
   { args: ['--port', '65536'], says: `--port: ${WHOLE_PORT}, not 65536` },
@@ -57,6 +61,7 @@ const MISTAKES: readonly Mistake[] = [
     file: `{"databaseUrl": "${SHOP}", "db": "file.db"}`,
     says: 'settings.json: db and settings.json: databaseUrl both name a database; use one of them',
   },
+  { args: ['--port', LONG_PATH], says: `--port: ${SHORT_PATH}, not "${LONG_PATH}"` },
   { args: ['--port', 'http://secret'], says: `--port: ${WHOLE_PORT}` },
   {
     args: ['--base-path', 'v1'],

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { listen } from '../../../src/server/process/listen.js';
 import { run, startServer, temporaryDirectory } from '../support/program.js';
 
 function statusOf(socketPath: string, path: string): Promise<number | undefined> {
@@ -56,4 +58,56 @@ test('healthcheck finds the server by the same settings, and reports one that is
   const { code, stderr } = await run(['healthcheck', '--json'], { cwd, env });
   assert.equal(code, 1);
   assert.match(stderr, /^store-orders: http:\/\/127\.0\.0\.1:\d+\/healthz: connect ECONNREFUSED/);
+});
+
+/** Leaves a socket at `path` on which no server listens. */
+async function leaveSocket(path: string): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(`${path}-dead`, resolve));
+  renameSync(`${path}-dead`, path);
+  await new Promise((resolve) => server.close(resolve));
+}
+
+function startOn(port: string) {
+  const server = createServer((_, response) => response.end());
+  return { server, refusal: listen(server, { host: '127.0.0.1', port, flag: '--port' }) };
+}
+
+test('of servers that start at once where a killed one has left its socket, one listens and is reached', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const socket = join(cwd, 'shop.sock');
+  for (let round = 0; round < 5; round++) {
+    await leaveSocket(socket);
+    const started = [startOn(socket), startOn(socket), startOn(socket)];
+    const refusals = await Promise.all(started.map(({ refusal }) => refusal));
+    const inUse = `the unix socket ${socket} is in use; choose another path with --port`;
+    assert.deepEqual(refusals.sort(), [inUse, inUse, undefined]);
+    assert.equal(await statusOf(socket, '/'), 200);
+    for (const { server } of started) server.close();
+    assert.deepEqual(readdirSync(cwd), []);
+  }
+});
+
+test('a server waits for another that is starting on its socket, and not for one that was killed', async (t) => {
+  const cwd = temporaryDirectory(t);
+  const socket = join(cwd, 'shop.sock');
+  mkdirSync(`${socket}.lock`);
+  const { server, refusal } = startOn(socket);
+  await setTimeout(30);
+  assert.ok(!server.listening);
+  utimesSync(`${socket}.lock`, 0, 0);
+  assert.equal(await refusal, undefined);
+  assert.deepEqual(readdirSync(cwd), ['shop.sock']);
+  server.close();
+
+  writeFileSync(`${socket}.lock`, '');
+  utimesSync(`${socket}.lock`, 0, 0);
+  const says = `cannot listen on the unix socket ${socket}: cannot lock ${socket}.lock: ENOTDIR`;
+  assert.equal(await startOn(socket).refusal, says);
+});
+
+test('a port above the highest is refused', async () => {
+  const place = { host: '127.0.0.1', port: 65_536, flag: '--metrics-port' } as const;
+  const says = 'port 65536 does not exist; choose a lower one with --metrics-port';
+  assert.equal(await listen(createServer(), place), says);
 });

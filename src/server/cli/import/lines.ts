@@ -1,3 +1,4 @@
+import { getRandomValues } from 'node:crypto';
 import type { OrderId } from '../../../orders/index.js';
 
 /** Entries of a chunk. */
@@ -10,6 +11,8 @@ export class OrderLines {
   #count = 0;
   /** Where an id hashes to, or behind: the place of its entry, counted from 1. 0 is free. */
   #slots = new Uint32Array(1_024);
+  /** A random number for each value of each byte, so that no file can be made to collide. */
+  readonly #random = getRandomValues(new Uint32Array(8 * 256));
   readonly #id = new BigInt64Array(1);
   readonly #halves = new Int32Array(this.#id.buffer);
 
@@ -51,9 +54,18 @@ export class OrderLines {
     }
   }
 
-  /** Fibonacci hashing: neighbours are spread over the table. */
+  /**
+   * Tabulation hashing, with which linear probing takes constant time on average (Pătraşcu and
+   * Thorup, "The Power of Simple Tabulation Hashing").
+   */
   #firstSlot(low: number, high: number): number {
-    return Math.imul(low ^ Math.imul(high, 0x85ebca6b), 0x9e3779b1) >>> (Math.clz32(this.#slots.length) + 1);
+    let hash = 0;
+    for (let byte = 0; byte < 4; byte++) {
+      const ofLow = this.#random[256 * byte + ((low >>> (8 * byte)) & 0xff)] ?? 0;
+      const ofHigh = this.#random[256 * (byte + 4) + ((high >>> (8 * byte)) & 0xff)] ?? 0;
+      hash ^= ofLow ^ ofHigh;
+    }
+    return hash >>> (Math.clz32(this.#slots.length) + 1);
   }
 
   #grow(): void {
