@@ -116,7 +116,7 @@ function sumsOf(some: readonly number[], others: readonly number[]): number[] {
   return some.map((number, index) => number + (others[index] ?? 0));
 }
 
-/** Divides a whole number into whole numbers in this proportion. */
+/** Divides a whole number in the given proportion. All parts are whole numbers. */
 function divide(number: number, proportion: readonly number[]): number[] {
   const all = sumOf(proportion);
   let before = 0;

@@ -44,7 +44,7 @@ export type OrderBatch = readonly Order[] | string | VersionedText;
 export interface VersionedText {
   /** The same object as long as the text is the same. */
   readonly version: object;
-  /** Returns the text. Called, if at all, before the next batch is requested. */
+  /** Returns the text. A caller that needs it calls this before it requests the next batch. */
   text(): string;
 }
 

@@ -8,7 +8,7 @@ import { type Answer, createClient } from './support/client.js';
 import { mountImage } from './support/mounted-image.js';
 import { createOrderFile, type OrderFile } from './support/order-file.js';
 
-/** A response that waits for no disk, on a busy machine. */
+/** The longest time for a response that needs no disk, on a busy machine. */
 const AT_ONCE_MS = 500;
 /** A waiting read times out after 2 s, a write after 3 s. */
 const LIST_MS = 3_000;

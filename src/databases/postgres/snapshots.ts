@@ -6,7 +6,7 @@ import type { HeldPostgresClient, PostgresClient, PostgresRow } from './client.j
  */
 export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable<T>) => AsyncGenerator<T>;
 
-/** Most snapshots open at once. Each holds a connection. */
+/** The most snapshots that are open at once. Each holds a connection. */
 const MOST_OPEN = 4;
 /**
  * How long the readers of a snapshot may pause, if they have been fast, before it can be closed in

@@ -59,7 +59,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The last process to close a file moves its log into it. */
+/** How long closing may take. The last process that closes a file also copies the log into it. */
 const CLOSE_MS = 5_000;
 const CLOSE_HANGING_MS = 500;
 const LOOK_EVERY_MS = 250;
@@ -108,7 +108,7 @@ export function createFileThread(data: FileThreadData): FileThread {
     return started;
   }
 
-  /** One timer for all calls, which are far more frequent. */
+  /** Starts one timer for all calls. A timer for each of them would cost too much. */
   function watch(): void {
     if (isWatched || waiting.size === 0) return;
     isWatched = true;

@@ -29,7 +29,7 @@ const REMEMBERED_NAMES = 10_000;
 
 export type RedisCalls = ReturnType<typeof createRedisCalls>;
 
-/** Creates the calls that the limiter makes. Each is one round trip. */
+/** Creates the functions that send the limiter's calls to Redis. Each call is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
   /**
    * The offset from the process's time to the server's, including how long the last call took.

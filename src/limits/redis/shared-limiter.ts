@@ -22,7 +22,7 @@ export interface BackendLimiter extends RateLimiter {
   /** Makes a ban last at least as long as this one, at least at its level. */
   carryBan(key: string, ban: BanState, nowMs: number): Promise<void>;
   unban(key: string): Promise<void>;
-  /** Resolves if the server that has this key works. */
+  /** Resolves if the server that stores this key works. */
   probe(key: string): Promise<void>;
 }
 

@@ -98,8 +98,8 @@ export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<
 }
 
 /**
- * RFC 3339 requires a time and its zone, of which the column types have one or none. An infinite
- * date becomes NULL.
+ * Converts a column to RFC 3339, which requires a time and a time zone. A `date` column has
+ * neither, and a `timestamp` column has no zone. An infinite date becomes NULL.
  */
 function printDateTime(column: string): string {
   const completed = (rest: string) => `to_json(nullif(to_json(${column}) #>> '{}', 'infinity') || '${rest}')::text`;

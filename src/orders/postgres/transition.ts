@@ -70,7 +70,7 @@ export function createTransition<Outcome extends string>(
         const row = found.get(`${id}`);
         if (row?.['found'] === '0') return 'locked';
         const outcome = outcomeOf(id, readFound(row));
-        // Another caller of the same order finds it as this one has left it.
+        // If the statement holds another request for this order, it finds the new status.
         if (outcome === next) found.set(`${id}`, { status: to });
         return { outcome };
       };

@@ -45,7 +45,7 @@ export interface PageReader {
   pageLength(first: OrderId, last: OrderId): bigint;
 }
 
-/** The same on another thread. */
+/** A {@link PageReader} on another thread, so that every method returns a promise. */
 export type RemotePageReader = {
   readonly [Name in keyof PageReader]: (
     ...parameters: Parameters<PageReader[Name]>

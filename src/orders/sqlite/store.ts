@@ -100,7 +100,7 @@ export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
   };
 }
 
-/** This room's reads and writes, for the threads. */
+/** The modules with the reads and writes of orders, which the threads import. */
 const ORDER_MODULES = [new URL('./reads.js', import.meta.url).href, new URL('./writes.js', import.meta.url).href];
 
 /**

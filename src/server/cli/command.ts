@@ -11,7 +11,7 @@ export interface Command {
   readonly name: string;
   /** The list of commands shows its first sentence. */
   readonly summary: string;
-  /** All are required, in this order. */
+  /** The names of the operands in their order. All of them are required. */
   readonly operands: readonly string[];
   /** By name without dashes. Every command also has `--help` and `--json`. */
   readonly options: Readonly<Record<string, CommandOption>>;

@@ -102,7 +102,7 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   /** Closes a connection without a valid key. Returns whether there was one. */
   function evict(): boolean {
     for (const connection of strangers()) {
-      // The close event would come too late for the next newcomer of this turn.
+      // More connections may arrive before the close event, so this one is forgotten now.
       forget(connection);
       connection.socket.destroy();
       return true;

@@ -162,7 +162,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 
   async function close(graceMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => server.once('close', resolve));
-    // Not http's own `close`, which also destroys connections whose response is complete but not
+    // The `close` of node:http would also destroy connections whose response is complete but not
     // sent.
     NetServer.prototype.close.call(server);
     const cutOff = setTimeout(connections.destroyAll, graceMs);

@@ -14,7 +14,7 @@ export type Remains =
 /** Returns a number in [0, 1). */
 type Random = () => number;
 
-/** The file of a name, since a position. `undefined` if the name does not exist. */
+/** What a name stands for from a position on: a file, or `undefined` if the name does not exist. */
 interface Entry {
   readonly since: number;
   readonly file: CachedFile | undefined;
@@ -38,7 +38,7 @@ export interface Disk {
  * the kernel still returns it ("fsyncgate", Linux).
  */
 export function createDisk(folder: string): Disk {
-  /** By name: what is on disk, then the changes since. */
+  /** The entries of each name: first what is on disk, then the changes since. */
   const names = new Map<string, Entry[]>();
   let now = 0;
 

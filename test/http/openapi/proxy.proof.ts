@@ -29,7 +29,7 @@ interface Row {
   readonly header?: readonly [string, string];
   /** The order's id, for requests about one order. */
   readonly id?: number;
-  /** How many requests are sent before. */
+  /** How many requests are sent before this one. */
   readonly before?: number;
 }
 

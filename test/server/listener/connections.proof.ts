@@ -114,7 +114,7 @@ test('when descriptors run short, connections without a valid key are closed for
     if (n % 3 === 1) stranger.socket.write('GET /healthz HTTP/1.1\r\n');
     strangers.push(stranger);
   }
-  // The server has room for about 100 connections. The newest strangers have them.
+  // The server has room for about 100 connections, and keeps those of the newest strangers.
   await until(() => strangers.filter((stranger) => !stranger.isClosed()).length <= 100);
   assert.ok(strangers.slice(0, 150).every((stranger) => stranger.isClosed()));
   assert.equal(await customer.ask(keyed), '200', "a customer's connection stays");

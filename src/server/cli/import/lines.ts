@@ -16,7 +16,7 @@ export class OrderLines {
   readonly #id = new BigInt64Array(1);
   readonly #halves = new Int32Array(this.#id.buffer);
 
-  /** Notes an order. Where its id is there already, returns the line on which that was. */
+  /** Adds an order. If its id was added before, returns the line of that earlier order. */
   add(id: OrderId, line: number): number | undefined {
     const slot = this.#find(id);
     const place = this.#slots[slot] ?? 0;

@@ -49,7 +49,8 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
     control('--log', join(directory, 'log'), '--options', options.map((o) => `-c '${o}'`).join(' '), 'start');
   const crash = () => control('--mode', 'immediate', 'stop');
 
-  // Stops the engine when this process has ended, killed or not, because then its input ends.
+  // The guard's input closes when this process ends, even if it is killed. The guard then stops the
+  // engine.
   const guard = spawn('sh', ['-c', GUARD, join(postgresPrograms ?? '', 'pg_ctl'), data, directory], {
     ...account,
     cwd: '/',

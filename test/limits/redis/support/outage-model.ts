@@ -178,7 +178,10 @@ function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: r
   return { name, windowMs, refill, taken: (isOpen ? stored.taken : 0) + more, atMs };
 }
 
-/** Adds what has not come back by now to what has not come back in the server. */
+/**
+ * Adds the tokens of an outage that have not come back by now to those that the server still
+ * counts.
+ */
 function chargedTrickle(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill, quota } = policy;
   const trickled = (taken: number, forMs: number) =>
