@@ -21,7 +21,7 @@ const WINDOWS = 6;
 const EVERY_MS = 5_000;
 /** How long a message between regions takes. */
 const DELAY_MS = 500;
-/** How many requests the key sends in a window, in quotas. */
+/** How many requests the key sends in a window, as a multiple of its quota. */
 const DEMANDS = [1, 2, 10];
 /** How long the requests of a window take. */
 const PACES: Readonly<Record<string, number>> = { 'over the minute': WINDOW_MS, 'within a second': 1_000 };

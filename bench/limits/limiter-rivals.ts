@@ -17,8 +17,8 @@ export interface Subject {
 }
 
 /**
- * Each limiter with its own in-memory store, without its middleware. A limiter that supports only
- * one window is called twice.
+ * Each limiter uses its own in-memory store and no middleware. A limiter that supports only one
+ * window is called twice.
  */
 export const SUBJECTS: readonly Subject[] = [
   { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: bound },
@@ -35,7 +35,7 @@ export const SUBJECTS: readonly Subject[] = [
 function createHono(): Take {
   const stores = [MINUTE_MS, DAY_MS].map((windowMs) => {
     const store = new HonoStore();
-    // This starts the store.
+    // This call starts the store.
     rateLimiter({ windowMs, limit: PER_MINUTE, keyGenerator: () => '', store });
     return store;
   });

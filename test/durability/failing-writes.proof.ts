@@ -27,7 +27,7 @@ interface Job {
  */
 interface Workload {
   readonly name: string;
-  /** How many orders it cancels. */
+  /** How many orders the server cancels. */
   readonly cancels: number;
   run(t: TestContext, job: Job): Promise<Cancelled>;
 }
@@ -71,8 +71,8 @@ const WORKLOADS: readonly Workload[] = [
 ];
 
 /**
- * In strace's syntax. strace counts the calls of each thread and each name separately. All commits
- * are on one thread.
+ * The calls to fail, in strace's syntax. strace counts the calls of each thread and each name
+ * separately. All commits are on one thread.
  */
 const WRITES = 'inject=pwrite64,write,ftruncate';
 const SYNCS = 'inject=fsync,fdatasync';

@@ -123,7 +123,10 @@ function isGone(pid: number): boolean {
   }
 }
 
-/** Each write and fsync of the files takes this long, once a thread has made a few. */
+/**
+ * Each write and fsync of the files is delayed for this long, after a thread has made a few without
+ * delay.
+ */
 const HANG_MS = 20_000;
 
 test('SIGTERM ends a server whose writes and fsyncs hang within 10 s', async (t) => {

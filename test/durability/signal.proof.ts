@@ -13,8 +13,8 @@ const CLIENTS = 32;
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
 /**
- * Longer than a request is in flight, so that the connection is idle when the server closes it.
- * That is where the race is.
+ * This is longer than a request is in flight, so the connection is idle when the server closes it.
+ * A client that sends at that moment may lose its request.
  */
 const REST_MS = 20;
 const EXIT_MS = 10_000;

@@ -14,7 +14,7 @@ const MOST_OPEN = 4;
  * is never too slow.
  */
 const SPARE_MS = 500;
-/** How much of that time a reader regains with each result. */
+/** How much of its spare time a reader regains with each result. */
 const EARNED_MS = 300;
 /** How soon to look again at a snapshot whose next result is in flight. */
 const RECHECK_MS = 50;

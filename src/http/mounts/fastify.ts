@@ -84,7 +84,7 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
       delete raw.headers['content-type'];
       done();
     });
-    // In the router a colon begins a parameter, and two colons stand for one.
+    // In Fastify's router a colon begins a parameter. Two colons stand for a literal colon.
     const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');
     app.all(collection, UNLISTED, answer);
     // A wildcard, because the host's settings limit the length of a parameter.

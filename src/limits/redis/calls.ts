@@ -66,8 +66,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     const planText = plan === undefined ? NO_PLAN : planArgument(plan);
 
     function ask(command: string, script: string): Promise<T> {
-      // After this instant the caller has stopped waiting. A call that was delayed until then must
-      // do nothing.
+      // The server does nothing after this instant, because the caller has stopped waiting.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
       return sendOrReject([command, script, '1', name, latest, planText, ...rest], name).then(

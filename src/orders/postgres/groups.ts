@@ -19,12 +19,12 @@ interface Caller<Outcome> {
 
 /** A few more callers cost the server little, but the whole group waits for the slowest order. */
 const MOST_TOGETHER = 128;
-/** Most connections that may wait for rows locked by another transaction. */
+/** The most connections that may wait for rows locked by another transaction. */
 const MOST_ALONE = 4;
 /** A slower statement delays no other: the next group is sent at the same time. */
 const SLOW_MS = 25;
 
-/** How many were asked for together: `{ writes }`. */
+/** Called with the number of requests that share a statement: `{ writes }`. */
 const commits = channel('store-orders:commit');
 
 /**

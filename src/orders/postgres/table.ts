@@ -3,8 +3,8 @@ import type { OrderStatus } from '../cancellation.js';
 import type { Order } from '../order.js';
 
 /**
- * Where a host keeps its orders: a table that fits this description, or otherwise an updatable view
- * that does.
+ * Where a host keeps its orders: a table that fits this description, or an updatable view of one
+ * that does not.
  */
 export interface PostgresOrderTable {
   /**

@@ -54,7 +54,7 @@ function printRow({ id, petId, quantity, shipDate, complete, status }: OrderReco
 
 const ROW = [0, 1, 2, 3, 4, 5].map((place) => `json_extract(value, '$[${place}]')`).join(', ');
 
-/** On a database that has the tables. */
+/** Prepares the import on a database that already has the tables. */
 export function prepareWrites(database: SqliteDatabase): ImportWrites {
   const noteChange = prepareChanges(database);
   let add: ExactStatement | undefined;

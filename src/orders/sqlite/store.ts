@@ -54,7 +54,7 @@ export interface SqliteFileOrderStore extends OwnedOrderStore {
 
 /** The host's own tables beside the orders, written with them in one commit. */
 export interface HandleParts<W extends Writes> {
-  /** By part: the statements that lead from each version of its tables to the next. */
+  /** The statements that lead from each version of the tables to the next, by part. */
   readonly schemas: Schemas;
   /**
    * Creates the functions that write, each a part of a transaction. Their names must differ from

@@ -70,8 +70,8 @@ const STRANGERS_AT_ONCE = 1_000;
 interface KnownKey {
   readonly principal: Principal;
   /**
-   * How many changes of the revision had been seen by then. After a further change, the key is
-   * looked up again.
+   * How many changes of the revision had been seen when the key was looked up. After a further
+   * change, it is looked up again.
    */
   readonly changes: number;
 }
@@ -199,7 +199,7 @@ export function createPostgresKeyRing(
   };
 }
 
-/** Before the first change there is no revision. */
+/** There is no revision before the first change. */
 function revisionOf(row: PostgresRow | undefined): string {
   return String(row?.['revision'] ?? '');
 }

@@ -45,7 +45,10 @@ interface Connection {
   hasKey: boolean;
   /** Requests since the client last had all its responses. The first of them does not count. */
   pipelined: number;
-  /** Since when a client without a valid key has been waiting for responses. 0 if unknown. */
+  /**
+   * The time since when a client without a valid key has been waiting for responses, or 0 if
+   * unknown.
+   */
   owedSinceMs: number;
 }
 

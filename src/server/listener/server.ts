@@ -67,8 +67,8 @@ const SERVER_OPTIONS = {
 /** How long an idle connection stays open. */
 const KEEP_ALIVE_MS = 15 * SECOND_MS;
 /**
- * Longer than the 60 s of proxies. Otherwise a proxy could send into a connection that is just
- * closing.
+ * How long Node.js keeps an idle connection open. Proxies use 60 s, and a shorter time here would
+ * let a proxy send into a connection that is just closing.
  */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 /**

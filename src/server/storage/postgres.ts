@@ -22,9 +22,9 @@ export interface PostgresStorageOptions {
 
 const CONNECTIONS = 8;
 const KEY_CONNECTIONS = 2;
-/** For keys that strangers make up, so that looking them up does not delay known keys. */
+/** Looks up keys that strangers make up, so that they do not delay known keys. */
 const STRANGER_CONNECTIONS = 2;
-/** For long lists, which hold a connection until the client has read them. */
+/** Reads long lists, which hold a connection until the client has read them. */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;

@@ -6,7 +6,7 @@ import type { QuotaTable } from '../quotas/table.js';
 
 /** The storage of the program: orders, keys and quotas. */
 export interface Storage {
-  /** Its name in messages and logs, without a password. */
+  /** The storage's name in messages and logs, without a password. */
   readonly name: string;
   readonly orders: OwnedOrderStore;
   readonly keys: KeyRing;

@@ -7,7 +7,7 @@ export type Remains =
   /** Nothing, or everything. */
   | 'nothing'
   | 'everything'
-  /** Each page of 4096 bytes, or each sector of 512, as it was at a moment of its own. */
+  /** Each page of 4096 bytes, or each sector of 512, is in the state of a moment of its own. */
   | 'pages'
   | 'sectors';
 

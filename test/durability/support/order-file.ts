@@ -55,7 +55,7 @@ export async function createOrderFile(cwd: string, orders: number): Promise<Orde
       const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
       try {
         const [checked] = database.prepare('PRAGMA integrity_check').all();
-        // As text, which every driver returns exactly.
+        // Numbers are read as text, which every driver returns exactly.
         const rows = database.prepare("SELECT CAST(id AS TEXT) AS id FROM orders WHERE status = 'cancelled'").all();
         return {
           integrity: String(column(checked, 'integrity_check')),

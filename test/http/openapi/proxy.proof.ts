@@ -92,7 +92,7 @@ suite('Prism, as a proxy, finds no violation', { skip: withoutTools }, () => {
     const port = await portOf(free);
     free.close();
     const upstream = `http://127.0.0.1:${upstreamPort}/v1`;
-    // Otherwise it would respond with 431 itself.
+    // Without this option, Node.js would respond with 431 itself.
     const roomy = '--max-http-header-size=65536';
     const parameters = [roomy, pathOf('prism'), 'proxy', file, upstream, '--host', '127.0.0.1', '--port', `${port}`];
     const child = spawn(process.execPath, parameters, { env: toolEnvironment(), stdio: ['ignore', 'pipe', 'inherit'] });

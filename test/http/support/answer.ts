@@ -4,7 +4,7 @@ import type { ErrorCode } from 'store-orders';
 /** A response as its reader sees it, however it was requested. */
 export interface Answer {
   readonly status: number;
-  /** By lower-case name. Repeated fields are joined by a comma. */
+  /** The header fields by lower-case name. Repeated fields are joined by a comma. */
   readonly fields: ReadonlyMap<string, string>;
   readonly text: string;
 }

@@ -48,7 +48,9 @@ interface Entry {
 
 interface Key {
   readonly logs: Map<string, Entry[]>;
-  /** When each request since the last allowed one was refused by a window, and how it counted. */
+  /**
+   * The refusals by a window since the last allowed request: when each came, and how it counted.
+   */
   refusals: { readonly atMs: number; readonly as: 'first' | 'forgiven' | 'strike' }[];
   banEndMs: number;
   banMs: number;

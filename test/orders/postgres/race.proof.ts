@@ -24,7 +24,7 @@ test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes wh
   const engine = await startEngine();
   const admin = engine.pool({ options: '' });
   const store = createPostgresOrderStore(admin);
-  // They all find an empty database and create the table.
+  // All processes find an empty database and create the table.
   const racers = Array.from({ length: PROCESSES }, (_, seat) =>
     fork(new URL('./support/racing-process.ts', import.meta.url), [engine.url, `${seat}`, `${PROCESSES}`], {
       serialization: 'advanced',

@@ -99,14 +99,14 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
       await setImmediate();
     }
     assert.ok(strangers.asked < ADDRESS_QUOTA + 100, `${strangers.asked} were looked up`);
-    assert.equal(await get(key), 200, 'a key that was valid in this process');
+    assert.equal(await get(key), 200, 'a key that was valid in this process is still served');
     await ring.setPlan(id, { name: 'pro' });
-    assert.equal(await get(key), 200, 'also when it must be looked up again');
+    assert.equal(await get(key), 200, 'the key is also served when it must be looked up again');
     await ring.revoke(id);
-    assert.equal(await get(key), 429, 'it is charged to its address, like any other');
+    assert.equal(await get(key), 429, 'a revoked key is charged to its address, like any unknown key');
     strangers.asked = 0;
     assert.equal(await get(key), 429);
-    assert.equal(strangers.asked, 0, 'it is no longer looked up');
+    assert.equal(strangers.asked, 0, 'the revoked key is no longer looked up');
   });
 
   test('over their limit lock out only keys that the program has never seen', async (t) => {

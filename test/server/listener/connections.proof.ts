@@ -106,7 +106,8 @@ test('when descriptors run short, connections without a valid key are closed for
   const customer = await connectFrom(port);
   assert.equal(await customer.ask(keyed), '200');
 
-  // In turns: a client that has sent a request, a client with an unfinished head, and a silent one.
+  // The strangers are, in turns, a client that has sent a request, one with an unfinished head, and
+  // a silent one.
   const strangers: Client[] = [];
   for (let n = 0; n < 300; n++) {
     const stranger = await connectFrom(port, `127.0.0.${2 + (n % 3)}`);

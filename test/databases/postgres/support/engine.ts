@@ -16,7 +16,7 @@ export const missingEngine =
 
 /** A PostgreSQL server for one test file, reached through a socket in its directory. */
 export interface Engine {
-  /** For `new pg.Pool()`. */
+  /** The options for `new pg.Pool()`. */
   readonly connection: { readonly host: string; readonly user: string };
   readonly url: string;
   /**
@@ -40,7 +40,8 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
-    // In its own directory, because it may not be allowed to read that of the tests.
+    // The engine runs in its own directory, because it may not be allowed to read that of the
+    // tests.
     await promisify(execFile)(join(postgresPrograms ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);

@@ -40,7 +40,7 @@ export function createOutageModel(clock: Clock) {
     for (const [text, { key, plan, list }] of events) {
       const charges = plan.policies.map((policy) => chargeWindow(key, policy, list));
       for (const one of admitted.values()) {
-        // Of windows that are over there is nothing left to charge or to refund.
+        // Windows that are over have nothing left to charge or to refund.
         if (one.text === text && one.charged === undefined) one.charged = charges.includes(true) ? 'charged' : 'over';
       }
     }
