@@ -14,7 +14,7 @@ const AT_ONCE_MS = 500;
 const LIST_MS = 3_000;
 const CANCEL_MS = 6_500;
 const EXIT_MS = 10_000;
-/** More than one page, so that the list is streamed. */
+/** These orders fill more than one page, so that the list is streamed. */
 const ORDERS = 1_000;
 
 /** Asserts what a server does while its disk hangs. */

@@ -75,7 +75,7 @@ interface Life {
   readonly server: RunningServer;
   /** The time from the start of the process to its first response. */
   readonly startMs: number;
-  /** Every response that it has sent. */
+  /** All responses that the server has sent. */
   readonly answers: Answer[];
   connect(): Client;
 }

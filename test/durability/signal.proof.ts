@@ -60,8 +60,8 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
       client.close();
     }
 
-    // Connects all clients before the load begins. A connection that is not accepted by then would
-    // be refused, only later.
+    // All clients connect before the load begins. Later, the stopping server would refuse those
+    // that are not accepted in time.
     const clients = Array.from({ length: CLIENTS }, () => createClient(server.url, orders.key.key));
     await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
     total.answered += CLIENTS;

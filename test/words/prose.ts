@@ -10,7 +10,7 @@ export interface Prose {
   readonly text: string;
   readonly path: string;
   readonly line: number;
-  /** Columns of its longest line. Tables and the targets of links do not count. */
+  /** The columns of the longest line. Tables and the targets of links do not count. */
   readonly width: number;
 }
 

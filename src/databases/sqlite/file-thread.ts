@@ -7,7 +7,7 @@ import { type FailureKind, late, type Operation, SqliteFileError, textOf } from 
  */
 export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 
-/** Named functions that read. Their parameters and results are plain data. */
+/** The functions that read, by name. Their parameters and results are plain data. */
 export type Reads = Readonly<Record<string, (...parameters: never[]) => unknown>>;
 
 /** The data that the worker receives at its start. */
@@ -43,8 +43,8 @@ export type ThreadAnswer = { readonly id: number } & ({ readonly value: unknown 
 /** A thread that has the file open and calls functions of its modules on it. */
 export interface FileThread {
   /**
-   * Calls a function. Rejects with a {@link SqliteFileError}: `late` if the disk does not respond
-   * in time, and from then on immediately.
+   * Calls a function on the thread. Rejects with a {@link SqliteFileError}, which is `late` if the
+   * disk does not respond in time. After that, every call rejects immediately.
    */
   call(name: string, parameters: readonly unknown[], patienceMs: number): Promise<unknown>;
   /** Calls a function without waiting for a result. The call is made however late. */

@@ -100,7 +100,7 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);
   const stream = Readable.from(body);
   if (isMultiplexed) {
-    // Otherwise Fastify would end the HTTP/2 stream without an error, as if the truncated body were
+    // A plain end would finish the HTTP/2 stream without an error, as if the truncated body were
     // complete.
     stream.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
   }

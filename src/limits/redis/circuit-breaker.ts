@@ -3,9 +3,7 @@ export interface CircuitBreakerOptions {
   readonly patienceMs: number;
   /** Asks whether the server works again. */
   readonly probe: () => Promise<unknown>;
-  /**
-   * Called at each change: with the error when the server fails, without one when it works again.
-   */
+  /** Called with the error when the server begins to fail, and without one when it works again. */
   readonly onChange: (error?: unknown) => void;
 }
 

@@ -85,7 +85,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
         entries.set(keyOf(id), entry);
         unsorted.set(id, entry.order);
       }
-      // Leaves less work for the next list.
+      // Doing this now leaves less work for the next list.
       if (unsorted.size >= MANY) sort();
       return { outcome: 'stored', count: added.size };
     },

@@ -24,7 +24,7 @@ const MOST_ALONE = 4;
 /** A slower statement delays no other: the next group is sent at the same time. */
 const SLOW_MS = 25;
 
-/** Called with the number of requests that share a statement: `{ writes }`. */
+/** Publishes how many requests shared a statement: `{ writes }`. */
 const commits = channel('store-orders:commit');
 
 /**
@@ -101,7 +101,8 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 }
 
 /**
- * Classes of errors after which a statement may have run, or which the next one would meet as well.
+ * Classes of errors after which the statement may have run, or that would also fail the next
+ * statement.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 

@@ -25,10 +25,9 @@ interface Found {
  * which is `next` if the order is to be changed. Orders requested at the same time share one
  * statement.
  *
- * The row is locked before it is read. An UPDATE with the status in its condition would do with
- * less. But if it changed nothing, the outcome could only be read from the statement's snapshot.
- * Under READ COMMITTED that may be older than the change that it lost against: 'pending', for an
- * order that has just shipped.
+ * The row is locked before it is read. An UPDATE with the status in its condition would be simpler.
+ * But if it changed no row, the outcome would come from the snapshot of the statement. Under READ
+ * COMMITTED this snapshot may be outdated, and show an order as pending that has just shipped.
  */
 export function createTransition<Outcome extends string>(
   client: PostgresClient,

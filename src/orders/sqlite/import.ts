@@ -65,7 +65,7 @@ export function prepareWrites(database: SqliteDatabase): ImportWrites {
 
   return {
     setAside(rows, isFirst) {
-      // The table is as that of the orders is, which has SQLite copy whole rows from it.
+      // This table has the same columns as the orders table, so SQLite can copy whole rows.
       if (isFirst) {
         database.exec(`DROP TABLE IF EXISTS temp.aside; CREATE TEMP TABLE aside ${COLUMNS}`);
         add = prepare(database, `INSERT INTO temp.aside SELECT ${ROW} FROM json_each(?)`);

@@ -15,8 +15,8 @@ const PAGES_AT_ONCE = 4;
 export const ALL = -1n;
 
 /**
- * Orders in sequence, from `first` up to the next page. The same object as long as none of them
- * changes.
+ * Orders in sequence, from `first` up to the next page. A page stays the same object as long as
+ * none of its orders changes.
  */
 export interface Page {
   readonly first: OrderId;

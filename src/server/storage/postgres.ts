@@ -29,8 +29,8 @@ const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
 /**
- * Longer than the server's own limit. The server's error has more details, and the statement has
- * then stopped.
+ * This is longer than the server's own limit. The server's error has more details, and the
+ * statement has then stopped.
  */
 const ANSWER_MS = STATEMENT_MS + 1_000;
 const PROBE_MS = 2_000;

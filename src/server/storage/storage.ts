@@ -18,7 +18,7 @@ export interface Storage {
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
   /** Stores records whose ids differ, all of them or none, in memory for some batches only. */
   importRecords(batches: AsyncIterable<readonly OrderRecord[]>, replace: boolean): Promise<PutOutcome>;
-  /** Returns whether it can be read. If it throws or rejects, it cannot. */
+  /** Returns whether the storage can be read. It cannot if this throws or rejects. */
   state(): BackendState | Promise<BackendState>;
   /** Stops waiting for locks of other processes. A blocked call is retried instead. */
   neverBlock(): void;

@@ -99,7 +99,7 @@ export class CachedFile {
     return left;
   }
 
-  /** Returns all of it as processes read it. */
+  /** Returns the whole file as processes read it. */
   contents(): Buffer {
     return this.#read.subarray(0, this.#length);
   }

@@ -4,8 +4,7 @@ import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, type IssuedKey, issueKey } from '../../server/support/program.js';
 
 /**
- * The quota of the key, which no test uses up. What is left of it shows how many requests were
- * counted.
+ * The quota of the key, which no test uses up. The tokens left show how many requests were counted.
  */
 export const QUOTA = 100_000_000;
 

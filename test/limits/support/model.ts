@@ -264,8 +264,8 @@ function isOver(log: readonly Entry[], nowMs: number): boolean {
 }
 
 /**
- * Drops what has expired. After the clock stepped back, clamps every instant that lies further
- * ahead than it can.
+ * Drops what has expired. If the clock has stepped back, moves instants that are too far in the
+ * future to the latest possible one.
  */
 function forgetAndClamp(state: Key, { ban }: Plan, nowMs: number): void {
   state.refusals = state.refusals

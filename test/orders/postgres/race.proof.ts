@@ -11,7 +11,7 @@ import { isLinearizable, type Operation } from './support/linearizable.js';
 import type { Range, Report } from './support/racing-process.js';
 
 const PROCESSES = 4;
-/** The processes start each part together, so that they meet at the same orders. */
+/** The processes start each part together, so that they change the same orders at the same time. */
 const PART = 1_000;
 const PARTS = Math.max(1, Math.round(ROUNDS / 50)) * 10;
 /** The engine is crashed in the middle of every tenth part. */
