@@ -64,8 +64,8 @@ interface FastifyStore {
 }
 
 /**
- * Has room for all keys. By default it forgets all but the last 5,000 keys, and gives the forgotten
- * ones a fresh quota.
+ * This limiter has room for all keys here. By default it forgets all but the last 5,000 keys, and
+ * gives the forgotten ones a fresh quota.
  */
 function createFastify(keyCount: number): Take {
   const LocalStore: new (continueExceeding: boolean, exponentialBackoff: boolean, cache: number) => FastifyStore =

@@ -73,7 +73,7 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
         state: next,
         othersFullAtMs,
         aheadMs: isLocal ? 0 : nowMs - performance.now(),
-        // Within this instant the server's clock may move to the next millisecond.
+        // The server's clock may be up to a millisecond ahead of the instant that it reported.
         mostAheadMs: isLocal ? 0 : nowMs + 1 - sentMs,
       });
     }

@@ -43,7 +43,7 @@ type KnownStatus = (typeof KNOWN_STATUSES)[number];
 
 const KNOWN_STATUSES = ['pending', 'shipped', 'cancelled'] as const;
 
-/** The same table, checked and quoted for SQL. Its alias is `o`. */
+/** A {@link PostgresOrderTable}, checked and quoted for SQL. Its alias is `o`. */
 export interface OrderTable {
   readonly table: string;
   readonly id: string;

@@ -23,7 +23,7 @@ export interface Storage {
   /** Stops waiting for locks of other processes. A blocked call is retried instead. */
   neverBlock(): void;
   close(): Promise<void>;
-  /** Closes it and removes everything that opening it created. */
+  /** Closes the storage and removes everything that opening it created. */
   discard(): Promise<void>;
 }
 

@@ -14,7 +14,9 @@ export type Remains =
 /** Returns a number in [0, 1). */
 type Random = () => number;
 
-/** What a name stands for from a position on: a file, or `undefined` if the name does not exist. */
+/**
+ * The file that a name stands for from a position on, or `undefined` if the name does not exist.
+ */
 interface Entry {
   readonly since: number;
   readonly file: CachedFile | undefined;

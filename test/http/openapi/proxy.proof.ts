@@ -19,7 +19,7 @@ import { operations, text } from './support/validate.js';
 //
 // client → Prism → relay → service
 
-/** Ids stay within 2^53, because Prism 5.14 itself accepts nothing beyond for int64. */
+/** Ids stay within 2^53, because Prism 5.14 does not accept larger ones as int64. */
 const LIST = { method: 'GET', path: '/store/orders' };
 const cancel = (id: number) => ({ method: 'DELETE', path: `/store/orders/${id}` });
 

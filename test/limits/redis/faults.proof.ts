@@ -192,7 +192,7 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     const refused = answered.filter(({ status }) => status !== 200);
     assert.ok(refused.length >= (PER_SECOND * FAULT_MS) / 1_000 / 2);
     for (const { status, retryAfter } of refused) assert.deepEqual([status, retryAfter], [503, '1']);
-    // The server cannot report in time what it counted in its last moment.
+    // The requests that the server counted in its last moment cannot be reported in time.
     const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
     // On a busy machine the server may be slow and cause further outages. It still counts the
     // requests in flight.
@@ -212,7 +212,9 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     assert.equal(await takenOf(stage, ['customer']), passed.length);
   });
 
-  test('while the server is stopped, an open limiter refuses nothing, and charges what the quota covers', { skip }, async (t) => {
+  test('while the server is stopped, an open limiter refuses nothing, and charges what the quota covers', {
+    skip,
+  }, async (t) => {
     const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });
     const { answered, endedMs, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     // Keys that the server has refused stay refused for at most a second, until the server is asked

@@ -149,7 +149,7 @@ test('a file that cannot be read is named', async (t) => {
   assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);
 });
 
-/** Records of every shape, ascending by id, int64 to both ends. */
+/** Records of every shape, ascending by id, including the least and the greatest int64. */
 function generate(count: number): string {
   const lines: string[] = [];
   for (let i = 0; i < count; i++) {

@@ -29,7 +29,7 @@ export interface Engine {
   crash(): Promise<void>;
 }
 
-/** Starts it. It ends with the test file. */
+/** Starts the engine, which ends with the test file. */
 export async function startEngine(...settings: readonly string[]): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const data = join(directory, 'data');
