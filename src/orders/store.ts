@@ -48,7 +48,7 @@ export interface VersionedText {
   text(): string;
 }
 
-/** The same in a streamed list, where the text may still have to be fetched. */
+/** A text of a streamed list, which may still have to be fetched. */
 export interface StreamedText {
   readonly version: object;
   text(): string | Promise<string>;
