@@ -17,7 +17,7 @@ export interface LambdaEvent {
 
 type Handle = (request: Request, event: LambdaEvent) => Response | Promise<Response>;
 
-/** The service does not read content. A host that does adds it here. */
+/** The service does not read content. A host that reads content adds it here. */
 export const lambda = (handle: Handle) => async (event: LambdaEvent) => {
   const { rawPath, rawQueryString, headers, requestContext } = event;
   const url = `https://${headers['host'] ?? 'lambda'}${rawPath}?${rawQueryString}`;

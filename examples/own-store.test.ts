@@ -16,8 +16,8 @@ function createTable(records: readonly OrderRecord[]): OrderStore & { ship(id: O
       const ids = [...rows.keys()].sort((a, b) => (a < b ? -1 : 1));
       for (let i = 0; i < ids.length; i += 1_000) yield ids.slice(i, i + 1_000).flatMap((id) => rows.get(id) ?? []);
     },
-    // One atomic step: nothing is awaited between the read and the write. A table needs a
-    // transaction here.
+    // The read and the write are one atomic step, because nothing is awaited between them. A table
+    // needs a transaction here.
     async cancel(id) {
       const row = rows.get(id);
       const outcome = cancelOutcome(row?.status);

@@ -21,7 +21,7 @@ const WINDOWS = 6;
 const EVERY_MS = 5_000;
 /** How long a message between regions takes. */
 const DELAY_MS = 500;
-/** How many requests the key sends in a window, in quotas. */
+/** How many requests the key sends in a window, as a multiple of its quota. */
 const DEMANDS = [1, 2, 10];
 /** How long the requests of a window take. */
 const PACES: Readonly<Record<string, number>> = { 'over the minute': WINDOW_MS, 'within a second': 1_000 };
@@ -116,7 +116,7 @@ function sumsOf(some: readonly number[], others: readonly number[]): number[] {
   return some.map((number, index) => number + (others[index] ?? 0));
 }
 
-/** Divides a whole number into whole numbers in this proportion. */
+/** Divides a whole number in the given proportion. All parts are whole numbers. */
 function divide(number: number, proportion: readonly number[]): number[] {
   const all = sumOf(proportion);
   let before = 0;

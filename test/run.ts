@@ -21,7 +21,7 @@ const MOST_AT_ONCE = 8;
 /** A skipped test, as test/support/skipped-reporter.mjs writes it. */
 interface Skipped {
   readonly name: string;
-  /** Why it was skipped, and what to do about it. */
+  /** Why the test was skipped, and what to do about it. */
   readonly reason: string;
 }
 

@@ -278,8 +278,9 @@ async function askSmall(url: string, ms: number): Promise<number[]> {
 }
 
 /**
- * Returns the server's memory. Since the previous call: the longest stall of its event loop, and
- * the most processor time of one turn. Other work on the machine hardly affects the latter.
+ * Returns the server's memory, and two figures since the previous call: the longest stall of its
+ * event loop, and the most processor time of one turn. Other work on the machine hardly affects the
+ * processor time.
  */
 async function figuresOf(server: Child): Promise<Figures> {
   const figures: Figures = Object(await server.ask());

@@ -41,8 +41,8 @@ interface Measured extends Subject {
   /** Processor time per response, in microseconds. */
   readonly cpuUs: number[];
   /**
-   * Relative to the bare server just before and just after: responses per second, and processor
-   * time per response.
+   * Responses per second, and processor time per response, as ratios to the bare server measured
+   * just before and just after.
    */
   readonly ratios: number[];
   readonly cpuRatios: number[];

@@ -11,7 +11,7 @@ import { FIRST_PENDING_ID, TEN } from '../servers/orders.js';
 const CONNECTIONS = 64;
 const ROUNDS = 5;
 /**
- * More orders than are cancelled in a round. A list includes them only while they are in the table.
+ * More orders than a round can cancel. The benchmark's lists hold them until they are cancelled.
  */
 const PENDING = isQuick ? 10 : 40_000;
 

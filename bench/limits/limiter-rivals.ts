@@ -17,8 +17,8 @@ export interface Subject {
 }
 
 /**
- * Each limiter with its own in-memory store, without its middleware. A limiter that supports only
- * one window is called twice.
+ * Each limiter uses its own in-memory store and no middleware. A limiter that supports only one
+ * window is called twice.
  */
 export const SUBJECTS: readonly Subject[] = [
   { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: bound },
@@ -35,7 +35,7 @@ export const SUBJECTS: readonly Subject[] = [
 function createHono(): Take {
   const stores = [MINUTE_MS, DAY_MS].map((windowMs) => {
     const store = new HonoStore();
-    // This starts the store.
+    // This call starts the store.
     rateLimiter({ windowMs, limit: PER_MINUTE, keyGenerator: () => '', store });
     return store;
   });
@@ -64,8 +64,8 @@ interface FastifyStore {
 }
 
 /**
- * Has room for all keys. By default it forgets all but the last 5,000 keys, and gives the forgotten
- * ones a fresh quota.
+ * This limiter has room for all keys here. By default it forgets all but the last 5,000 keys, and
+ * gives the forgotten ones a fresh quota.
  */
 function createFastify(keyCount: number): Take {
   const LocalStore: new (continueExceeding: boolean, exponentialBackoff: boolean, cache: number) => FastifyStore =
@@ -80,7 +80,7 @@ function createFastify(keyCount: number): Take {
   };
 }
 
-/** It has only one limit, so a Map keeps two limiters for each key. */
+/** A `RateLimiter` of this package has only one limit, so a Map keeps two of them for each key. */
 function createLimiter(): Take {
   const limiters = new Map<string, readonly [RateLimiter, RateLimiter]>();
   return (key) => {

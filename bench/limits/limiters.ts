@@ -13,8 +13,8 @@ const LEAST_WEIGHED = isQuick ? 1 : 1_000;
 const ROUNDS = 4;
 
 /**
- * Measures takes per second with two windows, beside the least that any such limiter has to do and
- * beside rivals, and the memory per key.
+ * Measures takes per second with two windows, and the memory per key. Compares the limiter with
+ * rivals, and with the least work that any such limiter has to do.
  */
 export async function limiters(): Promise<readonly Table[]> {
   const measured = SUBJECTS.map((subject) => ({

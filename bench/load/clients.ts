@@ -27,9 +27,9 @@ export interface ListTask {
 /** A client in its own process, so that it cannot delay the measurements of another one. */
 export interface Client {
   /**
-   * Resolves to the response times in milliseconds, in ascending order. For cancels this includes
-   * the last one of each connection, which arrived after the time was over. A cancel task without
-   * an end stops with `until`.
+   * Resolves to the response times in milliseconds, in ascending order. Cancels also count the last
+   * response of each connection, although it arrived after the time was over. A task that cancels
+   * without an end stops when `until` resolves.
    */
   run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;
   stop(): void;

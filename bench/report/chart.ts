@@ -23,7 +23,7 @@ export interface Point {
   readonly series: string;
   /** Default: a rival. */
   readonly role?: 'ours' | 'floor' | undefined;
-  /** For bars, the name of the panel. */
+  /** The name of the panel, in a chart of bars. */
   readonly x: number | string;
   /** One value per round. The chart shows their median and their range. */
   readonly values: readonly number[];

@@ -122,7 +122,7 @@ export function createAdmission<Served>(
     principal: Principal,
     decision: Decision,
   ): Served | Reply | Promise<Served | Reply> {
-    // Comes first, so that a limiter that returns no decision fails here.
+    // This line comes first, so that a limiter that returns no decision fails here.
     exchange.limitFields = limitFields(decision, draftFields);
     return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }

@@ -91,8 +91,9 @@ export const UNREADABLE: ReadHead = {
 };
 
 /**
- * Names and values together. Unless `maxHeadersCount` is set, Node.js 20 silently drops fields
- * beyond this number, perhaps a second credential. So a request that reaches it is refused.
+ * The number of header items, names and values counted separately, from which a request is refused.
+ * Unless `maxHeadersCount` is set, Node.js 20 silently drops the fields beyond it, and one of those
+ * could be a second credential.
  */
 const MAX_HEADER_ITEMS = 2_000;
 

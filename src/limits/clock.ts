@@ -20,7 +20,7 @@ const TOLERATED_MS = 1_000;
  * reset does not wobble.
  */
 export function createSystemClock(): Clock {
-  // Both are getters. Reading them at every call would take a quarter of its time.
+  // Both properties are getters. Reading them at every call would take a quarter of its time.
   const { performance } = globalThis;
   const { timeOrigin } = performance;
   let offsetMs = 0;

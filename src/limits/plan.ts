@@ -47,7 +47,7 @@ export interface BanPolicy {
  */
 export interface Plan {
   readonly name: string;
-  /** From 1 to 32 policies. */
+  /** The policies of the plan, from 1 to 32. */
   readonly policies: readonly QuotaPolicy[];
   readonly ban: BanPolicy | false;
   /**

@@ -145,8 +145,7 @@ export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STR
 }
 
 /**
- * Returns the state after putting back what a decision took, into those of its windows that are
- * still open. Pure.
+ * Returns the state after a refund. Only windows that are still open get their tokens back. Pure.
  */
 export function giveBack(state: KeyState, decision: Decision, nowMs: number): KeyState | undefined {
   const { cost, windows, utcOffsetMs } = decision;

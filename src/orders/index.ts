@@ -1,5 +1,6 @@
 export { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from './cancellation.js';
-// For hosts that write an importer, an exporter or a store. `JSON.parse` would round an int64.
+// These functions are for hosts that write an importer, an exporter or a store. `JSON.parse` would
+// round an int64.
 export { JsonSyntaxError, parseJson, printOrder, printOrders } from './json.js';
 export { createMemoryOrderStore, type MemoryOrderStore } from './memory/store.js';
 export { type Order, type OrderId, parseOrderId } from './order.js';

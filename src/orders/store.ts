@@ -44,11 +44,11 @@ export type OrderBatch = readonly Order[] | string | VersionedText;
 export interface VersionedText {
   /** The same object as long as the text is the same. */
   readonly version: object;
-  /** Returns the text. Called, if at all, before the next batch is requested. */
+  /** Returns the text. A caller that needs it calls this before it requests the next batch. */
   text(): string;
 }
 
-/** The same in a streamed list, where the text may still have to be fetched. */
+/** A text of a streamed list, which may still have to be fetched. */
 export interface StreamedText {
   readonly version: object;
   text(): string | Promise<string>;

@@ -83,7 +83,7 @@ function mountSmallDisk(t: TestContext): string | undefined {
     return undefined;
   }
   t.after(() => {
-    // Lazily, because a server left over from a failed test still uses it.
+    // The lazy unmount also works while a server left over from a failed test uses the file system.
     execFileSync('umount', ['--lazy', directory]);
     rmdirSync(directory);
   });

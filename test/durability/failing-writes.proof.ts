@@ -27,7 +27,7 @@ interface Job {
  */
 interface Workload {
   readonly name: string;
-  /** How many orders it cancels. */
+  /** How many orders the server cancels. */
   readonly cancels: number;
   run(t: TestContext, job: Job): Promise<Cancelled>;
 }
@@ -40,8 +40,8 @@ const WORKLOADS: readonly Workload[] = [
     name: 'a store',
     cancels: 90,
     async run(_, { file, isNew, record, options }) {
-      // Cancels one by one and in groups, so that both meet a failure. The last ones show whether
-      // the process keeps working.
+      // Cancels one by one and in groups, so that the failure hits both kinds. The last cancels
+      // show whether the process keeps working.
       const command = cancelling(file, [
         ...(isNew ? [{ put: [0, 90] } as const] : []),
         { cancel: [0, 10], atOnce: 1 },
@@ -71,8 +71,8 @@ const WORKLOADS: readonly Workload[] = [
 ];
 
 /**
- * In strace's syntax. strace counts the calls of each thread and each name separately. All commits
- * are on one thread.
+ * The calls to fail, in strace's syntax. strace counts the calls of each thread and each name
+ * separately. All commits are on one thread.
  */
 const WRITES = 'inject=pwrite64,write,ftruncate';
 const SYNCS = 'inject=fsync,fdatasync';

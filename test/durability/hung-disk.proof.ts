@@ -8,13 +8,13 @@ import { type Answer, createClient } from './support/client.js';
 import { mountImage } from './support/mounted-image.js';
 import { createOrderFile, type OrderFile } from './support/order-file.js';
 
-/** A response that waits for no disk, on a busy machine. */
+/** The longest time for a response that needs no disk, on a busy machine. */
 const AT_ONCE_MS = 500;
 /** A waiting read times out after 2 s, a write after 3 s. */
 const LIST_MS = 3_000;
 const CANCEL_MS = 6_500;
 const EXIT_MS = 10_000;
-/** More than one page, so that the list is streamed. */
+/** These orders fill more than one page, so that the list is streamed. */
 const ORDERS = 1_000;
 
 /** Asserts what a server does while its disk hangs. */
@@ -123,7 +123,10 @@ function isGone(pid: number): boolean {
   }
 }
 
-/** Each write and fsync of the files takes this long, once a thread has made a few. */
+/**
+ * Each write and fsync of the files is delayed for this long, after a thread has made a few without
+ * delay.
+ */
 const HANG_MS = 20_000;
 
 test('SIGTERM ends a server whose writes and fsyncs hang within 10 s', async (t) => {

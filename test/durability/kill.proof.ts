@@ -7,7 +7,7 @@ import { type Answer, type Client, countedToday, createClient } from './support/
 import { createOrderFile, type OrderFile, QUOTA } from './support/order-file.js';
 
 const CLIENTS = 50;
-/** Enough that few clients have finished before the server is killed. */
+/** There are so many orders that few clients have finished before the server is killed. */
 const CANCELS_PER_CLIENT = 10;
 const CANCELS = CLIENTS * CANCELS_PER_CLIENT;
 /** The longest that a server lives under load. */
@@ -70,12 +70,12 @@ test('a server killed at any moment forgets at most one second of requests', asy
   t.diagnostic(`${forgotten} of ${counted} counted requests forgotten by ${kills} kills`);
 });
 
-/** One server from its start to its kill. */
+/** The record of one server from its start to its kill. */
 interface Life {
   readonly server: RunningServer;
-  /** From the start of the process to its first response. */
+  /** The time from the start of the process to its first response. */
   readonly startMs: number;
-  /** Every response that it has sent. */
+  /** All responses that the server has sent. */
   readonly answers: Answer[];
   connect(): Client;
 }

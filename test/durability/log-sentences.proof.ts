@@ -15,7 +15,7 @@ for (const { calls, operation, says } of [
     says: "cannot write store-orders.db: the disk failed (disk I/O error); check the disk and the system's log",
   },
   {
-    // SQLite takes a file system that fails to read for a damaged one.
+    // When the file system fails to read, SQLite reports that the file is damaged.
     calls: 'pread64',
     operation: 'read',
     says:

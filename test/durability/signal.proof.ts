@@ -13,8 +13,8 @@ const CLIENTS = 32;
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
 /**
- * Longer than a request is in flight, so that the connection is idle when the server closes it.
- * That is where the race is.
+ * This is longer than a request is in flight, so the connection is idle when the server closes it.
+ * A client that sends at that moment may lose its request.
  */
 const REST_MS = 20;
 const EXIT_MS = 10_000;
@@ -60,8 +60,8 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
       client.close();
     }
 
-    // Connects all clients before the load begins. A connection that is not accepted by then would
-    // be refused, only later.
+    // All clients connect before the load begins. Later, the stopping server would refuse those
+    // that are not accepted in time.
     const clients = Array.from({ length: CLIENTS }, () => createClient(server.url, orders.key.key));
     await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
     total.answered += CLIENTS;

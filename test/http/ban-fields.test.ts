@@ -26,7 +26,7 @@ function open(...args: Parameters<typeof createTestService>) {
   };
 }
 
-/** In whole seconds; the manual clock begins at one. */
+/** The fields count whole seconds, and the manual clock begins at one. */
 function secondsOf({ nowMs }: { nowMs(): number }): number {
   return nowMs() / 1_000;
 }

@@ -45,7 +45,7 @@ suite('a request inside a request is not executed', () => {
       [400],
       `${withContent('GET', 'Content-Length: 4', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`,
     ],
-    ['content and the bytes after it', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
+    ['a request hidden after the content', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
     ['two lengths', [400], withContent('GET', 'Content-Length: 0', `Content-Length: ${DELETE.length}`) + DELETE],
     ['an invalid length', [400], withContent('GET', 'Content-Length: +5') + DELETE],
     ['a space before the colon', [400], withContent('GET', `Content-Length : ${DELETE.length}`) + DELETE],

@@ -40,18 +40,18 @@ describe('a key that was never seen', () => {
     for (let i = 0; i < 50; i++) assert.equal((await get(`made-up-${i}`)).status, 429);
     const refused = await get('valid-ann');
     assert.deepEqual([refused.status, asked], [429, []]);
-    assert.equal(fieldOf(refused, 'X-RateLimit-Limit'), `${QUOTA}`, 'that of the address');
+    assert.equal(fieldOf(refused, 'X-RateLimit-Limit'), `${QUOTA}`, 'the limit is that of the address');
     assert.match(String(refused.body), /rate_limit_exceeded/);
     assert.equal(limiter.inspect('ann'), undefined);
     clock.advance(Number(fieldOf(refused, 'Retry-After')) * 1_000);
-    assert.equal((await get('valid-ann')).status, 200, 'Retry-After is a promise');
+    assert.equal((await get('valid-ann')).status, 200, 'a request passes after the announced Retry-After');
   });
 
-  test('is looked up once its address has anything left, which it does not charge', async () => {
+  test('is looked up once its address has any quota left, and does not use that quota', async () => {
     const { get } = createParts();
     for (let i = 0; i < QUOTA - 1; i++) assert.equal((await get('made-up')).status, 401);
     for (let i = 0; i < 20; i++) assert.equal((await get(`valid-${i}`)).status, 200);
-    assert.equal((await get('made-up')).status, 401, 'the last of the quota is still there');
+    assert.equal((await get('made-up')).status, 401, 'the last request of the quota is still left');
     assert.equal((await get('made-up')).status, 429);
   });
 

@@ -132,7 +132,8 @@ for (const { laterMs, banMs } of [
     clock.advance(1);
     assert.equal(limiter.take('key', plan).verdict, 'banned');
     clock.advance(MINUTE);
-    // The first refusal of the next streak; its only strike comes a millisecond later.
+    // This refusal begins the next streak. The only strike of that streak comes a millisecond
+    // later.
     clock.advance(laterMs - 1);
     beRefused(plan, 1);
     clock.advance(1);

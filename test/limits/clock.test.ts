@@ -27,7 +27,8 @@ test('the offset to the wall clock changes only when the two differ by more than
   const originMs = Math.floor(performance.timeOrigin);
   const clock = createSystemClock();
   /**
-   * How far the wall clock is ahead of the monotonic one, and the offset that is then announced.
+   * Each row has the lead of the wall clock over the monotonic one, and the offset that is then
+   * announced.
    */
   for (const [aheadMs, offsetMs] of [
     [0, 0],

@@ -139,8 +139,8 @@ function windowOf({ policy, remaining, resetAtMs, refillAtMs }: WindowState): An
 
 test('the limiter decides as the model does, whichever way the clock steps', () => {
   let commandsDone = 0;
-  // One key and one address only. With more, a sweep for another key may drop what a clock that
-  // steps back would revive.
+  // The histories use only one key and one address. With more of them, a sweep for one key may drop
+  // the state of another that a clock stepping back would need again.
   const plans = fc.tuple(keyPlan, keyPlan, addressPlan);
   fc.assert(
     fc.property(plans, commands(1, anyMs), (ofEither, script) => {

@@ -137,7 +137,7 @@ test('the reset is the same instant throughout a window', () => {
         assert.ok(resetAtMs > nowMs && resetAtMs <= nowMs + policy.windowMs);
         const before = announced.get(policy.name);
         if (before !== undefined && before > nowMs) assert.equal(resetAtMs, before);
-        // A full bucket has no window so far. The next request begins one.
+        // The window of a full bucket has not begun. The next request begins it.
         if (remaining < policy.quota) announced.set(policy.name, resetAtMs);
       }
     });

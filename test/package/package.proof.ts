@@ -26,7 +26,7 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 const kinds = ['commonjs', 'module'] as const;
 let folder: string;
 
-/** Without the runner's own variables, which would make npm and tsc write coverage of their own. */
+/** The runner's own variables are removed, because they would make npm and tsc write coverage. */
 function run(command: string, parameters: readonly string[], cwd: string): string {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
   return execFileSync(command, parameters, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

@@ -142,7 +142,7 @@ test('half of a torn body arrives, and an abort while reading rejects with its o
   await assert.rejects(read.text(), { name: 'RangeError', message: 'enough' });
 });
 
-test('failNext throws for an unknown fault, and then keeps no fault of that call', async () => {
+test('failNext throws for an unknown fault, and adds no other fault of that call', async () => {
   const { failNext, fetch, url } = createTestService();
   for (const fault of [404, 'lost', undefined, {}, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }]) {
     assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message: /^fault: / });

@@ -20,7 +20,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const runners = join(root, 'test/runner-tools/node_modules');
 const skip = existsSync(runners) ? false : 'the test runners are not installed: npm ci --prefix test/runner-tools';
 
-/** Without the variables of this test run, to which the nested run would report. */
+/** The variables of this test run are removed, because the nested run would report to it. */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
   return { ...env, NO_COLOR: '1' };
@@ -35,7 +35,7 @@ suite('a separate project with the packed package', { skip }, () => {
   let folder: string;
   before(() => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
-    // In the project's parent folder, where its imports of a runner are resolved.
+    // The folder is inside the project's parent, where its imports of a runner are resolved.
     symlinkSync(runners, join(folder, 'node_modules'));
     const project = join(folder, 'project');
     mkdirSync(project);

@@ -56,7 +56,7 @@ test('a ban lasts as long as requested, by default a minute', async () => {
 test("by a date clock, quotas refill as the runner's fake timers advance", async (t) => {
   const { url, fetch, apiKey, exhaust, ban, clock } = createTestService({ clock: createDateClock() });
   const status = async () => (await fetch(`${url}/store/orders`, authorized(apiKey))).status;
-  // After the service was created, as in a test that enables fake timers half-way.
+  // The timers are faked after the service was created, as in a test that enables them half-way.
   t.mock.timers.enable({ apis: ['Date'], now: Date.UTC(2030, 0) });
   exhaust(apiKey);
   assert.deepEqual([clock.nowMs(), await status()], [Date.UTC(2030, 0), 429]);

@@ -8,7 +8,7 @@ import { proseOf, writtenFiles } from './prose.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const [seedText = '-', ...folders] = process.argv.slice(2);
 const seed = seedText === '-' ? Math.floor(Math.random() * 2 ** 32) : Number(seedText);
-/** At least four words: shorter strings are names and codes. */
+/** Matches strings of at least four words. Shorter ones are names and codes. */
 const MESSAGE = /^(?=.*[a-z])[^{}<>=;]*?(?:\S+ ){3,}[^{}<>=;]*$/;
 const SQL = /\b(?:SELECT|CREATE|INSERT|UPDATE|DELETE FROM|ALTER|PRAGMA|WHERE|FROM)\b/;
 

@@ -6,17 +6,19 @@ import { createScanner } from 'typescript/unstable/ast/scanner';
 /** A piece of English in a file. */
 export interface Prose {
   readonly kind: 'comment' | 'string' | 'markdown';
-  /** Without comment marks, one space between words. */
+  /** The text without comment marks, with one space between words. */
   readonly text: string;
   readonly path: string;
   readonly line: number;
-  /** Columns of its longest line. Tables and the targets of links do not count. */
+  /** The columns of the longest line. Tables and the targets of links do not count. */
   readonly width: number;
 }
 
 const FOLDERS = ['src', 'test', 'bench', 'examples', '.ci'];
 const GENERATED = new Set(['node_modules', 'generated', 'charts']);
-/** After one of these a slash divides; elsewhere it starts a regular expression. */
+/**
+ * After one of these a slash means division. After anything else it starts a regular expression.
+ */
 const ENDS_OPERAND = new Set([
   SyntaxKind.Identifier,
   SyntaxKind.NumericLiteral,
@@ -61,7 +63,9 @@ function commentsAndStrings(path: string, text: string): readonly Prose[] {
   const found: Prose[] = [];
   const lines = text.split('\n');
   const scanner = createScanner(false, undefined, text);
-  /** One entry for each open template literal: how many braces are open inside its substitution. */
+  /**
+   * The open template literals. Each entry counts the braces that are open inside its substitution.
+   */
   const braces: number[] = [];
   let last = SyntaxKind.Unknown;
   let line = 1;

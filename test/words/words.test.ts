@@ -7,7 +7,9 @@ import { type Prose, proseOf, writtenFiles } from './prose.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_COLUMNS = 100;
 
-/** Where every comment, string, test name and paragraph follows the rules below. */
+/**
+ * The folders and files whose comments, strings, test names and paragraphs follow the rules below.
+ */
 const FOLLOWS = [
   'src',
   'bench',

@@ -1,8 +1,8 @@
 import { RateLimiterMemory, type RateLimiterRes, RateLimiterUnion } from 'rate-limiter-flexible';
 import { PER_DAY, PER_MINUTE } from './usual-parts.js';
 
-// Two windows, combined as the documentation of rate-limiter-flexible shows. It charges one even if
-// the other refuses.
+// Combines two windows as the documentation of rate-limiter-flexible shows. It charges one window
+// even if the other refuses.
 const minute = new RateLimiterMemory({ keyPrefix: 'minute', points: PER_MINUTE, duration: 60 });
 const day = new RateLimiterMemory({ keyPrefix: 'day', points: PER_DAY, duration: 86_400 });
 const union = new RateLimiterUnion(minute, day);

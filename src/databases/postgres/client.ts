@@ -5,10 +5,7 @@
  */
 export interface PostgresClient {
   query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
-  /**
-   * The same for one of the few frequent statements, which may be prepared. See
-   * `withNamedStatements`.
-   */
+  /** Sends one of the few frequent statements, which may be prepared. See `withNamedStatements`. */
   queryOften?(text: string, values: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
 }
 

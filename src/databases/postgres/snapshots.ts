@@ -6,7 +6,7 @@ import type { HeldPostgresClient, PostgresClient, PostgresRow } from './client.j
  */
 export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable<T>) => AsyncGenerator<T>;
 
-/** Most snapshots open at once. Each holds a connection. */
+/** The most snapshots that are open at once. Each holds a connection. */
 const MOST_OPEN = 4;
 /**
  * How long the readers of a snapshot may pause, if they have been fast, before it can be closed in
@@ -14,7 +14,7 @@ const MOST_OPEN = 4;
  * is never too slow.
  */
 const SPARE_MS = 500;
-/** How much of that time a reader regains with each result. */
+/** How much of its spare time a reader regains with each result. */
 const EARNED_MS = 300;
 /** How soon to look again at a snapshot whose next result is in flight. */
 const RECHECK_MS = 50;

@@ -12,9 +12,9 @@ export interface SqliteStatement {
   run(...parameters: SqliteValue[]): unknown;
   get(...parameters: SqliteValue[]): unknown;
   all(...parameters: SqliteValue[]): unknown[];
-  /** How node:sqlite reads int64 exactly. */
+  /** Makes node:sqlite read integers exactly, as bigint. */
   setReadBigInts?(on: boolean): unknown;
-  /** How better-sqlite3 and libsql do it. */
+  /** Makes better-sqlite3 and libsql read integers exactly, as bigint. */
   safeIntegers?(on: boolean): unknown;
 }
 
@@ -64,7 +64,7 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
   }
 }
 
-/** The count starts over after this. */
+/** Transactions are counted up to this number. Then the count starts again. */
 export const TRANSACTIONS_COUNTED = 2 ** 31;
 
 /**

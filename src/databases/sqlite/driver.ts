@@ -5,7 +5,10 @@ import { cannotOpen } from './failure.js';
 
 const require = createRequire(import.meta.url);
 
-/** Each returns a function that opens a file, or throws if its driver is missing. */
+/**
+ * The ways to load each driver. Each returns a function that opens a file, or throws if the driver
+ * is missing.
+ */
 const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
   () => {
     const { DatabaseSync } = require('node:sqlite');

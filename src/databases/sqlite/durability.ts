@@ -1,18 +1,19 @@
 import { isResult, prepare, type SqliteDatabase, type SqliteValue } from './database.js';
 
 /**
- * How long opening waits for other processes that open or write the same file, and how long at a
- * time.
+ * How long opening waits in all for other processes that use the same file, and the longest single
+ * wait.
  */
 const OPEN_DEADLINE_MS = 2_000;
 const OPEN_WAIT_MS = 250;
 
 /**
  * Runs `work` on a handle that was just opened, and retries while other processes hold the lock.
- * SQLite's own waiting is not enough: it does not wait if two processes that switch a new file to
- * WAL would wait for each other. Afterwards SQLite no longer waits at all, because that would block
- * the event loop (better-sqlite3 sets 5 s by default). Each wait is long enough that retries are
- * rare: libsql may leave a failed statement open, which makes the next attempt fail.
+ * The waiting that SQLite does itself is not enough. If two processes switch a new file to WAL and
+ * would wait for each other, SQLite fails at once. Afterwards SQLite no longer waits at all,
+ * because that would block the event loop (better-sqlite3 sets 5 s by default). Each wait is long,
+ * so that retries are rare: libsql may leave a failed statement open, and then the next attempt
+ * fails too.
  */
 export function opening(database: SqliteDatabase, work: () => void): void {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;

@@ -7,7 +7,7 @@ import { type FailureKind, late, type Operation, SqliteFileError, textOf } from 
  */
 export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 
-/** Named functions that read. Their parameters and results are plain data. */
+/** The functions that read, by name. Their parameters and results are plain data. */
 export type Reads = Readonly<Record<string, (...parameters: never[]) => unknown>>;
 
 /** The data that the worker receives at its start. */
@@ -43,8 +43,8 @@ export type ThreadAnswer = { readonly id: number } & ({ readonly value: unknown 
 /** A thread that has the file open and calls functions of its modules on it. */
 export interface FileThread {
   /**
-   * Calls a function. Rejects with a {@link SqliteFileError}: `late` if the disk does not respond
-   * in time, and from then on immediately.
+   * Calls a function on the thread. Rejects with a {@link SqliteFileError}, which is `late` if the
+   * disk does not respond in time. After that, every call rejects immediately.
    */
   call(name: string, parameters: readonly unknown[], patienceMs: number): Promise<unknown>;
   /** Calls a function without waiting for a result. The call is made however late. */
@@ -59,7 +59,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The last process to close a file moves its log into it. */
+/** How long closing may take. The last process that closes a file also copies the log into it. */
 const CLOSE_MS = 5_000;
 const CLOSE_HANGING_MS = 500;
 const LOOK_EVERY_MS = 250;
@@ -108,7 +108,7 @@ export function createFileThread(data: FileThreadData): FileThread {
     return started;
   }
 
-  /** One timer for all calls, which are far more frequent. */
+  /** Starts one timer for all calls. A timer for each of them would cost too much. */
   function watch(): void {
     if (isWatched || waiting.size === 0) return;
     isWatched = true;

@@ -8,7 +8,7 @@ import type { FileThreadData, Reads, SentFailure, ThreadAnswer, ThreadCall } fro
 import { checkIdentity, createFileWatch } from './file-watch.js';
 import { commitTogether, type WriteCall, type WriteResult, type Writes } from './group-commit.js';
 
-// The other side of file-thread.ts.
+// The part of file-thread.ts that runs on the thread itself.
 
 interface FileModule {
   prepareReads?(database: SqliteDatabase, openAnother: () => SqliteDatabase): Reads;
@@ -64,7 +64,10 @@ function writesOf(database: SqliteDatabase): Reads {
   };
 }
 
-/** Whether the last check found the opened file. If so, only writes are followed by a check. */
+/**
+ * Whether the last check found the opened file. If so, reads need no check, and only writes are
+ * followed by one.
+ */
 let isThere = false;
 
 function call({ name, parameters }: ThreadCall): unknown {

@@ -126,7 +126,7 @@ export function createSqliteFile(file: string, identity: string, modules: readon
 
   return {
     ...queue,
-    // The result is that of the function with this name.
+    // The thread runs the function with this name, so the result has its type.
     read: (name, ...parameters) => ask(name, parameters) as Promise<never>,
     tell: (name, ...parameters) => reader.tell(name, parameters),
 

@@ -1,8 +1,8 @@
 import { isResult, type SqliteDatabase, transaction } from './database.js';
 
 /**
- * Named functions, each of which writes a part of a transaction. Their parameters and results are
- * plain data.
+ * The functions that write, by name. Each is a part of a transaction. Their parameters and results
+ * are plain data.
  */
 export type Writes = Readonly<Record<string, (...parameters: never[]) => unknown>>;
 

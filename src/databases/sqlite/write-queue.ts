@@ -3,7 +3,7 @@ import type { WriteCall, WriteResult, Writes } from './group-commit.js';
 
 interface Waiting {
   readonly call: WriteCall;
-  /** When it was first tried and found the lock held. */
+  /** When this write was first tried and found the file locked. */
   busySinceMs?: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -19,7 +19,7 @@ export type Write<W extends Writes> = <Name extends keyof W & string>(
 ) => Promise<ReturnType<W[Name]>>;
 
 export interface WriteQueue {
-  /** A {@link Write} of any write. */
+  /** Queues the write with this name. {@link Write} has the exact types. */
   write(name: string, ...parameters: readonly unknown[]): Promise<never>;
   /** Resolves when every write requested so far has settled. */
   idle(): Promise<void>;
@@ -69,7 +69,8 @@ export function createWriteQueue(
     } catch (error) {
       for (const write of batch) write.reject(error);
     }
-    // They go first, because of two writes of the same thing the newer one must be the last.
+    // Writes that found the file locked go before newer ones. If two change the same row, the newer
+    // one must come last.
     waiting = [...busy, ...waiting];
     if (waiting.length > 0) {
       if (busy.length > 0) setTimeout(flush, LOCK_RETRY_MS);
@@ -77,7 +78,7 @@ export function createWriteQueue(
       return;
     }
     isScheduled = false;
-    // After the callers have learnt of their writes.
+    // Callers of `idle` are told after the callers of the writes.
     for (const resolve of onIdle) setImmediate(resolve);
     onIdle = [];
   }

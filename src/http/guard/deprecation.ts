@@ -2,9 +2,9 @@ import { checkOptions } from '../options.js';
 
 /** An announcement about an operation, sent with its responses. */
 export interface Announcement {
-  /** When it was or will be deprecated (RFC 9745). */
+  /** When the operation was or will be deprecated (RFC 9745). */
   readonly deprecatedAt?: Date | undefined;
-  /** When it stops responding (RFC 8594). Not before `deprecatedAt`. */
+  /** When the operation stops responding (RFC 8594). Must not be before `deprecatedAt`. */
   readonly sunsetAt?: Date | undefined;
   /**
    * The address of a page with details, such as the replacement or the limits of a beta operation.

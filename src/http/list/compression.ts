@@ -4,8 +4,8 @@ import type { Coding } from './accept-encoding.js';
 import type { Produce } from './replayable-bytes.js';
 
 /**
- * In bytes. Compressing saves some hundred bytes, and a shorter response fits into one packet
- * anyway.
+ * The shortest list that is compressed, in bytes. For a shorter one compression saves some hundred
+ * bytes, and the response fits into one packet anyway.
  */
 export const LEAST_COMPRESSED = 1_024;
 

@@ -84,8 +84,8 @@ export function createReplayableBytes(produce: Produce): ReplayableBytes {
   }
 
   /**
-   * Resolves to the piece with this index, or to `undefined` after the last. Waits until that is
-   * certain.
+   * Resolves to the piece with this index, or to `undefined` if there is none. Waits until the
+   * piece is produced or the list has ended.
    */
   async function pieceAt(index: number): Promise<Uint8Array | undefined> {
     while (index === produced.length && whole === undefined && failure === undefined) {

@@ -48,8 +48,8 @@ export function createRepresentations(identity: ReplayableBytes): Representation
     const isShort = whole !== undefined && whole.length < LEAST_COMPRESSED;
     const coding = preferredCoding(acceptEncoding, isShort);
     if (whole !== undefined && isConditional) {
-      // In the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is ignored (§13.1.4), because
-      // the list has no date.
+      // The conditions are checked in the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is
+      // ignored (§13.1.4), because the list has no date.
       const tag = entityTag(whole.digest, coding);
       if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return PRECONDITION_FAILED;
       if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag, 'weak')) {

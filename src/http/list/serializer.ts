@@ -18,7 +18,10 @@ import {
  */
 const BATCH = 512;
 
-/** Up to this length, a text is sent in one write with the head. Above it, a Buffer is cheaper. */
+/**
+ * The longest text that is sent as a string, in one write with the head. For a longer one, a Buffer
+ * is cheaper.
+ */
 const LARGEST_TEXT = 65_536;
 
 const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
@@ -115,8 +118,8 @@ async function* serializeStream(
 }
 
 /**
- * Not a generator: the store's work must end even if nobody ever reads, and a generator that never
- * started runs no cleanup.
+ * This is not a generator, because a generator that never started runs no cleanup. The store's work
+ * must end even if nobody ever reads.
  */
 function resume(
   first: IteratorResult<Uint8Array, undefined>,

@@ -84,7 +84,7 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
       delete raw.headers['content-type'];
       done();
     });
-    // In the router a colon begins a parameter, and two colons stand for one.
+    // In Fastify's router a colon begins a parameter. Two colons stand for a literal colon.
     const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');
     app.all(collection, UNLISTED, answer);
     // A wildcard, because the host's settings limit the length of a parameter.
@@ -100,7 +100,7 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);
   const stream = Readable.from(body);
   if (isMultiplexed) {
-    // Otherwise Fastify would end the HTTP/2 stream without an error, as if the truncated body were
+    // A plain end would finish the HTTP/2 stream without an error, as if the truncated body were
     // complete.
     stream.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
   }

@@ -49,8 +49,8 @@ export function koaMiddleware(
 
 function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   ctx.status = status;
-  // Set before the headers, because Koa derives some of them from the body. Not set if it is
-  // absent, because Koa would turn the reply into a 204.
+  // The body is set before the headers, because Koa derives some of them from it. An absent body is
+  // not set at all, because Koa would turn the reply into a 204.
   if (body !== undefined) ctx.body = bodyOf(body);
   forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
 }

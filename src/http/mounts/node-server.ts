@@ -31,8 +31,7 @@ export function attachTo<S extends Server>(
   clientAddress: (request: IncomingMessage) => string | undefined,
 ): S {
   checkMethods('server', server, ['on', 'emit']);
-  // XX
-  // read at each connection.
+  // Node.js reads both options at each connection, so they can be set on an existing server.
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   const refused = new WeakSet<Duplex>();

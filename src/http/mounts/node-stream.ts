@@ -32,7 +32,7 @@ function isIterable(pieces: AsyncIterable<Uint8Array>): pieces is AsyncIterable<
   return Symbol.iterator in pieces;
 }
 
-/** Corked, so that many pieces go to the system in one call. */
+/** The response is corked, so that many pieces go to the system in one call. */
 async function writeShared(response: ServerResponse, pieces: Iterable<Uint8Array>): Promise<void> {
   const iterator = pieces[Symbol.iterator]();
   for (let next = iterator.next(); !next.done; ) {

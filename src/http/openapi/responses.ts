@@ -59,7 +59,7 @@ interface ResponseText {
   readonly headers?: readonly HeaderName[];
 }
 
-/** Components by status, and by origin if one status has two meanings. */
+/** The components by status. If one status has two meanings, they are by origin too. */
 const TEXTS: Readonly<Record<string, ResponseText>> = {
   400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },
   401: {

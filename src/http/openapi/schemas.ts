@@ -16,8 +16,8 @@ export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): 
 }
 
 /**
- * As numbers these become -2^63 and 2^63, the nearest doubles. `printOpenApiDocument` prints them
- * exactly.
+ * Converted to numbers, these bounds become -2^63 and 2^63, the nearest doubles.
+ * `printOpenApiDocument` prints them exactly.
  */
 const INT64 = { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) };
 

@@ -36,7 +36,7 @@ export class BucketPool {
   /** The windows of each shape. Shape n is at index n − 1. */
   readonly #shapes: (readonly Identity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
-  // Two views of the same bytes.
+  // Two typed arrays over the same bytes.
   #ends = new Float64Array(0);
   #taken = new Int32Array(0);
   #slots = 0;

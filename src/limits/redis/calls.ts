@@ -29,7 +29,7 @@ const REMEMBERED_NAMES = 10_000;
 
 export type RedisCalls = ReturnType<typeof createRedisCalls>;
 
-/** Creates the calls that the limiter makes. Each is one round trip. */
+/** Creates the functions that send the limiter's calls to Redis. Each call is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
   /**
    * The offset from the process's time to the server's, including how long the last call took.
@@ -66,8 +66,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     const planText = plan === undefined ? NO_PLAN : planArgument(plan);
 
     function ask(command: string, script: string): Promise<T> {
-      // After this instant the caller has stopped waiting. A call that was delayed until then must
-      // do nothing.
+      // The server does nothing after this instant, because the caller has stopped waiting.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
       return sendOrReject([command, script, '1', name, latest, planText, ...rest], name).then(

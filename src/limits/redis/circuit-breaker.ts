@@ -3,17 +3,16 @@ export interface CircuitBreakerOptions {
   readonly patienceMs: number;
   /** Asks whether the server works again. */
   readonly probe: () => Promise<unknown>;
-  /**
-   * Called at each change: with the error when the server fails, without one when it works again.
-   */
+  /** Called with the error when the server begins to fail, and without one when it works again. */
   readonly onChange: (error?: unknown) => void;
 }
 
 /** Stops calls to a failing server, so that requests need not wait for it. */
 export interface CircuitBreaker {
   /**
-   * Settles as `asked.then(done, failed)` would, or calls `failed` if the call is late. A failure
-   * opens the circuit. A late call fails every call in flight, because those queue behind it.
+   * Settles as `asked.then(done, failed)` would. If the call is late, calls `failed` instead. A
+   * failure opens the circuit. A late call also fails all other calls in flight, because their
+   * replies come after its own.
    */
   run<T>(asked: Promise<T>, done?: (value: T) => T, failed?: (error: unknown) => T): Promise<T>;
   /**

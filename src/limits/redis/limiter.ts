@@ -103,7 +103,8 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
     throw new TypeError('onBackendError: expected local or open or closed');
   }
   wholeNumber('deadlineMs', deadlineMs, 1, 60_000);
-  // Leaves a tenth for a late timer and for the decision made instead.
+  // A tenth of the deadline is left for a late timer, and for the decision that is made without the
+  // server.
   const patienceMs = Math.ceil(deadlineMs * 0.9);
   const localClock = clock ?? createSystemClock();
   const local = createMemoryLimiter({ clock: localClock, maxAddresses });

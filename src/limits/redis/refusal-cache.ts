@@ -10,7 +10,7 @@ import { type BackendLimiter, type Refusal, refusalOf, type SharedLimiter } from
 interface Entry {
   readonly plan: Plan;
   readonly refusal: Refusal;
-  /** The server's time of the refusal. */
+  /** When the server refused the key, by its own clock. */
   readonly sinceMs: number;
   /** Refusals that the grace forgave and that are not reported yet. */
   forgiven: number;

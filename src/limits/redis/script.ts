@@ -23,8 +23,9 @@ end
 // filling it.
 
 /**
- * Brings each window up to now, as token-bucket.ts does: sets `takens` and `ats`. Sets `lengths` to
- * the longest time from `ats` until a continuously refilled bucket is full, and to 0 for others.
+ * Brings each window up to now in `takens` and `ats`, as token-bucket.ts does. For a bucket that
+ * refills continuously, `lengths` is the longest time from its `ats` until it is full. For any
+ * other it is 0.
  */
 const SETTLE_WINDOWS = /* lua */ `
 local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER

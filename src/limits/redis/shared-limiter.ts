@@ -22,7 +22,7 @@ export interface BackendLimiter extends RateLimiter {
   /** Makes a ban last at least as long as this one, at least at its level. */
   carryBan(key: string, ban: BanState, nowMs: number): Promise<void>;
   unban(key: string): Promise<void>;
-  /** Resolves if the server that has this key works. */
+  /** Resolves if the server that stores this key works. */
   probe(key: string): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
         state: next,
         othersFullAtMs,
         aheadMs: isLocal ? 0 : nowMs - performance.now(),
-        // Within this instant the server's clock may move to the next millisecond.
+        // The server's clock may be up to a millisecond ahead of the instant that it reported.
         mostAheadMs: isLocal ? 0 : nowMs + 1 - sentMs,
       });
     }

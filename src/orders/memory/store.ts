@@ -6,7 +6,10 @@ import { NO_ORDERS } from './sorted-batches.js';
 
 const NONE: readonly Order[] = Object.freeze([]);
 
-/** Unsorted puts are sorted once there are this many, or when a list is requested. */
+/**
+ * The most puts that may wait unsorted. They are sorted when there are this many, or when a list is
+ * requested.
+ */
 const MANY = 1_000;
 
 /**
@@ -85,7 +88,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
         entries.set(keyOf(id), entry);
         unsorted.set(id, entry.order);
       }
-      // Leaves less work for the next list.
+      // Doing this now leaves less work for the next list.
       if (unsorted.size >= MANY) sort();
       return { outcome: 'stored', count: added.size };
     },

@@ -19,12 +19,12 @@ interface Caller<Outcome> {
 
 /** A few more callers cost the server little, but the whole group waits for the slowest order. */
 const MOST_TOGETHER = 128;
-/** Most connections that may wait for rows locked by another transaction. */
+/** The most connections that may wait for rows locked by another transaction. */
 const MOST_ALONE = 4;
 /** A slower statement delays no other: the next group is sent at the same time. */
 const SLOW_MS = 25;
 
-/** How many were asked for together: `{ writes }`. */
+/** Publishes how many requests shared a statement: `{ writes }`. */
 const commits = channel('store-orders:commit');
 
 /**
@@ -101,7 +101,8 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 }
 
 /**
- * Classes of errors after which a statement may have run, or which the next one would meet as well.
+ * Classes of errors after which the statement may have run, or that would also fail the next
+ * statement.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 

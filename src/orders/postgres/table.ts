@@ -3,8 +3,8 @@ import type { OrderStatus } from '../cancellation.js';
 import type { Order } from '../order.js';
 
 /**
- * Where a host keeps its orders: a table that fits this description, or otherwise an updatable view
- * that does.
+ * Where a host keeps its orders: a table that fits this description, or an updatable view of one
+ * that does not.
  */
 export interface PostgresOrderTable {
   /**
@@ -43,7 +43,7 @@ type KnownStatus = (typeof KNOWN_STATUSES)[number];
 
 const KNOWN_STATUSES = ['pending', 'shipped', 'cancelled'] as const;
 
-/** The same table, checked and quoted for SQL. Its alias is `o`. */
+/** A {@link PostgresOrderTable}, checked and quoted for SQL. Its alias is `o`. */
 export interface OrderTable {
   readonly table: string;
   readonly id: string;
@@ -98,8 +98,8 @@ export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<
 }
 
 /**
- * RFC 3339 requires a time and its zone, of which the column types have one or none. An infinite
- * date becomes NULL.
+ * Converts a column to RFC 3339, which requires a time and a time zone. A `date` column has
+ * neither, and a `timestamp` column has no zone. An infinite date becomes NULL.
  */
 function printDateTime(column: string): string {
   const completed = (rest: string) => `to_json(nullif(to_json(${column}) #>> '{}', 'infinity') || '${rest}')::text`;

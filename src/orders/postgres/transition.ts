@@ -25,10 +25,9 @@ interface Found {
  * which is `next` if the order is to be changed. Orders requested at the same time share one
  * statement.
  *
- * The row is locked before it is read. An UPDATE with the status in its condition would do with
- * less. But if it changed nothing, the outcome could only be read from the statement's snapshot.
- * Under READ COMMITTED that may be older than the change that it lost against: 'pending', for an
- * order that has just shipped.
+ * The row is locked before it is read. An UPDATE with the status in its condition would be simpler.
+ * But if it changed no row, the outcome would come from the snapshot of the statement. Under READ
+ * COMMITTED this snapshot may be outdated, and show an order as pending that has just shipped.
  */
 export function createTransition<Outcome extends string>(
   client: PostgresClient,
@@ -63,14 +62,15 @@ export function createTransition<Outcome extends string>(
     },
 
     async together(ids) {
-      // Not prepared. A plan for a small table would read the whole table once it has grown.
+      // This statement is not prepared, because a plan made for a small table would read the whole
+      // table once it has grown.
       const { rows } = await client.query(several, [`{${ids.join(',')}}`]);
       const found = new Map(rows.map((row) => [String(row['id']), row]));
       return (id) => {
         const row = found.get(`${id}`);
         if (row?.['found'] === '0') return 'locked';
         const outcome = outcomeOf(id, readFound(row));
-        // Another caller of the same order finds it as this one has left it.
+        // If the statement holds another request for this order, it finds the new status.
         if (outcome === next) found.set(`${id}`, { status: to });
         return { outcome };
       };

@@ -2,23 +2,26 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 import type { OrderId } from '../order.js';
 
 /**
- * A put of more orders than this is not logged one by one. The next list then reads everything
- * again.
+ * The most orders of one put whose ids are logged. After a larger put, the next list reads all
+ * orders again.
  */
 export const MOST_NOTED = 1_000n;
 
-/** Revisions whose changes are kept. A caller that lists less often reads everything again. */
+/**
+ * Number of revisions whose changes are kept. A caller that has missed more of them reads all
+ * orders again.
+ */
 const KEPT = 1_000n;
 
 /**
- * Most changes to look up, which takes some milliseconds. With more of them, everything is read
- * again, page by page.
+ * The most changes that are looked up, which takes some milliseconds. If there are more, all orders
+ * are read again, page by page.
  */
 const MOST_READ = 5_000n;
 
 /**
- * Logs, in the caller's transaction, that orders were put: the next revision, and their ids. A
- * caller that has listed the revision before need not read the other orders again.
+ * Logs that orders were put, in the caller's transaction: raises the revision, and notes the ids
+ * under it. A caller that has listed the revision before then reads only these orders.
  */
 export function prepareChanges(database: SqliteDatabase): (orders: readonly { readonly id: OrderId }[]) => void {
   const bumpRevision = prepare(database, 'UPDATE orders_revision SET revision = revision + 1');

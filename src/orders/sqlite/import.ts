@@ -37,12 +37,15 @@ export async function importRecords(
   return records === 0 ? { outcome: 'stored', count: 0 } : write('storeAside', { replace, records });
 }
 
-/** A JSON array of arrays: one statement for many rows takes a third of a statement each. */
+/**
+ * Serialises the rows as a JSON array of arrays. One statement for many rows takes a third of the
+ * time that a statement for each row would.
+ */
 function printRows(records: readonly OrderRecord[]): string {
   return `[${records.map(printRow).join(',')}]`;
 }
 
-/** In the order of the table's columns. */
+/** Serialises the fields of an order in the sequence of the table's columns. */
 function printRow({ id, petId, quantity, shipDate, complete, status }: OrderRecord): string {
   const date = shipDate === undefined ? 'null' : JSON.stringify(shipDate);
   const flag = complete === undefined ? 'null' : Number(complete);
@@ -51,7 +54,7 @@ function printRow({ id, petId, quantity, shipDate, complete, status }: OrderReco
 
 const ROW = [0, 1, 2, 3, 4, 5].map((place) => `json_extract(value, '$[${place}]')`).join(', ');
 
-/** On a database that has the tables. */
+/** Prepares the import on a database that already has the tables. */
 export function prepareWrites(database: SqliteDatabase): ImportWrites {
   const noteChange = prepareChanges(database);
   let add: ExactStatement | undefined;
@@ -62,7 +65,7 @@ export function prepareWrites(database: SqliteDatabase): ImportWrites {
 
   return {
     setAside(rows, isFirst) {
-      // The table is as that of the orders is, which has SQLite copy whole rows from it.
+      // This table has the same columns as the orders table, so SQLite can copy whole rows.
       if (isFirst) {
         database.exec(`DROP TABLE IF EXISTS temp.aside; CREATE TEMP TABLE aside ${COLUMNS}`);
         add = prepare(database, `INSERT INTO temp.aside SELECT ${ROW} FROM json_each(?)`);

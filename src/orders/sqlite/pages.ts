@@ -15,8 +15,8 @@ const PAGES_AT_ONCE = 4;
 export const ALL = -1n;
 
 /**
- * Orders in sequence, from `first` up to the next page. The same object as long as none of them
- * changes.
+ * Orders in sequence, from `first` up to the next page. A page stays the same object as long as
+ * none of its orders changes.
  */
 export interface Page {
   readonly first: OrderId;
@@ -45,7 +45,7 @@ export interface PageReader {
   pageLength(first: OrderId, last: OrderId): bigint;
 }
 
-/** The same on another thread. */
+/** A {@link PageReader} on another thread, so that every method returns a promise. */
 export type RemotePageReader = {
   readonly [Name in keyof PageReader]: (
     ...parameters: Parameters<PageReader[Name]>

@@ -55,8 +55,8 @@ export function prepareReads(database: SqliteDatabase, openAnother: () => Sqlite
     look(known, most) {
       const found = revision();
       if (found === known) return { revision: found, isChanged: false };
-      // Because the rows are read after the revision, a list may be newer than its label but never
-      // older. In that case the next check reads it again.
+      // The rows are read after the revision, so a list may be newer than its revision but never
+      // older. If it is newer, the next check reads it again.
       const rows = selectAtMost.all(most < 0n ? most : most + 1n);
       const isLong = most >= 0n && rows.length > most;
       return { revision: found, isChanged: true, ...(!isLong && { orders: rows.map(orderOf) }) };

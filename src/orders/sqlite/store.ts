@@ -54,7 +54,7 @@ export interface SqliteFileOrderStore extends OwnedOrderStore {
 
 /** The host's own tables beside the orders, written with them in one commit. */
 export interface HandleParts<W extends Writes> {
-  /** By part: the statements that lead from each version of its tables to the next. */
+  /** The statements that lead from each version of the tables to the next, by part. */
   readonly schemas: Schemas;
   /**
    * Creates the functions that write, each a part of a transaction. Their names must differ from
@@ -100,7 +100,7 @@ export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
   };
 }
 
-/** This room's reads and writes, for the threads. */
+/** The modules with the reads and writes of orders, which the threads import. */
 const ORDER_MODULES = [new URL('./reads.js', import.meta.url).href, new URL('./writes.js', import.meta.url).href];
 
 /**

@@ -7,13 +7,13 @@ import type { Outcome } from '../outcome.js';
 
 /** One command of the program: its form, its help text and its work. */
 export interface Command {
-  /** As it is typed: `orders import`. */
+  /** The words that the user types, such as `orders import`. */
   readonly name: string;
   /** The list of commands shows its first sentence. */
   readonly summary: string;
-  /** All are required, in this order. */
+  /** The names of the operands in their order. All of them are required. */
   readonly operands: readonly string[];
-  /** By name without dashes. Every command also has `--help` and `--json`. */
+  /** The options, by name without dashes. Every command also has `--help` and `--json`. */
   readonly options: Readonly<Record<string, CommandOption>>;
   /** Lines for the help text, without the program's name. */
   readonly examples?: readonly string[];

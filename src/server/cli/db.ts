@@ -86,7 +86,7 @@ function check(file: string): Outcome {
 }
 
 type Report = ReturnType<typeof reportOn> & {
-  /** How this program syncs commits. 2 is FULL: one fsync for each. */
+  /** How this program syncs commits. The value 2 means FULL: one fsync for each commit. */
   readonly synchronous: number;
 };
 

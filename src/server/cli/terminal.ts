@@ -17,7 +17,7 @@ export function paint(stream: TerminalStream, style: Style, text: string): strin
   return stream.isTTY && stream.hasColors?.() ? styleText(style, text) : text;
 }
 
-/** One column. Numbers are aligned to the right. */
+/** Describes one column. Numbers are aligned to the right. */
 export interface Column {
   readonly title: string;
   readonly isNumber?: true;

@@ -11,7 +11,7 @@ import {
 } from './settings.js';
 
 export interface SettingSources {
-  /** By name without dashes. `true` for a flag without a value. */
+  /** The options by name without dashes. A flag without a value is `true`. */
   readonly flags: ReadonlyMap<string, string | true>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -45,7 +45,7 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
     const one = fromFlag(name, sources) ?? fromVariable(name, sources) ?? file.find(name);
     if (one !== undefined) found.set(name, one);
   }
-  // Both name the storage. The one from the source with the higher precedence wins.
+  // Both settings name the storage. The one from the source with the higher precedence wins.
   const [named, url] = [found.get('db'), found.get('databaseUrl')];
   if (named !== undefined && url !== undefined) {
     if (named.rank === url.rank) {

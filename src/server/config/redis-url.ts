@@ -6,7 +6,7 @@ export interface RedisAddress {
   /** The number of the database. A cluster has only number 0. */
   readonly db: number;
   readonly tls: boolean;
-  /** Its name in messages and logs, without user and password. */
+  /** The server's name in messages and logs, without user and password. */
   readonly name: string;
 }
 

@@ -52,7 +52,10 @@ const DOT_SEGMENT =
 const FILE = 'expected a file name or :memory:';
 const NO_FILE = 'expected a file name; for a PostgreSQL database use --database-url';
 const PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
-/** The system cuts a longer one silently: `sun_path` of unix(7) without its final zero. */
+/**
+ * The most bytes in the path of a unix socket. The system silently truncates a longer path: see
+ * `sun_path` in unix(7), whose final zero is not counted.
+ */
 const MOST_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 const SHORT_PATH = `expected a path of at most ${MOST_PATH_BYTES} bytes, which is the limit of the system for unix sockets`;
 const ORIGIN = 'expected an origin such as https://shop.example, without a path; or *';

@@ -24,7 +24,7 @@ export function isApiKey(text: string): boolean {
 }
 
 /**
- * Returns the SHA-256 of a key in hex, which is stored instead of it. A key is random enough to
+ * Returns the SHA-256 of a key in hex. It is stored instead of the key, which is random enough to
  * need no salt and no slow hash.
  */
 export function keyDigest(apiKey: string): string {

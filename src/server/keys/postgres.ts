@@ -52,11 +52,11 @@ function changeOf(assignment: string): string {
 
 /** Connections of a key ring, owned by the caller. None of them may wait for another. */
 export interface KeyRingClients {
-  /** For changes, and for keys that were valid recently. */
+  /** Makes changes, and looks up keys that were valid recently. */
   readonly keys: PostgresClient;
-  /** For the revision of all keys. While it cannot be read, no key is authenticated. */
+  /** Reads the revision of all keys. While it cannot be read, no key is authenticated. */
   readonly revision: PostgresClient;
-  /** For keys that were never seen, which strangers make up. */
+  /** Looks up keys that were never seen, because strangers can make up any number of them. */
   readonly strangers: PostgresClient;
 }
 
@@ -70,8 +70,8 @@ const STRANGERS_AT_ONCE = 1_000;
 interface KnownKey {
   readonly principal: Principal;
   /**
-   * How many changes of the revision had been seen by then. After a further change, the key is
-   * looked up again.
+   * How many changes of the revision had been seen when the key was looked up. After a further
+   * change, it is looked up again.
    */
   readonly changes: number;
 }
@@ -154,7 +154,7 @@ export function createPostgresKeyRing(
       if (row === undefined) return 'not_found';
       return row['changed'] === '1' ? 'changed' : 'already_revoked';
     } finally {
-      // Also after a failed statement, because perhaps only its reply was lost.
+      // A failed statement may have been carried out, with only its reply lost.
       revision.forget();
       lookups.clear();
     }
@@ -199,7 +199,7 @@ export function createPostgresKeyRing(
   };
 }
 
-/** Before the first change there is no revision. */
+/** There is no revision before the first change. */
 function revisionOf(row: PostgresRow | undefined): string {
   return String(row?.['revision'] ?? '');
 }

@@ -45,7 +45,10 @@ interface Connection {
   hasKey: boolean;
   /** Requests since the client last had all its responses. The first of them does not count. */
   pipelined: number;
-  /** Since when a client without a valid key has been waiting for responses. 0 if unknown. */
+  /**
+   * The time since when a client without a valid key has been waiting for responses, or 0 if
+   * unknown.
+   */
   owedSinceMs: number;
 }
 
@@ -102,7 +105,7 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   /** Closes a connection without a valid key. Returns whether there was one. */
   function evict(): boolean {
     for (const connection of strangers()) {
-      // The close event would come too late for the next newcomer of this turn.
+      // More connections may arrive before the close event, so this one is forgotten now.
       forget(connection);
       connection.socket.destroy();
       return true;

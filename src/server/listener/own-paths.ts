@@ -18,7 +18,7 @@ const FIXED: ReadonlyMap<string, Reply> = new Map([
   ['/favicon.ico', { status: 204, headers: ['Cache-Control', 'public, max-age=604800'], body: undefined }],
 ]);
 
-/** Relative, so that it works behind a proxy that serves this server below a path. */
+/** The path is relative, so that it works behind a proxy that serves this server below a path. */
 function redirection(location: string): Reply {
   return { status: 302, headers: ['Location', location, 'Content-Length', '0'], body: '' };
 }

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 
 /** How long an address is held back after a penalty. */
 const PENALTY_MS = 60_000;
-/** Most addresses with a penalty at a time. */
+/** The most addresses that have a penalty at a time. */
 const MOST_ADDRESSES = 10_000;
 /** The interval between new connections of all such addresses together, which take turns. */
 const INTERVAL_MS = 200;
@@ -25,7 +25,7 @@ export interface PenaltyGate {
 
 export function createPenaltyGate(): PenaltyGate {
   const penalised = new LRUCache<string, true>({ max: MOST_ADDRESSES, ttl: PENALTY_MS });
-  /** By address. The first address has the next turn. */
+  /** The connections held back, by address. The first address has the next turn. */
   const waiting = new Map<string, Set<Socket>>();
   let isBusy = false;
   let isClosed = false;

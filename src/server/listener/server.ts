@@ -67,8 +67,8 @@ const SERVER_OPTIONS = {
 /** How long an idle connection stays open. */
 const KEEP_ALIVE_MS = 15 * SECOND_MS;
 /**
- * Longer than the 60 s of proxies. Otherwise a proxy could send into a connection that is just
- * closing.
+ * How long an idle connection stays open behind a proxy. Proxies close it after 60 s, and a shorter
+ * time here would let a proxy send into a connection that is just closing.
  */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 /**
@@ -77,7 +77,7 @@ const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
  */
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
-/** Longer than any request can be in flight. */
+/** A time longer than any request can be in flight. */
 const LINGER_MS = 500;
 
 const FORWARDED =
@@ -162,7 +162,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 
   async function close(graceMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => server.once('close', resolve));
-    // Not http's own `close`, which also destroys connections whose response is complete but not
+    // The `close` of node:http would also destroy connections whose response is complete but not
     // sent.
     NetServer.prototype.close.call(server);
     const cutOff = setTimeout(connections.destroyAll, graceMs);

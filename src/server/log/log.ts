@@ -27,7 +27,7 @@ export interface LogStream {
  */
 const WHOLE_BYTES = 4_096;
 
-/** Most batches that wait for a reader that has stopped reading: 16 MiB. */
+/** The most batches that wait when the reader of the log has stopped reading: 16 MiB in all. */
 const MOST_WAITING = 4_096;
 
 /** How long the line of a request may wait to be written with others. */

@@ -24,8 +24,8 @@ export async function listen(server: Server, place: Place): Promise<string | und
 }
 
 /**
- * Listens on a unix socket while no other server tries to. Of two that find the socket of a killed
- * server, the second would otherwise remove the new socket of the first.
+ * Listens on a unix socket while no other server tries to. If two servers found the socket of a
+ * killed one, the second would otherwise remove the new socket of the first.
  */
 async function listenAlone(server: Server, place: Place, path: string): Promise<string | undefined> {
   const lock = `${path}.lock`;

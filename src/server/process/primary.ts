@@ -8,7 +8,7 @@ import { firstSignal } from './signals.js';
 
 /** The shortest time between two starts of a worker. */
 const RESTART_MS = 1_000;
-/** Longer than a server takes to drain. */
+/** A time longer than a server takes to drain. */
 const STOP_MS = 9_000;
 
 /**

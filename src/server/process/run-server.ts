@@ -122,7 +122,7 @@ export async function runServer(
   return outcome;
 }
 
-/** Each worker counts for itself, so each has a port of its own. */
+/** Each worker counts its own requests, so each has a metrics port of its own. */
 function metricsPlace({ host, metricsPort = 0 }: Settings, worker: number): Place {
   return { host, port: metricsPort === 0 ? 0 : metricsPort + worker - 1, flag: '--metrics-port', exclusive: true };
 }

@@ -8,7 +8,7 @@ import { SAMPLE_ORDERS } from './sample-orders.js';
 export interface Guide {
   /** The base address of the server. */
   readonly url: string;
-  /** The unix socket on which it listens instead of a port. */
+  /** The unix socket on which the server listens instead of a port. */
   readonly socket?: string;
   /** The command line that creates a key. Absent if only this process has the keys, in memory. */
   readonly createKey?: string;

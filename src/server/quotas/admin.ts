@@ -49,7 +49,7 @@ function restored(keyId: string, saved: KeyState | undefined) {
   return { limiter, utcOffsetMs };
 }
 
-/** Longer than for a request, because a person can wait. */
+/** A command waits longer than a request does, because a person can wait. */
 const PATIENCE_MS = 5_000;
 
 /**

@@ -11,7 +11,7 @@ import type { QuotaTable } from './table.js';
 
 /** The tables in which quotas are saved, if they are counted in this process. */
 export interface QuotaStorage {
-  /** Its name in messages, without a password. */
+  /** The backend's name in messages, without a password. */
   readonly name: string;
   readonly quotas?: QuotaTable;
 }
@@ -19,7 +19,7 @@ export interface QuotaStorage {
 /** The backend with which a server counts quotas. */
 interface Counting {
   readonly limiter: RateLimiter;
-  /** Its name in logs. Absent when quotas are counted in this process. */
+  /** The backend's name in logs. Absent when quotas are counted in this process. */
   readonly name?: string;
   state(): BackendState;
   /** Saves the counts and stops all timers. */

@@ -22,7 +22,10 @@ export interface QuotaTable {
    * covered.
    */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
-  /** Saves a ban until a Unix time, and leaves a request. `banned` adds the ban to the state. */
+  /**
+   * Saves a ban until a Unix time, and a request to the server to apply it. `banned` adds the ban
+   * to the state.
+   */
   requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
   /** Saves states and removes the requests up to `upToSeq`, in one transaction. */

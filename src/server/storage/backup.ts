@@ -73,8 +73,8 @@ function runToEnd(worker: Worker): Promise<void> {
 }
 
 /**
- * On a signal, runs `work` and then lets the signal end the process. Returns a function that
- * cancels this.
+ * Runs `work` when a signal arrives, and then lets the signal end the process. Returns a function
+ * that cancels this.
  */
 function onSignal(work: () => void): () => void {
   function stop(): void {

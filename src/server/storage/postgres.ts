@@ -22,15 +22,15 @@ export interface PostgresStorageOptions {
 
 const CONNECTIONS = 8;
 const KEY_CONNECTIONS = 2;
-/** For keys that strangers make up, so that looking them up does not delay known keys. */
+/** Looks up keys that strangers make up, so that they do not delay known keys. */
 const STRANGER_CONNECTIONS = 2;
-/** For long lists, which hold a connection until the client has read them. */
+/** Reads long lists, which hold a connection until the client has read them. */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
 /**
- * Longer than the server's own limit. The server's error has more details, and the statement has
- * then stopped.
+ * This is longer than the server's own limit. The server's error has more details, and the
+ * statement has then stopped.
  */
 const ANSWER_MS = STATEMENT_MS + 1_000;
 const PROBE_MS = 2_000;

@@ -6,7 +6,7 @@ import type { QuotaTable } from '../quotas/table.js';
 
 /** The storage of the program: orders, keys and quotas. */
 export interface Storage {
-  /** Its name in messages and logs, without a password. */
+  /** The storage's name in messages and logs, without a password. */
   readonly name: string;
   readonly orders: OwnedOrderStore;
   readonly keys: KeyRing;
@@ -18,12 +18,12 @@ export interface Storage {
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
   /** Stores records whose ids differ, all of them or none, in memory for some batches only. */
   importRecords(batches: AsyncIterable<readonly OrderRecord[]>, replace: boolean): Promise<PutOutcome>;
-  /** Returns whether it can be read. If it throws or rejects, it cannot. */
+  /** Returns whether the storage can be read. It cannot if this throws or rejects. */
   state(): BackendState | Promise<BackendState>;
   /** Stops waiting for locks of other processes. A blocked call is retried instead. */
   neverBlock(): void;
   close(): Promise<void>;
-  /** Closes it and removes everything that opening it created. */
+  /** Closes the storage and removes everything that opening it created. */
   discard(): Promise<void>;
 }
 

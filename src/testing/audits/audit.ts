@@ -51,8 +51,8 @@ export interface Subject {
   /** Sends a request to a path below the base address. Fields are pairs of name and value. */
   ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<Answer>;
   /**
-   * The same with a valid key. If keys can be issued, each call uses a new one, so that no quota is
-   * used up.
+   * Sends a request with a valid key. If keys can be issued, each call uses a new one, so that no
+   * quota is used up.
    */
   asked: Subject['ask'];
   put(...orders: readonly OrderInput[]): Promise<void>;

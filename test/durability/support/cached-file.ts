@@ -26,7 +26,7 @@ export class CachedFile {
   #read: Buffer = Buffer.alloc(PAGE);
   #synced: Buffer = Buffer.alloc(0);
   #syncedAt: number;
-  /** By sector number: its versions since the last sync. */
+  /** The versions of each sector since the last sync, by sector number. */
   readonly #sectors = new Map<number, Version<Buffer>[]>();
   /** The first one is on disk. */
   #lengths: readonly Version<number>[];
@@ -99,7 +99,7 @@ export class CachedFile {
     return left;
   }
 
-  /** Returns all of it as processes read it. */
+  /** Returns the whole file as processes read it. */
   contents(): Buffer {
     return this.#read.subarray(0, this.#length);
   }

@@ -39,7 +39,7 @@ const STORES = {
       close: () => database.close(),
     });
   },
-  /** The same, but it responds before the commit. */
+  /** A defective variant that responds before the commit. */
   hasty(file: string): SqliteFileOrderStore {
     const store = openSqliteOrderStore(file);
     return {

@@ -20,7 +20,7 @@ export interface Cancelled {
   readonly answers: readonly Answer[];
   /** Responses to the refused cancels, sent a second time at the end. */
   readonly again: readonly Answer[];
-  /** Whether it served, rather than refusing to open the file. */
+  /** Whether the server served, rather than refusing to open the file. */
   readonly wentOn: boolean;
 }
 

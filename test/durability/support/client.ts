@@ -5,7 +5,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** When the request was sent, and how long it took until the last byte. */
+  /** When the request was sent, and how long it took until the last byte arrived. */
   readonly sentMs: number;
   readonly tookMs: number;
 }

@@ -7,14 +7,16 @@ export type Remains =
   /** Nothing, or everything. */
   | 'nothing'
   | 'everything'
-  /** Each page of 4096 bytes, or each sector of 512, as it was at a moment of its own. */
+  /** Each page of 4096 bytes, or each sector of 512, is in the state of a moment of its own. */
   | 'pages'
   | 'sectors';
 
 /** Returns a number in [0, 1). */
 type Random = () => number;
 
-/** The file of a name, since a position. `undefined` if the name does not exist. */
+/**
+ * The file that a name stands for from a position on, or `undefined` if the name does not exist.
+ */
 interface Entry {
   readonly since: number;
   readonly file: CachedFile | undefined;
@@ -38,7 +40,7 @@ export interface Disk {
  * the kernel still returns it ("fsyncgate", Linux).
  */
 export function createDisk(folder: string): Disk {
-  /** By name: what is on disk, then the changes since. */
+  /** The entries of each name: first what is on disk, then the changes since. */
   const names = new Map<string, Entry[]>();
   let now = 0;
 

@@ -7,9 +7,9 @@ import type { TestContext } from 'node:test';
 /** A file system of its own, so that a whole disk can fail. */
 export interface MountedImage {
   readonly directory: string;
-  /** Makes it read-only, as the kernel does after an error. */
+  /** Makes the file system read-only, as the kernel does after an error. */
   makeReadOnly(): void;
-  /** Freezes it: from now on nothing is written, and writers wait. */
+  /** Freezes the file system: from now on nothing is written, and writers wait. */
   freeze(): void;
   thaw(): void;
 }

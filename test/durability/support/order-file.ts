@@ -4,8 +4,7 @@ import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, type IssuedKey, issueKey } from '../../server/support/program.js';
 
 /**
- * The quota of the key, which no test uses up. What is left of it shows how many requests were
- * counted.
+ * The quota of the key, which no test uses up. The tokens left show how many requests were counted.
  */
 export const QUOTA = 100_000_000;
 
@@ -55,7 +54,7 @@ export async function createOrderFile(cwd: string, orders: number): Promise<Orde
       const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
       try {
         const [checked] = database.prepare('PRAGMA integrity_check').all();
-        // As text, which every driver returns exactly.
+        // Numbers are read as text, which every driver returns exactly.
         const rows = database.prepare("SELECT CAST(id AS TEXT) AS id FROM orders WHERE status = 'cancelled'").all();
         return {
           integrity: String(column(checked, 'integrity_check')),

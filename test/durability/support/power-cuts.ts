@@ -15,9 +15,7 @@ interface Losses {
   readonly fsyncs: number;
   readonly failedFsyncs: number;
   readonly cancelled: number;
-  /**
-   * The number of cuts after which an order that was acknowledged as stored or cancelled was not.
-   */
+  /** The number of cuts that lost an order after it was acknowledged as stored or cancelled. */
   readonly cutsThatLose: number;
   readonly mostCancelsLost: number;
   /** The first such cut. */

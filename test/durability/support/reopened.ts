@@ -51,8 +51,8 @@ export async function lostIn(file: string, answers: readonly Answer[]): Promise<
   const idsOf = (sql: string) => new Set(String(select(sql)).split(','));
 
   assert.equal(select('SELECT integrity_check FROM pragma_integrity_check'), 'ok');
-  // One query for all, because asking the store for each of thousands of orders would take longer
-  // than everything else.
+  // One query reads all orders. Asking the store for each of thousands would take longer than
+  // everything else.
   const stored = idsOf('SELECT group_concat(id) FROM orders');
   const cancelled = idsOf("SELECT group_concat(id) FROM orders WHERE status = 'cancelled'");
   database.close();

@@ -9,9 +9,12 @@ import { createInterface } from 'node:readline';
  */
 export interface SystemCall {
   readonly name: string;
-  /** As strace prints them, with strings in hexadecimal. See {@link bytesOf} and {@link pathOf}. */
+  /**
+   * The parameters as strace prints them, with strings in hexadecimal. See {@link bytesOf} and
+   * {@link pathOf}.
+   */
   readonly parameters: readonly string[];
-  /** For example `4096` or `-1 EIO (Input/output error) (INJECTED)`. */
+  /** The result, such as `4096` or `-1 EIO (Input/output error) (INJECTED)`. */
   readonly result: string;
   readonly startedAt: number;
   readonly finishedAt: number;
@@ -83,7 +86,8 @@ export async function trace({ folder, record, command, options = [], deadlineMs 
 export async function* readRecord(record: string, folder: string, position = 0): AsyncGenerator<SystemCall> {
   const folderInHex = hex(folder);
   /**
-   * By thread: calls that strace printed in two parts, because other threads' calls came between.
+   * The calls that strace printed in two parts, because other threads' calls came between. The key
+   * is the thread.
    */
   const unfinished = new Map<string, { readonly text: string; readonly startedAt: number }>();
   for await (const line of createInterface({ input: createReadStream(record, 'latin1') })) {

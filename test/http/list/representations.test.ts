@@ -10,7 +10,7 @@ import { type Ask, WAYS } from '../support/ways.js';
 const few = ordersUpTo(3n);
 /** Serialised at once. */
 const some = ordersUpTo(300n);
-/** Serialised in turns of the event loop. */
+/** A list so long that it is serialised in several turns of the event loop. */
 const many = ordersUpTo(3_000n);
 
 function ordersUpTo(last: bigint): readonly Order[] {

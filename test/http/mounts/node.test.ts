@@ -146,7 +146,7 @@ test('a response is not written if the host has sent one or the client has hung 
   }
 });
 
-test('a middleware has three parameters and returns nothing, as hosts expect', async () => {
+test('the handler has three parameters, and returns nothing when it is called with next', async () => {
   const { service } = createShop({ store: { list: async () => [], cancel: () => 'not_found' } });
   const handle = nodeHandler(service);
   assert.equal(handle.length, 3);

@@ -35,7 +35,7 @@ if (withoutTools) {
       });
       app.pre((request, response, next) => {
         if (!service.owns(request.url ?? '')) return next();
-        // Otherwise restify counts the request as in flight forever.
+        // Without this, restify counts the request as in flight forever.
         response.once('close', () => next(false));
         handle(request, response);
       });

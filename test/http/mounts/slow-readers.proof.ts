@@ -20,7 +20,7 @@ const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
 
 /** A list longer than the kernel buffers for a reader that does not read. */
 const LONG = createMemoryOrderStore(ordersUpTo(300_000));
-/** A list longer than the part that is sent before a reader hangs up at the first bytes. */
+/** A list that is still being sent when a reader hangs up at the first bytes. */
 const FEWER = createMemoryOrderStore(ordersUpTo(60_000));
 
 function ordersUpTo(count: number): readonly OrderInput[] {
@@ -33,8 +33,8 @@ function ordersUpTo(count: number): readonly OrderInput[] {
 }
 
 /**
- * Checks the readers' progress this often instead of every 10 s. Not with mock timers, because
- * sockets need real ones.
+ * Checks the readers' progress every `ms` milliseconds instead of every 10 s. Mock timers cannot do
+ * this, because sockets need real ones.
  */
 function checkEach(t: TestContext, ms: number): void {
   const { setInterval } = globalThis;
@@ -55,7 +55,7 @@ async function listenWith(list: () => unknown) {
   return { server, port, close, sockets };
 }
 
-/** Resolves when there is more to read, to the 0 bytes read so far. */
+/** Waits until there is more to read. Resolves to 0, the number of bytes read so far. */
 async function readable(reader: Socket): Promise<0> {
   await once(reader, 'readable');
   return 0;

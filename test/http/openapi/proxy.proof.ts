@@ -19,7 +19,7 @@ import { operations, text } from './support/validate.js';
 //
 // client → Prism → relay → service
 
-/** Ids stay within 2^53, because Prism 5.14 itself accepts nothing beyond for int64. */
+/** Ids stay within 2^53, because Prism 5.14 does not accept larger ones as int64. */
 const LIST = { method: 'GET', path: '/store/orders' };
 const cancel = (id: number) => ({ method: 'DELETE', path: `/store/orders/${id}` });
 
@@ -29,7 +29,7 @@ interface Row {
   readonly header?: readonly [string, string];
   /** The order's id, for requests about one order. */
   readonly id?: number;
-  /** How many requests are sent before. */
+  /** How many requests are sent before this one. */
   readonly before?: number;
 }
 
@@ -92,7 +92,7 @@ suite('Prism, as a proxy, finds no violation', { skip: withoutTools }, () => {
     const port = await portOf(free);
     free.close();
     const upstream = `http://127.0.0.1:${upstreamPort}/v1`;
-    // Otherwise it would respond with 431 itself.
+    // Without this option, Node.js would respond with 431 itself.
     const roomy = '--max-http-header-size=65536';
     const parameters = [roomy, pathOf('prism'), 'proxy', file, upstream, '--host', '127.0.0.1', '--port', `${port}`];
     const child = spawn(process.execPath, parameters, { env: toolEnvironment(), stdio: ['ignore', 'pipe', 'inherit'] });

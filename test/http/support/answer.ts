@@ -4,7 +4,7 @@ import type { ErrorCode } from 'store-orders';
 /** A response as its reader sees it, however it was requested. */
 export interface Answer {
   readonly status: number;
-  /** By lower-case name. Repeated fields are joined by a comma. */
+  /** The header fields by lower-case name. Repeated fields are joined by a comma. */
   readonly fields: ReadonlyMap<string, string>;
   readonly text: string;
 }
@@ -89,8 +89,8 @@ export function checkAnswer(answer: Answer, method: string): void {
     assert.equal(text, '');
     return;
   }
-  // A streamed list has no Content-Length, and that of a list which fetch has decoded is not the
-  // text's.
+  // A streamed list has no Content-Length. If fetch has decoded the list, Content-Length is not the
+  // length of the text.
   if (status !== 200 || (fields.has('content-length') && !fields.has('content-encoding'))) {
     assert.equal(fields.get('content-length'), `${text.length}`, 'a byte is a character');
   }

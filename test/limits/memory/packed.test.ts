@@ -123,7 +123,7 @@ test('an invalid cost, or one that could never pass, takes nothing from a key in
   assert.equal(limiter.take('key', nine).inForce.remaining, 7);
 });
 
-test('a decision reads the same however often and late, also as JSON and on a console', () => {
+test('a decision stays the same however often and late it is read, and also as JSON and on a console', () => {
   const { clock, limiter } = start();
   limiter.take('key', nine);
   const decision = limiter.take('key', nine, 2);

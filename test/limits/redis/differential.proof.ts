@@ -173,7 +173,10 @@ function loosePlan(plan: Plan) {
   return { ...plan, policies: plan.policies.map((policy) => ({ ...policy })) };
 }
 
-/** Makes all times of a plan longer, so that more refusals are served without the server. */
+/**
+ * Lengthens all times of a plan, so that this process can refuse more requests without asking
+ * Redis.
+ */
 function slower(plan: Plan, scale: number): Plan {
   const { name, policies, ban, enforce } = plan;
   return createPlan({

@@ -9,18 +9,21 @@ import { IS_FULL } from './support/rounds.js';
 import { type Server, skip, startServer } from './support/server.js';
 
 /**
- * For the figures, one fault at a time at 1,000 requests per second. Otherwise all at once, with
- * fewer requests.
+ * When figures are measured, the faults run one at a time at 1,000 requests per second. Otherwise
+ * they run all at once, with fewer requests.
  */
 const PER_SECOND = IS_FULL ? 1_000 : 150;
 const FAULT_MS = IS_FULL ? 4_000 : 1_500;
 const CALM_MS = IS_FULL ? 2_000 : 400;
 /**
- * For the figures, the default. Otherwise longer, so that a busy machine does not look like a
- * failing server.
+ * When figures are measured, this is the default. Otherwise it is longer, so that a busy machine
+ * does not look like a failing server.
  */
 const DEADLINE_MS = IS_FULL ? 100 : 400;
-/** How much longer a request may take than one whose server works: for 99 of 100, and for all. */
+/**
+ * How much longer a request may take than with a working server: for 99 of 100 requests, and for
+ * all.
+ */
 const [MOST_ADDED_MS, EVER_ADDED_MS] = IS_FULL ? [50, 100] : [2 * DEADLINE_MS, 2 * DEADLINE_MS];
 const SHARED_AGAIN_MS = IS_FULL ? 2_000 : 10_000;
 const KEYS = Array.from({ length: 10 }, (_, index) => `customer-${index}`);
@@ -189,7 +192,7 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     const refused = answered.filter(({ status }) => status !== 200);
     assert.ok(refused.length >= (PER_SECOND * FAULT_MS) / 1_000 / 2);
     for (const { status, retryAfter } of refused) assert.deepEqual([status, retryAfter], [503, '1']);
-    // The server cannot report in time what it counted in its last moment.
+    // The requests that the server counted in its last moment cannot be reported in time.
     const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
     // On a busy machine the server may be slow and cause further outages. It still counts the
     // requests in flight.
@@ -209,10 +212,13 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     assert.equal(await takenOf(stage, ['customer']), passed.length);
   });
 
-  test('stopped, open: refuses nothing, and charges what the quota covers', { skip }, async (t) => {
+  test('while the server is stopped, an open limiter refuses nothing, and charges what the quota covers', {
+    skip,
+  }, async (t) => {
     const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });
     const { answered, endedMs, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
-    // For at most a second, until the server is asked again, keys that it has refused stay refused.
+    // Keys that the server has refused stay refused for at most a second, until the server is asked
+    // again.
     const openedMs = changes[0]?.atMs ?? Number.NaN;
     const meanwhile = answered.filter((answer) => answer.startedMs > openedMs && answer.endedMs < endedMs);
     assert.deepEqual(new Set(meanwhile.map(({ status }) => status)), new Set([200]));

@@ -107,8 +107,8 @@ test('a refusal forgets ended windows in Redis as in memory, even if the clock t
       const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.take('key', later)));
       assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));
     }
-    // The short window was over, and now is not. Only a clock that steps back can show whether it
-    // was forgotten.
+    // The clock has stepped back into the short window, which was over before. This shows whether
+    // the window was forgotten.
     clock.advance(-500);
     const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.peek('key', former)));
     assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));

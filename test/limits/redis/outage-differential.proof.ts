@@ -100,7 +100,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
     if (isCut) {
       model.cut();
       cut.isCut = true;
-      // Lets a key that is not compared meet the failure first.
+      // Another key, which is not compared, meets the failure first.
       await limiter.take('somebody', plans[0] ?? assert.fail());
       assert.equal(limiter.mode, 'local');
     } else {

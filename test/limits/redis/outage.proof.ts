@@ -65,7 +65,7 @@ test('requests allowed while the server failed are charged to the window that al
       'customer',
     )) === undefined
   ) {
-    assert.ok(['local', 'shared'].includes(limiter.mode), 'asked, so that the server is probed');
+    assert.ok(['local', 'shared'].includes(limiter.mode), 'reading the mode makes the limiter probe the server');
     await sleep(50);
   }
   const bucket = { name: 'day', windowMs: DAY_MS, refill: 'interval', taken: 1, atMs: inForce.resetAtMs };

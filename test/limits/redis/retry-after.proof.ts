@@ -69,7 +69,7 @@ for (const [way, thereMs, backMs] of [
     assert.ok(answers > 100);
     // The two clock reads may fall into different milliseconds.
     assert.ok(wrong <= answers / 500, `${wrong} of ${answers}`);
-    // One call per second, and one for each refusal whose second is uncertain.
+    // The calls are one per second, and one for each refusal whose second is uncertain.
     assert.ok(sent <= (2 * answers * SLOW_MS) / 1_000 + 8, `${sent} calls of ${answers}`);
   });
 }

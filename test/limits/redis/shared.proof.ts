@@ -58,7 +58,8 @@ for (const [where, start] of [
     assert.equal(hours.length, KEYS, 'one window for each key, whichever process asked');
     assert.deepEqual(new Set(hours.map(([, count]) => count)), new Set([AN_HOUR]));
     for (const [window, count] of seconds) assert.ok(count <= A_SECOND, `${window}: ${count}`);
-    // A busy machine may leave part of a second unused, and its tokens to the next second.
+    // On a busy machine part of a second may pass without requests. Its tokens are then left for
+    // the next second.
     if (IS_FULL) assert.equal(seconds.length, KEYS * (AN_HOUR / A_SECOND));
   });
 }

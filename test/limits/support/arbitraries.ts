@@ -83,7 +83,7 @@ export const forwardMs = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 2_000 }) },
 );
 
-/** The same, with an occasional step back. */
+/** Steps of the clock, a few of which go back. */
 export const anyMs = fc.oneof(
   { weight: 12, arbitrary: forwardMs },
   { weight: 1, arbitrary: fc.integer({ min: -90, max: -1 }) },

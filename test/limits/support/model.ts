@@ -48,7 +48,9 @@ interface Entry {
 
 interface Key {
   readonly logs: Map<string, Entry[]>;
-  /** When each request since the last allowed one was refused by a window, and how it counted. */
+  /**
+   * The refusals by a window since the last allowed request: when each came, and how it counted.
+   */
   refusals: { readonly atMs: number; readonly as: 'first' | 'forgiven' | 'strike' }[];
   banEndMs: number;
   banMs: number;
@@ -184,7 +186,7 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // A full bucket can yield more than it holds as soon as a token taken now begins to come back.
+  // If the bucket is full, this is how long a token that is taken now needs to come back.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,
@@ -262,8 +264,8 @@ function isOver(log: readonly Entry[], nowMs: number): boolean {
 }
 
 /**
- * Drops what has expired. After the clock stepped back, clamps every instant that lies further
- * ahead than it can.
+ * Drops what has expired. If the clock has stepped back, moves instants that are too far in the
+ * future to the latest possible one.
  */
 function forgetAndClamp(state: Key, { ban }: Plan, nowMs: number): void {
   state.refusals = state.refusals

@@ -83,7 +83,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     const outcomes = await Promise.all(free.map((id) => store.cancel(BigInt(id))));
     assert.ok(outcomes.every((outcome) => outcome === 'cancelled'));
     assert.equal(answered, false);
-    assert.equal(asked.length, 2, 'one for all of them, and one for the locked order');
+    assert.equal(asked.length, 2, 'one statement for all free orders, and one for the locked order');
     await other.query('COMMIT');
     other.release();
     assert.deepEqual([await locked, await statusOf(5)], ['already_shipped', 'shipped']);

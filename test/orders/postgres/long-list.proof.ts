@@ -61,7 +61,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     const scan = createListScan();
     let put: Promise<unknown> | undefined;
     for await (const chunk of response) {
-      // One id behind the reader and one ahead of it.
+      // One id is behind the reader and one is ahead of it.
       put ??= admin.query("INSERT INTO store_orders (id, status) VALUES (1, 'pending'), (1999997, 'pending')");
       scan.add(chunk);
     }

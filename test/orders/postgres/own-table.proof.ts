@@ -9,7 +9,7 @@ import { missingEngine, startEngine } from '../../databases/postgres/support/eng
 import { until } from '../../server/support/program.js';
 import { orderRecord, TELLING_IDS } from '../support/order-arbitrary.js';
 
-/** More than the store reads in one go. */
+/** More orders than the store reads in one go. */
 const MANY = 4_500;
 
 describe('the order store over its own table in PostgreSQL', { skip: missingEngine }, async () => {
@@ -152,7 +152,8 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await pool.query('CHECKPOINT');
     const hasty = engine.pool({ options: `${pool.options.options} -c synchronous_commit=off` });
     const store = createPostgresOrderStore(hasty);
-    // One write at a time, because a commit that waits brings earlier ones to the disk too.
+    // Orders are written one at a time, because a commit that waits brings earlier ones to the disk
+    // too.
     const writes = [
       () => store.cancel(1n),
       () => store.put([{ id: 4 }]),
@@ -212,7 +213,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     for (const id of TELLING_IDS) assert.equal(await store.cancel(id), 'cancelled');
     assert.equal(await store.ship(0n), 'already_cancelled');
     assert.deepEqual(await store.put([{ id: 5 }, { id: 0 }]), { outcome: 'exists', id: 0n });
-    // Without `connect`, a long list is read in one go.
+    // A pool without `connect` cannot hold a connection, so a long list is read in one go.
     await store.put(Array.from({ length: MANY }, (_, index) => ({ id: index + 10 })));
     const listed = await store.list();
     assert.ok(Array.isArray(listed));

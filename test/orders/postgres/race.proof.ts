@@ -11,7 +11,7 @@ import { isLinearizable, type Operation } from './support/linearizable.js';
 import type { Range, Report } from './support/racing-process.js';
 
 const PROCESSES = 4;
-/** The processes start each part together, so that they meet at the same orders. */
+/** The processes start each part together, so that they change the same orders at the same time. */
 const PART = 1_000;
 const PARTS = Math.max(1, Math.round(ROUNDS / 50)) * 10;
 /** The engine is crashed in the middle of every tenth part. */
@@ -24,7 +24,7 @@ test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes wh
   const engine = await startEngine();
   const admin = engine.pool({ options: '' });
   const store = createPostgresOrderStore(admin);
-  // They all find an empty database and create the table.
+  // All processes find an empty database and create the table.
   const racers = Array.from({ length: PROCESSES }, (_, seat) =>
     fork(new URL('./support/racing-process.ts', import.meta.url), [engine.url, `${seat}`, `${PROCESSES}`], {
       serialization: 'advanced',

@@ -78,7 +78,7 @@ describe(`${SLOW} slow readers of ${ORDERS} orders with one key`, { skip: missin
           read(response);
         });
         requests.push(asked);
-        // One after the other, so that each of the first has a connection of its own.
+        // The first four wait for each other's response, so that each has a connection of its own.
         if (i < 4) await once(asked, 'response');
       }
       const servedMs: number[] = [];

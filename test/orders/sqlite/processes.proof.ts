@@ -35,7 +35,7 @@ for (const { name, open } of sqliteDrivers) {
     t.after(() => database.close());
     const script = `import { openSqliteOrderStore } from 'store-orders/sqlite';
       await openSqliteOrderStore(process.argv[1]).put([{ id: 1 }]);`;
-    // By now it has found the file empty.
+    // By now the other process has found the file empty.
     const other = once('BEGIN IMMEDIATE', 'before', () =>
       execFileSync(process.execPath, ['--no-warnings', '--input-type=module', '--eval', script, file]),
     );

@@ -6,7 +6,7 @@ import { temporaryFile } from '../../support/temporary-file.js';
 import { sqliteDrivers } from './support/drivers.js';
 import { once, type Wrapping, wrapDatabase } from './support/wrapped-database.js';
 
-/** Longer than the queue waits between two attempts. */
+/** A time longer than the queue waits between two attempts. */
 const SEVERAL_TRIES_MS = 30;
 
 for (const { name, open } of sqliteDrivers) {

@@ -67,6 +67,6 @@ test('db backup: while a server cancels, it contains every cancel acknowledged b
     before.filter((id) => statuses[id - 1] !== 'cancelled'),
     [],
   );
-  assert.ok(orders.byStatus.cancelled < answered.length, 'it is of one moment');
+  assert.ok(orders.byStatus.cancelled < answered.length, 'the backup shows a single moment, before the last cancels');
   assert.equal((await run(['orders', 'show', `${answered.at(-1)}`], { cwd })).stdout.includes('cancelled'), true);
 });

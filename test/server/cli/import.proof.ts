@@ -10,7 +10,10 @@ import { type RunOptions, run, sleep, spawnProgram, temporaryDirectory } from '.
 
 const MANY = 1_000_000;
 const SOME = 50_000;
-/** For young garbage, and the ids with their lines: 70 to 117 MiB in the runs so far. */
+/**
+ * Room for the ids with their lines, and for objects not yet collected. They took 70 to 117 MiB in
+ * the runs so far.
+ */
 const BEYOND_BASE = 128 * MIB;
 const KILLED_AFTER_MS = [0, 100, 300, 700, 1_500, 3_000];
 const FIRST = 10;

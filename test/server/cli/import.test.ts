@@ -149,7 +149,7 @@ test('a file that cannot be read is named', async (t) => {
   assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);
 });
 
-/** Records of every shape, ascending by id, int64 to both ends. */
+/** Records of every shape, ascending by id, including the least and the greatest int64. */
 function generate(count: number): string {
   const lines: string[] = [];
   for (let i = 0; i < count; i++) {
@@ -209,6 +209,6 @@ test('ids that would collide in an unkeyed hash cost as little as others', () =>
   timeOf((n) => n);
   const crafted = timeOf((n) => (n << 32n) | BigInt.asUintN(32, n * 0x85ebca6bn));
   const others = timeOf((n) => n * 0x9e3779b97f4n);
-  // They took some hundred times as long.
+  // Before the hash was keyed, colliding ids took some hundred times as long.
   assert.ok(crafted < 30 * others + 100_000, `${crafted} µs, but ${others} µs`);
 });

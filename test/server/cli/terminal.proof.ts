@@ -55,8 +55,11 @@ test('quota list --watch redraws the keys as they use their quotas, until Ctrl-C
   await until(() => terminal.shown().includes(`${ESC}[31m░░░░░░░░░░░░░░░░░░░░${ESC}[39m`));
   terminal.type(CTRL_C);
   const shown = await terminal.end();
-  assert.ok(shown.startsWith(`${ESC}[?1049h${ESC}[?25l${ESC}[?7l${ESC}[Hstore-orders.db, `), 'on a screen of its own');
-  assert.ok(shown.endsWith(`${ESC}[?7h${ESC}[?25h${ESC}[?1049l`), 'and the old one is back');
+  assert.ok(
+    shown.startsWith(`${ESC}[?1049h${ESC}[?25l${ESC}[?7l${ESC}[Hstore-orders.db, `),
+    'the list is shown on a screen of its own',
+  );
+  assert.ok(shown.endsWith(`${ESC}[?7h${ESC}[?25h${ESC}[?1049l`), 'the old screen is restored at the end');
   const last = shown.slice(shown.lastIndexOf(`${ESC}[H`));
   assert.ok(last.indexOf(banned.id) < last.indexOf(id), 'banned keys first');
 });

@@ -46,7 +46,7 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
       const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
       await until(async () => (await other.query(waiting)).rows.length === 2);
       const startMs = performance.now();
-      // Longer than a cached key is trusted without a check.
+      // A time longer than a cached key is trusted without a check.
       while (performance.now() - startMs < 2_000) {
         const askedMs = performance.now();
         assert.ok(await data.keys.authenticate(key));
@@ -99,14 +99,14 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
       await setImmediate();
     }
     assert.ok(strangers.asked < ADDRESS_QUOTA + 100, `${strangers.asked} were looked up`);
-    assert.equal(await get(key), 200, 'a key that was valid in this process');
+    assert.equal(await get(key), 200, 'a key that was valid in this process is still served');
     await ring.setPlan(id, { name: 'pro' });
-    assert.equal(await get(key), 200, 'also when it must be looked up again');
+    assert.equal(await get(key), 200, 'the key is also served when it must be looked up again');
     await ring.revoke(id);
-    assert.equal(await get(key), 429, 'it is charged to its address, like any other');
+    assert.equal(await get(key), 429, 'a revoked key is charged to its address, like any unknown key');
     strangers.asked = 0;
     assert.equal(await get(key), 429);
-    assert.equal(strangers.asked, 0, 'it is no longer looked up');
+    assert.equal(strangers.asked, 0, 'the revoked key is no longer looked up');
   });
 
   test('over their limit lock out only keys that the program has never seen', async (t) => {

@@ -106,7 +106,8 @@ test('when descriptors run short, connections without a valid key are closed for
   const customer = await connectFrom(port);
   assert.equal(await customer.ask(keyed), '200');
 
-  // In turns: a client that has sent a request, a client with an unfinished head, and a silent one.
+  // The strangers are, in turns, a client that has sent a request, one with an unfinished head, and
+  // a silent one.
   const strangers: Client[] = [];
   for (let n = 0; n < 300; n++) {
     const stranger = await connectFrom(port, `127.0.0.${2 + (n % 3)}`);
@@ -114,7 +115,7 @@ test('when descriptors run short, connections without a valid key are closed for
     if (n % 3 === 1) stranger.socket.write('GET /healthz HTTP/1.1\r\n');
     strangers.push(stranger);
   }
-  // The server has room for about 100 connections. The newest strangers have them.
+  // The server has room for about 100 connections, and keeps those of the newest strangers.
   await until(() => strangers.filter((stranger) => !stranger.isClosed()).length <= 100);
   assert.ok(strangers.slice(0, 150).every((stranger) => stranger.isClosed()));
   assert.equal(await customer.ask(keyed), '200', "a customer's connection stays");

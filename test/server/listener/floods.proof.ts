@@ -32,7 +32,7 @@ for (const [kind, connections] of FLOODS) {
       p99[which].push(quantile(latencies, 0.99));
     };
     let sent = 0;
-    // In turns, so that other work on this machine affects both.
+    // Both servers are measured in turns, so that other work on this machine affects them alike.
     for (let round = 0; round < 3; round++) {
       await sleep(SECONDS * 500);
       note('alone', SECONDS / 2);

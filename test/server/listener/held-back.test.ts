@@ -61,7 +61,7 @@ test('addresses over their limit take turns, so that one with many connections d
   await Promise.all(crowd.map((socket) => once(socket, 'connect')));
   const startMs = performance.now();
   assert.equal(await ask(KEYED, '127.0.0.3'), '200');
-  // In one line with the crowd it would take 20 s, and end in a 408.
+  // If this client waited in one line with the crowd, it would take 20 s and end in a 408.
   assert.ok(performance.now() - startMs < 5_000);
 });
 

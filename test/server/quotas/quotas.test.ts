@@ -92,7 +92,7 @@ test('after a failure the next call saves everything, and no request is applied 
   assert.match(refused.error.message, /locked/);
   other.exec('COMMIT');
 
-  // The lock is free, but rows cannot be written: the request is applied and not removed.
+  // The lock is free now, but no row can be written. The reset is applied and stays in the file.
   saved.take('key_b', plan);
   other.exec("CREATE TRIGGER full BEFORE INSERT ON quotas BEGIN SELECT RAISE(ABORT, 'full'); END");
   assert.equal((await saved.save()).ok, false);

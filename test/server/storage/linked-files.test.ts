@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
 
-// No machine has this address (RFC 5737), so a server that accepted the file would exit too, but
+// No machine has this address (RFC 5737). A server that accepts the file therefore exits too, but
 // with another message.
 const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
 

@@ -90,7 +90,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     const client = new pg.Client(url);
     await client.connect();
     const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'");
-    assert.equal(rows.length, 2, 'one for keys, one for the rest');
+    assert.equal(rows.length, 2, 'one connection is for keys, one for everything else');
     for (const { pid } of rows) process.kill(pid, 'SIGSTOP');
     try {
       const late = new Promise((resolve) => setTimeout(resolve, 4_000, 'still running').unref());

@@ -119,7 +119,7 @@ test('db restore refuses an invalid backup, and never replaces a foreign file', 
   assert.equal(await exported(), before);
 });
 
-/** How people make backups: with db backup, or by copying the file of a stopped server. */
+/** People make backups in two ways: with db backup, or by copying the file of a stopped server. */
 const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
 
 for (const [name, backup] of Object.entries(BACKUPS)) {

@@ -4,19 +4,25 @@ import type { OrderId } from '../../../orders/index.js';
 /** Entries of a chunk. */
 const CHUNK = 2 ** 14;
 
-/** On which line each order begins, in 16 to 24 bytes an order: a Map would take 100. */
+/**
+ * Remembers on which line each order begins. It takes 16 to 24 bytes for each order, where a Map
+ * would take 100.
+ */
 export class OrderLines {
   /** Three numbers an entry: the halves of an id, and its line. */
   readonly #chunks: Int32Array[] = [];
   #count = 0;
-  /** Where an id hashes to, or behind: the place of its entry, counted from 1. 0 is free. */
+  /**
+   * A hash table. The entry of an id is in the slot that the id hashes to, or in one after it. A
+   * slot holds the number of the entry, counted from 1, or 0 if it is free.
+   */
   #slots = new Uint32Array(1_024);
   /** A random number for each value of each byte, so that no file can be made to collide. */
   readonly #random = getRandomValues(new Uint32Array(8 * 256));
   readonly #id = new BigInt64Array(1);
   readonly #halves = new Int32Array(this.#id.buffer);
 
-  /** Notes an order. Where its id is there already, returns the line on which that was. */
+  /** Adds an order. If its id was added before, returns the line of that earlier order. */
   add(id: OrderId, line: number): number | undefined {
     const slot = this.#find(id);
     const place = this.#slots[slot] ?? 0;

@@ -22,7 +22,7 @@ export function announce(sentence: string): void {
   byId('announcement', HTMLElement).textContent = sentence;
 }
 
-/** Calls at once and then every half second. */
+/** Calls `update` at once and then every half second. */
 export function everyHalfSecond(update: () => void): void {
   update();
   setInterval(update, 500);

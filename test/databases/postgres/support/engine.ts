@@ -16,7 +16,7 @@ export const missingEngine =
 
 /** A PostgreSQL server for one test file, reached through a socket in its directory. */
 export interface Engine {
-  /** For `new pg.Pool()`. */
+  /** The options for `new pg.Pool()`. */
   readonly connection: { readonly host: string; readonly user: string };
   readonly url: string;
   /**
@@ -29,7 +29,7 @@ export interface Engine {
   crash(): Promise<void>;
 }
 
-/** Starts it. It ends with the test file. */
+/** Starts the engine, which ends with the test file. */
 export async function startEngine(...settings: readonly string[]): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const data = join(directory, 'data');
@@ -40,7 +40,8 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
-    // In its own directory, because it may not be allowed to read that of the tests.
+    // The engine runs in its own directory, because it may not be allowed to read that of the
+    // tests.
     await promisify(execFile)(join(postgresPrograms ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
@@ -49,7 +50,8 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
     control('--log', join(directory, 'log'), '--options', options.map((o) => `-c '${o}'`).join(' '), 'start');
   const crash = () => control('--mode', 'immediate', 'stop');
 
-  // Stops the engine when this process has ended, killed or not, because then its input ends.
+  // The guard's input closes when this process ends, even if it is killed. The guard then stops the
+  // engine.
   const guard = spawn('sh', ['-c', GUARD, join(postgresPrograms ?? '', 'pg_ctl'), data, directory], {
     ...account,
     cwd: '/',

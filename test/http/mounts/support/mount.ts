@@ -13,7 +13,7 @@ export interface Mount {
   readonly hooks: readonly string[];
   /** Whether the host was configured to trust one proxy, in the framework's own way. */
   readonly trustsProxy?: true;
-  /** Whether it has no connection. Its caller gets a complete response, or none. */
+  /** Whether the host has no connection. Its caller gets a complete response, or none. */
   readonly isEmulated?: true;
   /**
    * Opens the host. With a prefix, the service is mounted under it, and the service's base path

@@ -5,7 +5,10 @@ export interface Link {
   readonly port: number;
   /** The delay of every byte in each direction. */
   delayMs: number;
-  /** Holds back everything in both directions until lifted. Then all of it arrives, as with TCP. */
+  /**
+   * Holds back all bytes in both directions until this is lifted. Then all of them arrive, as with
+   * TCP.
+   */
   blackhole(isOn: boolean): void;
   stop(): void;
 }

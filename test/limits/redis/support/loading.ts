@@ -20,7 +20,7 @@ export interface LoadingOptions {
 
 export interface LoadingResult {
   readonly answered: readonly Answered[];
-  /** How long each request took through the limiter whose server did not fail. */
+  /** How long each request took with the limiter whose server did not fail. */
   readonly soundMs: readonly number[];
   /** The longest time for which the process itself was stalled. */
   readonly stallMs: number;

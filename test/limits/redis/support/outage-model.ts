@@ -40,7 +40,7 @@ export function createOutageModel(clock: Clock) {
     for (const [text, { key, plan, list }] of events) {
       const charges = plan.policies.map((policy) => chargeWindow(key, policy, list));
       for (const one of admitted.values()) {
-        // Of windows that are over there is nothing left to charge or to refund.
+        // Windows that are over have nothing left to charge or to refund.
         if (one.text === text && one.charged === undefined) one.charged = charges.includes(true) ? 'charged' : 'over';
       }
     }
@@ -178,7 +178,10 @@ function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: r
   return { name, windowMs, refill, taken: (isOpen ? stored.taken : 0) + more, atMs };
 }
 
-/** Adds what has not come back by now to what has not come back in the server. */
+/**
+ * Adds the tokens of an outage that have not come back by now to those that the server still
+ * counts.
+ */
 function chargedTrickle(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill, quota } = policy;
   const trickled = (taken: number, forMs: number) =>

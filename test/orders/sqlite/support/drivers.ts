@@ -11,7 +11,7 @@ type DatabaseClass = new (file: string) => SqliteDatabase;
 
 interface KnownDriver {
   readonly name: string;
-  /** Whether this version of Node.js can load it, once installed. */
+  /** Whether this version of Node.js can load the driver, once it is installed. */
   readonly runsHere: boolean;
   /** The argument of `npm install`. Absent for a driver that Node.js includes. */
   readonly install?: string;
@@ -29,7 +29,7 @@ const KNOWN: readonly KnownDriver[] = [
   { name: 'libsql', runsHere: true, install: 'libsql', load: (require) => require('libsql') },
   {
     name: 'better-sqlite3',
-    // On Node.js 20 it crashes the process after loading.
+    // On Node.js 20 this driver crashes the process after loading.
     runsHere: major >= 22,
     install: 'better-sqlite3@13',
     load: (require) => require('better-sqlite3'),
