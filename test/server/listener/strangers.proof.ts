@@ -31,7 +31,7 @@ function growth(samples: readonly number[]): number {
 test('a thousand slow or greedy connections on every path leave memory and latency bounded', async (t) => {
   const { server, key, url } = await start(t);
   const honest = customer(url, key, 4, 10);
-  // What the server creates for the first reader of a path is a part of its base.
+  // The server creates some files for the first reader of a path, which are a part of its base.
   for (const path of ['/docs', '/openapi.json', '/readyz', '/healthz']) await (await fetch(new URL(path, url))).text();
   await sleep(5_000);
   const before = honest.take();
