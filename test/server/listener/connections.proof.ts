@@ -1,27 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { connect, type Socket } from 'node:net';
-import { type TestContext, test } from 'node:test';
-import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
-import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
+import { test } from 'node:test';
+import { createMemoryLimiter, createMemoryOrderStore } from 'store-orders';
+import { createOrderServer } from 'store-orders/server';
 import { issueKey, run, startServer, temporaryDirectory, until } from '../support/program.js';
+import { listen } from './support/order-server.js';
 
 const KEYED = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n\r\n';
 const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
-
-async function listen(t: TestContext, options: Partial<OrderServerOptions> = {}) {
-  const server = createOrderServer({
-    store: createMemoryOrderStore(),
-    limiter: createMemoryLimiter(),
-    authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
-    ...options,
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.drain(0));
-  return { server, port: (server.address() as AddressInfo).port };
-}
 
 interface Client {
   readonly socket: Socket;

@@ -1,29 +1,13 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { createMemoryLimiter, createMemoryOrderStore, createPlan, PLANS, perMinute } from 'store-orders';
-import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
+import { createPlan, perMinute } from 'store-orders';
 import { assertError, trioOf } from '../../http/support/answer.js';
 import { exchange, open, readText } from '../../http/support/raw-socket.js';
+import { listen } from './support/order-server.js';
 
 const OWN = ['/openapi.json', '/docs', '/docs/base.css'];
 const PROBES = ['/healthz', '/readyz'];
-
-async function listen(t: TestContext, options: Partial<OrderServerOptions> = {}) {
-  const server = createOrderServer({
-    store: createMemoryOrderStore(),
-    limiter: createMemoryLimiter(),
-    authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
-    ...options,
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.drain(0));
-  const { port } = server.address() as AddressInfo;
-  return { port, origin: `http://127.0.0.1:${port}` };
-}
 
 function addressPlan(quota: number) {
   return createPlan({ name: 'address', partition: 'address', policies: [perMinute(quota)] });
