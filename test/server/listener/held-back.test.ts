@@ -4,23 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { createMemoryLimiter, createMemoryOrderStore, createPlan, PLANS, perMinute } from 'store-orders';
-import { createOrderServer } from 'store-orders/server';
+import { createPlan, perMinute } from 'store-orders';
+import { listen } from './support/order-server.js';
 
 const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
 const KEYED = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\nConnection: close\r\n\r\n';
 
-async function listen(t: TestContext) {
-  const server = createOrderServer({
-    store: createMemoryOrderStore(),
-    limiter: createMemoryLimiter(),
-    authenticate: (apiKey) => (apiKey === 'ours' ? { id: 'us', plan: PLANS.business } : undefined),
-    addressPlan: createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)] }),
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.drain(0));
-  const { port } = server.address() as AddressInfo;
+async function start(t: TestContext) {
+  const plan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)] });
+  const { server, port } = await listen(t, { addressPlan: plan });
   /** Sends requests and returns the status of the last response. */
   const ask = async (requests: string, localAddress = '127.0.0.1') => {
     const socket = connect({ port, host: '127.0.0.1', localAddress });
@@ -31,7 +23,7 @@ async function listen(t: TestContext) {
 }
 
 test('new connections of an address over its limit are read one by one, those of other addresses at once', async (t) => {
-  const { ask } = await listen(t);
+  const { ask } = await start(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');
   const order: string[] = [];
   const startMs = performance.now();
@@ -53,7 +45,7 @@ test('new connections of an address over its limit are read one by one, those of
 });
 
 test('addresses over their limit take turns, so that one with many connections does not delay another', async (t) => {
-  const { server, ask } = await listen(t);
+  const { server, ask } = await start(t);
   for (const address of ['127.0.0.2', '127.0.0.3']) assert.equal(await ask(KEYLESS.repeat(2), address), '429');
   const { port } = server.address() as AddressInfo;
   const crowd = Array.from({ length: 100 }, () => connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }));
@@ -66,7 +58,7 @@ test('addresses over their limit take turns, so that one with many connections d
 });
 
 test('draining does not read connections that are held back', async (t) => {
-  const { server, ask } = await listen(t);
+  const { server, ask } = await start(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');
   let requests = 0;
   server.on('request', () => requests++);
