@@ -86,7 +86,11 @@ const FORWARDED =
 
 /** Does not use `headers`, which Node.js creates when it is read. */
 function isForwarded({ rawHeaders }: NodeRequest): boolean {
-  return rawHeaders.some((name, index) => index % 2 === 0 && name.length === 15 && /^x-forwarded-for$/i.test(name));
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length === 15 && name.toLowerCase() === 'x-forwarded-for') return true;
+  }
+  return false;
 }
 
 /**
