@@ -70,9 +70,10 @@ export function withCors(service: OrderService, origins: readonly string[], opti
 }
 
 /** Throws a TypeError that names the option. */
-export function checkOrigins(origins: readonly string[]): readonly string[] {
-  if (Array.isArray(origins) && origins.every(isOrigin)) return origins;
-  throw new TypeError('corsOrigins: expected origins such as "https://shop.example", or "*"');
+export function checkOrigins(origins: readonly string[]): void {
+  if (!Array.isArray(origins) || !origins.every(isOrigin)) {
+    throw new TypeError('corsOrigins: expected origins such as "https://shop.example", or "*"');
+  }
 }
 
 function fieldOf(rawHeaders: readonly string[], name: string): string | undefined {
