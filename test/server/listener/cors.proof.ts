@@ -19,7 +19,7 @@ async function servePage(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-/** What a page learns of a response, or the error that `fetch` rejects with. */
+/** A response as the page sees it, or the error that `fetch` rejects with. */
 interface Seen {
   readonly status?: number;
   readonly text?: string;
