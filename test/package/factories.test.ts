@@ -114,7 +114,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
     wrong: [
       ['table: ', pool],
       ['table.columns: missing', pool, { table: 'orders' }],
-      ['columns.petid: ', pool, { ...orderTable, columns: { ...orderTable.columns, petid: 'pet' } }],
+      ['columns.petID: ', pool, { ...orderTable, columns: { ...orderTable.columns, petID: 'pet' } }],
       ['statuses.canceled: ', pool, { ...orderTable, statuses: { canceled: 'canceled' } }],
     ],
   },

@@ -111,7 +111,7 @@ suite('a page of another origin', { skip: withoutBrowser }, () => {
       const headers = { Authorization: `Bearer ${key}` };
       assert.deepEqual(await ask(`${url}/store/orders`, { headers }), { error: 'TypeError' });
       assert.deepEqual(await ask(`${url}/store/orders/1`, { method: 'DELETE', headers }), { error: 'TypeError' });
-      // The preflights were refused, so this is the first request that the key pays for.
+      // The preflight requests were refused, so this is the first request that the key pays for.
       assert.equal((await get(key)).headers.get('x-ratelimit-remaining'), '59');
     });
   }
