@@ -33,7 +33,7 @@ function words(line: string, { special, specialInQuotes }: Shell): readonly stri
 function wordsInBoth(line: string): readonly string[] {
   const [first = [], ...others] = Object.values(SHELLS).map((shell) => words(line, shell));
   for (const other of others) assert.deepEqual(other, first);
-  // PowerShell has an alias `curl` for another command, and neither shell knows `NAME=value command`.
+  // In PowerShell, `curl` is another command. Neither shell knows `NAME=value command`.
   assert.match(first[0] ?? '', /^(?:curl\.exe|store-orders)$/, line);
   assert.ok(!first.some((word) => word === '\\' || word === '&&'), line);
   return first;
