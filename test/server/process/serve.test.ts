@@ -137,6 +137,7 @@ test('each request is one log line, each log line is one JSON object, and failur
   const refused = await fetch(new URL(`/%22\u00e9"?key=1`, server.url), hostile);
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   t.after(() => database.close());
+  database.exec('PRAGMA busy_timeout = 5000');
   database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
   // Another process's change is listed after at most 100 ms.
   await setTimeout(100);
