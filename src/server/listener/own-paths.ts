@@ -9,8 +9,8 @@ import { type DocsFile, docsReply } from '../docs/files.js';
 import type { Probe, Probes } from './health.js';
 
 /**
- * Constant responses: the redirection to the page, and the missing icon, which browsers then cache
- * for a week.
+ * Constant responses: redirections to the documentation page, and an empty icon, which browsers
+ * cache for a week.
  */
 const FIXED: ReadonlyMap<string, Reply> = new Map([
   ['/', redirection('docs')],
@@ -18,7 +18,10 @@ const FIXED: ReadonlyMap<string, Reply> = new Map([
   ['/favicon.ico', { status: 204, headers: ['Cache-Control', 'public, max-age=604800'], body: undefined }],
 ]);
 
-/** The path is relative, so that it works behind a proxy that serves this server below a path. */
+/**
+ * Redirects to a relative path, which also works behind a proxy that serves this server below a
+ * path.
+ */
 function redirection(location: string): Reply {
   return { status: 302, headers: ['Location', location, 'Content-Length', '0'], body: '' };
 }

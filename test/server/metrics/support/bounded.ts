@@ -49,7 +49,7 @@ export async function assertBounded(seen: number, requests: number): Promise<voi
     assert.deepEqual([...parseMetrics(many).keys()].sort(), [...few.keys()].sort());
     assert.ok(many.length < 20_000, `${many.length} characters`);
 
-    // The names of plans are bounded too, although they come from the service itself.
+    // The number of plan names is bounded too, although they come from the host's own plans.
     const message = { status: 429, code: 'rate_limit_exceeded', durationMs: 1, requestId: 'x' };
     for (let n = 0; n < requests; n++) channel('store-orders:reply').publish({ ...message, plan: `plan "${n}"` });
     const plans = await metrics.text({});
