@@ -57,8 +57,8 @@ export interface StreamedText {
 /** A bundled store, with further methods for its owner. The service never calls them. */
 export interface OwnedOrderStore extends OrderStore {
   /**
-   * Adds all the orders or none. If an id exists already, that is an outcome, unless `replace` is
-   * set.
+   * Adds all the orders or none. If an id exists already, nothing is stored and the outcome is
+   * `exists`, unless `replace` is set.
    */
   put(orders: Iterable<OrderInput>, options?: PutOptions): MaybePromise<PutOutcome>;
   get(id: OrderId): MaybePromise<OrderRecord | undefined>;
@@ -72,11 +72,11 @@ export interface OwnedOrderStore extends OrderStore {
 }
 
 export interface PutOptions {
-  /** Overwrites existing orders, including their status. Default: false. */
+  /** Whether to overwrite existing orders, including their status. Default: false. */
   readonly replace?: boolean | undefined;
 }
 
 export type PutOutcome =
   | { readonly outcome: 'stored'; readonly count: number }
-  /** `id` is the first that exists already or occurs twice. Nothing was stored. */
+  /** `id` is the first id that exists already or occurs twice. Nothing was stored. */
   | { readonly outcome: 'exists'; readonly id: OrderId };

@@ -19,9 +19,9 @@ export type ImportWrites = {
 };
 
 /**
- * Stores batches of records, all of them or none. Their ids must differ. Until the last batch they
- * wait in a temporary table. The file is locked while a batch is added to that table, and once for
- * 0.4 µs per record while all are stored.
+ * Stores batches of records, all of them or none. Their ids must differ. Until the last batch has
+ * arrived, they wait in a temporary table. The file is locked while a batch is added to that table,
+ * and once for 0.4 µs per record while all are stored.
  */
 export async function importRecords(
   write: Write<ImportWrites>,
