@@ -18,7 +18,7 @@ export function quoteName(option: string, name: string): string {
  */
 export function quoteTable(option: string, table: string): string {
   const names = typeof table === 'string' ? table.split('.') : [''];
-  if (names.length > 2) throw new TypeError(`${option}: expected the name of a table, with a schema and a dot at most`);
+  if (names.length > 2) throw new TypeError(`${option}: expected "table" or "schema.table"`);
   return names.map((name) => quoteName(option, name)).join('.');
 }
 

@@ -76,8 +76,8 @@ const COUNTED_AS_ONE_MS = 100;
 const countedMs = new WeakMap<SqliteDatabase, number>();
 
 /**
- * Counts transactions in the file's `user_version`. A log that belongs to another file is
- * recognised by it: a matching log begins with the transaction after the file's last.
+ * Counts transactions in the file's `user_version`. By this count, a log that belongs to another
+ * file is recognised: a matching log begins with the transaction after the last one in the file.
  */
 function countTransaction(database: SqliteDatabase): void {
   const nowMs = performance.now();
@@ -88,8 +88,8 @@ function countTransaction(database: SqliteDatabase): void {
 }
 
 /**
- * After some failures (disk full, I/O) SQLite has rolled back already, and ROLLBACK reports an
- * error.
+ * Ignores an error of ROLLBACK, because after some failures (disk full, I/O) SQLite has rolled back
+ * already.
  */
 function rollback(database: SqliteDatabase): void {
   try {

@@ -5,7 +5,7 @@ export type FailureKind =
   | SqliteResult
   /** The file's name now refers to another file than the open one, or to none. */
   | 'moved'
-  /** The disk has not responded in time. It is unknown whether a write was done. */
+  /** The disk has not responded in time. Whether a write was done is unknown. */
   | 'late'
   | 'other';
 
@@ -27,7 +27,7 @@ export class SqliteFileError extends Error {
 
 export const CURE = 'stop the server, keep the file and its -wal, and put a sound backup in its place with db restore';
 
-/** Error codes of the system, when it is called without SQLite. */
+/** The error codes of system calls that Node.js makes without SQLite. */
 const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
   EROFS: 'read_only',
   EACCES: 'read_only',

@@ -2,8 +2,8 @@ import { Worker } from 'node:worker_threads';
 import { type FailureKind, late, type Operation, SqliteFileError, textOf } from './failure.js';
 
 /**
- * Node.js warns once per thread that node:sqlite is experimental. Whether to show the warning is up
- * to the main thread.
+ * The flags of a thread. Without them, each thread would warn that node:sqlite is experimental.
+ * Only the main thread may show that warning.
  */
 export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 
@@ -112,7 +112,8 @@ export function createFileThread(data: FileThreadData): FileThread {
   function watch(): void {
     if (isWatched || waiting.size === 0) return;
     isWatched = true;
-    // First takes results that arrived while this thread itself was busy.
+    // `setImmediate` lets Node.js first handle results that arrived while this thread itself was
+    // busy.
     setTimeout(() => setImmediate(giveUpLate), LOOK_EVERY_MS).unref();
   }
 
