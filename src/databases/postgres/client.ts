@@ -35,9 +35,10 @@ export function queryOften(client: PostgresClient, text: string, values: string[
   return client.queryOften?.(text, values) ?? client.query(text, values);
 }
 
-/** Throws a TypeError unless `pool` has the method `query`. */
-export function checkPool(pool: PostgresPool): void {
-  if (typeof pool?.query !== 'function') throw new TypeError('pool: expected an object with the method query');
+/** Throws a TypeError that names the option, unless `pool` has the method `query`. */
+export function checkPool(pool: unknown, option = 'pool'): void {
+  if (typeof Object(pool).query !== 'function')
+    throw new TypeError(`${option}: expected an object with the method query`);
 }
 
 /**
