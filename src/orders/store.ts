@@ -40,7 +40,7 @@ export type ListedOrders = readonly Order[] | readonly OrderBatch[] | AsyncItera
  */
 export type OrderBatch = readonly Order[] | string | VersionedText;
 
-/** A text that may be cached from an earlier list, so that it need not be read again. */
+/** A batch whose text need not be read if it is cached from an earlier list. */
 export interface VersionedText {
   /** The same object as long as the text is the same. */
   readonly version: object;
@@ -48,7 +48,7 @@ export interface VersionedText {
   text(): string;
 }
 
-/** A text of a streamed list, which may still have to be fetched. */
+/** A batch of a streamed list, whose text may still have to be fetched. */
 export interface StreamedText {
   readonly version: object;
   text(): string | Promise<string>;

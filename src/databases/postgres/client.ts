@@ -11,7 +11,7 @@ export interface PostgresClient {
 
 export type PostgresRow = Readonly<Record<string, unknown>>;
 
-/** Many connections. Each query may use a different one. */
+/** A pool of connections. Each query may use a different connection. */
 export interface PostgresPool extends PostgresClient {
   /**
    * Takes one connection for several queries, as is needed to read a long list from one snapshot.

@@ -1,4 +1,4 @@
-/** The server truncates a longer name without an error. */
+/** The longest name. The server truncates a longer one without an error. */
 const LONGEST_NAME_BYTES = 63;
 
 /**
@@ -22,7 +22,7 @@ export function quoteTable(option: string, table: string): string {
   return names.map((name) => quoteName(option, name)).join('.');
 }
 
-/** Quotes a text for SQL, independent of the server's `standard_conforming_strings`. */
+/** Quotes a text for SQL, whatever the server's `standard_conforming_strings` is. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`;
   return quoted.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted;

@@ -14,13 +14,13 @@ const MOST_OPEN = 4;
  * is never too slow.
  */
 const SPARE_MS = 500;
-/** How much of its spare time a reader regains with each result. */
+/** How much of the pause allowed by `SPARE_MS` a reader regains with each result. */
 const EARNED_MS = 300;
 /** How soon to check a snapshot again if its next result is in flight. */
 const RECHECK_MS = 50;
 /**
- * How long a reader waits for a connection before it fails, while every snapshot is read fast
- * enough.
+ * While every open snapshot is read fast enough, another reader waits this long for a connection.
+ * Then its list fails.
  */
 const PATIENCE_MS = 5_000;
 

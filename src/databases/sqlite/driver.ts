@@ -54,7 +54,7 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
   );
 }
 
-/** Throws a TypeError that names the option. */
+/** Throws a TypeError unless `file` is a string. */
 export function checkFileName(file: string): void {
   if (typeof file !== 'string') throw new TypeError('file: expected the name of a file');
 }

@@ -27,7 +27,7 @@ export class SqliteFileError extends Error {
 
 export const CURE = 'stop the server, keep the file and its -wal, and put a sound backup in its place with db restore';
 
-/** The error codes of system calls that Node.js makes without SQLite. */
+/** Error codes of Node.js, for system calls that SQLite does not make. */
 const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
   EROFS: 'read_only',
   EACCES: 'read_only',
@@ -43,8 +43,8 @@ export function failureOf(error: unknown, file: string, operation: Operation): S
 }
 
 /**
- * Converts an error of a driver that should have opened the file. Drivers report little there, each
- * in its own way.
+ * Converts the error of a driver that could not open the file. Its message is not used, because
+ * drivers report little about the cause.
  */
 export function cannotOpen(error: unknown, file: string): SqliteFileError {
   return new SqliteFileError(sentence('cannot_open', '', file, 'open'), 'cannot_open', { cause: error });

@@ -3,7 +3,7 @@ import { type FailureKind, late, type Operation, SqliteFileError, textOf } from 
 
 /**
  * The flags of a thread. Without them, each thread would warn that node:sqlite is experimental.
- * Only the main thread may show that warning.
+ * That is left to the main thread.
  */
 export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 
@@ -47,7 +47,10 @@ export interface FileThread {
    * disk does not respond in time. After that, every call rejects immediately.
    */
   call(name: string, parameters: readonly unknown[], patienceMs: number): Promise<unknown>;
-  /** Calls a function without waiting for a result. The call is made however late. */
+  /**
+   * Calls a function without waiting for a result. A thread that hangs makes the call when it
+   * responds again.
+   */
   tell(name: string, parameters: readonly unknown[]): void;
   /** Rejects as `late` if the thread does not end because the disk does not respond. */
   close(): Promise<void>;
@@ -166,7 +169,7 @@ export function createFileThread(data: FileThreadData): FileThread {
   };
 }
 
-/** Restores a failure that was sent. */
+/** Converts a failure that another thread has sent back to an error. */
 export function received({ message, kind }: SentFailure): SqliteFileError {
   return new SqliteFileError(message, kind);
 }

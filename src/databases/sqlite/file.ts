@@ -15,8 +15,8 @@ export type Read<R extends Reads> = <Name extends keyof R & string>(
 ) => Promise<ReturnType<R[Name]>>;
 
 /**
- * Calls functions on the thread that reads. `read` resolves to the result. `tell` waits for no
- * result, and its call is made however late.
+ * Calls functions on the thread that reads. `read` resolves to the result. `tell` does not wait for
+ * a result.
  */
 export interface FileReader<R extends Reads> {
   readonly read: Read<R>;

@@ -8,8 +8,8 @@ export const APPLICATION_ID = 0x534f7264;
 const SCHEMA_TABLE = 'store_orders_schema';
 
 /**
- * The tables of each part of the program, by the name of the part. `steps[n]` is the SQL that
- * migrates them from version n to n + 1.
+ * The SQL that migrates the tables of each part of the program, such as `orders`. The statement at
+ * index n leads from version n to n + 1.
  */
 export type Schemas = Readonly<Record<string, readonly string[]>>;
 

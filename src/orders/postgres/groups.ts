@@ -110,8 +110,8 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 
 /**
- * Reports whether the server has rolled the statement back because of something in it. Every other
- * SQLSTATE code means that. The error codes of Node.js are not SQLSTATE codes: they have no digit.
+ * Reports whether the server has rolled the statement back because of something in it. That is so
+ * if the error has an SQLSTATE code of any other class. (Error codes of Node.js have no digit.)
  */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;

@@ -23,8 +23,8 @@ const STORE = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_t
 
 /**
  * Stores batches of records in the store's own table, all of them or none. Their ids must differ.
- * Until the last batch has arrived, they wait in a temporary table, so no row is locked and no
- * index grows.
+ * Until the last batch has arrived, the records wait in a temporary table, so no row is locked and
+ * no index grows.
  */
 export async function importRecords(
   connect: NonNullable<PostgresPool['connect']>,

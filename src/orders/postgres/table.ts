@@ -4,8 +4,8 @@ import { checkFields } from '../options.js';
 import type { Order } from '../order.js';
 
 /**
- * Where a host keeps its orders: a table that fits this description, or an updatable view of one
- * that does not.
+ * The table in which a host keeps its orders, or an updatable view of a table that does not fit
+ * this description.
  */
 export interface PostgresOrderTable {
   /**
@@ -33,7 +33,7 @@ export interface PostgresOrderTable {
     readonly complete?: string | undefined;
   };
   /**
-   * The texts that stand for a status in its column, where they differ from the status itself. If a
+   * The texts in the status column, for each status that is not stored under its own name. If a
    * status has several texts, all are read and the first is written. An order with any other text,
    * or with NULL, can be neither cancelled nor shipped.
    */
@@ -51,7 +51,7 @@ export interface OrderTable {
   readonly table: string;
   readonly id: string;
   readonly status: string;
-  /** A row as `printOrder` serialises it. */
+  /** SQL that serialises a row as `printOrder` does. */
   readonly json: string;
   /** Every text that stands for a known status. */
   readonly statuses: ReadonlyMap<string, OrderStatus>;

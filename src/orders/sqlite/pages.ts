@@ -104,7 +104,7 @@ export function preparePages(database: SqliteDatabase): PageReader {
   };
 }
 
-/** Yields the pages of a range. */
+/** Yields the pages of the orders with ids from `from` up to `to`. */
 export async function* readPages(
   reader: RemotePageReader,
   from: OrderId = INT64_MIN,
