@@ -5,7 +5,7 @@ import { createMemoryOrderStore, type OrderInput, parseJson, parseOrderRecord } 
 import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
 
 const INTEGER = 'must be an integer';
-const BIGINT = 'must be a bigint where it is beyond 2^53-1';
+const BIGINT = 'must be a bigint if it is beyond 2^53-1';
 const INT64 = 'must fit into int64, -2^63 to 2^63-1';
 const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
 const DATE_TIME = 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z';
