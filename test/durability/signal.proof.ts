@@ -13,8 +13,9 @@ const CLIENTS = 32;
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
 /**
- * This is longer than a request is in flight, so the connection is idle when the server closes it.
- * A client that sends at that moment may lose its request.
+ * The pause between two requests of some clients. It is longer than a request takes, so that their
+ * connections are often idle when the server closes them. A request that a client sends at that
+ * moment could be lost.
  */
 const REST_MS = 20;
 const EXIT_MS = 10_000;
@@ -26,8 +27,8 @@ interface Account {
   answered: number;
   readonly cancelled: bigint[];
   /**
-   * Requests that were sent on a connection that was not announced to close, and that got no
-   * response or a truncated one.
+   * Requests with no response or a truncated one, sent on a connection that the server had not
+   * announced to close.
    */
   readonly lost: string[];
 }

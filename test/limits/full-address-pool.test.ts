@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { createMemoryLimiter, createPlan, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 
-// In a full pool newcomers share one bucket. Once there is room again, each gets its own.
+// The memory limiter has a pool of `maxAddresses` buckets for addresses. While it is full, new
+// addresses share one more bucket. Once there is room again, each gets its own.
 
 const SECOND = 1_000;
 

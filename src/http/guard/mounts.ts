@@ -17,7 +17,7 @@ export function principalOf(request: NodeRequest): Principal | undefined {
 
 /**
  * Creates a middleware for Express and Connect, or for use in a node:http listener. It calls `next`
- * for admitted requests.
+ * for admitted requests and responds to all others.
  */
 export function nodeGuard(
   guard: Guard,
@@ -33,7 +33,7 @@ export function nodeGuard(
         return;
       }
       // The client has hung up, or the host has responded in the meantime. (In HTTP/2 the socket is
-      // then `undefined`. `null` means that its turn has not come.)
+      // then `undefined`. In HTTP/1 it is `null` while an earlier response is being sent.)
       if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);
@@ -46,7 +46,10 @@ export function nodeGuard(
   };
 }
 
-/** Wraps a handler from Request to Response, and calls it for admitted requests. */
+/**
+ * Wraps a handler from Request to Response. Calls the handler for admitted requests and responds to
+ * all others.
+ */
 export function fetchGuard<Context extends unknown[] = unknown[]>(
   guard: Guard,
   handle: (request: Request, principal: Principal, ...context: Context) => Response | Promise<Response>,

@@ -94,7 +94,7 @@ const CANCEL: OpenApiOperation = {
   responses: responsesOf('cancelOrder'),
 };
 
-/** Creates the OpenAPI document. Throws a TypeError that names the option if one is wrong. */
+/** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
 export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
   checkOptions(options, ['basePath']);
   const { basePath = '/v1' } = options;

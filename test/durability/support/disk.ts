@@ -2,12 +2,11 @@ import { basename } from 'node:path';
 import { CachedFile, type Moment, SECTORS_PER_PAGE } from './cached-file.js';
 import { bytesOf, pathOf, type SystemCall } from './system-calls.js';
 
-/** The part that may remain of writes that no completed fsync covers. */
+/** How much is on disk, after a power cut, of the writes that no completed fsync covers. */
 export type Remains =
-  /** Nothing, or everything. */
   | 'nothing'
   | 'everything'
-  /** Each page of 4096 bytes, or each sector of 512, is in the state of a moment of its own. */
+  /** Each page of 4096 bytes, or each sector of 512, is as it was at a moment of its own. */
   | 'pages'
   | 'sectors';
 
@@ -34,10 +33,10 @@ export interface Disk {
 }
 
 /**
- * Creates a model of a folder as the kernel sees it and as it is on disk, from the system calls of
- * the processes that write there. It is stricter than most file systems. A file that is created or
- * unlinked is so on disk only after an fsync of the folder. A failed fsync drops its data, although
- * the kernel still returns it ("fsyncgate", Linux).
+ * Creates a model of a folder, as the kernel sees it and as it is on disk, from the system calls of
+ * the processes that write there. The model is stricter than most file systems. The creation or
+ * removal of a file is on disk only after an fsync of the folder. A failed fsync drops its data,
+ * although the kernel still returns it ("fsyncgate", Linux).
  */
 export function createDisk(folder: string): Disk {
   /** The entries of each name: first what is on disk, then the changes since. */

@@ -80,8 +80,8 @@ export async function trace({ folder, record, command, options = [], deadlineMs 
 }
 
 /**
- * Yields the calls that concern the folder, in the order in which they returned. `position` is that
- * of the record's first line, so that one record can follow another.
+ * Yields the calls that concern the folder, in the order in which they returned. Positions are
+ * counted from `position`, so that one record can follow another.
  */
 export async function* readRecord(record: string, folder: string, position = 0): AsyncGenerator<SystemCall> {
   const folderInHex = hex(folder);

@@ -25,7 +25,7 @@ for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
       },
     };
 
-    /** Also checks the rules that hold for every response of the service. */
+    /** Sends a request, and checks the rules that hold for every response of the service. */
     async function checked(request: Request): Promise<Response> {
       const response = await fetch(request);
       if (shop.service.owns(request.url)) {

@@ -60,7 +60,7 @@ test('headers that the host has set are kept, and those of the service are exact
   await close();
 });
 
-test('under a mount path that the host removes, the original URL counts', async () => {
+test('if the host removes a mount path from the URL, the handler matches the original URL', async () => {
   const { service, store } = createShop();
   const handle = nodeHandler(service);
   const { port, close } = await listen((request, response) => {
@@ -72,7 +72,7 @@ test('under a mount path that the host removes, the original URL counts', async 
   assert.equal(store.get(1n)?.status, 'cancelled');
   assertError(await askNode({ agent, port }, 'DELETE', `${ORDERS}/1`, [['Host', ''], KEY]), 'bad_request');
   const { answers } = await exchange(port, `GET ${ORDERS} HTTP/1.1\r\nConnection: close\r\n\r\n`);
-  assert.equal(answers[0]?.status, 400, 'the version of HTTP is known here too');
+  assert.equal(answers[0]?.status, 400, 'the missing Host is refused under a mount path too');
   await close();
 });
 

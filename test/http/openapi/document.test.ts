@@ -27,7 +27,7 @@ function isErrorCode(name: string): name is ErrorCode {
   return Object.hasOwn(PROVOCATIONS, name);
 }
 
-/** Provokes each example of a response, and compares. */
+/** Provokes each documented example of a response, and compares the actual response with it. */
 async function replay(operation: Operation, response: OpenApiResponse, pointer: string): Promise<void> {
   for (const [name, value] of examplesOf(response)) {
     assert.ok(isErrorCode(name), name);
@@ -82,7 +82,7 @@ test('lists exactly the orders of the example, and cancels the one in the path p
   checkDocumented(cancelled, none, nonePointer);
 });
 
-test('the examples of the header fields are the real ones of a free key', async () => {
+test('the examples of the header fields are those of a response to a free key', async () => {
   const examples = headerExamples();
   const compare = ({ fields }: Answer, ...names: string[]) => {
     for (const name of names) {

@@ -37,7 +37,7 @@ export interface AnsweredWindow {
 }
 
 /**
- * An event of a window. Negative tokens were put back. Zero tokens mean a read that found the clock
+ * An event of a window. Negative tokens were put back. Zero tokens mean that a read found the clock
  * stepped back.
  */
 interface Entry {
@@ -150,8 +150,8 @@ function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): Answ
 }
 
 /**
- * Returns the window in force a millisecond before a request passes, with nothing left of it until
- * then.
+ * Returns the window that is in force a millisecond before a request passes. Until then nothing of
+ * it remains.
  */
 function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
   const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });
@@ -186,7 +186,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // If the bucket is full, this is how long a token that is taken now needs to come back.
+  // The deficit that must be refilled until one more token remains. In a full bucket, that is a
+  // token taken now.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,

@@ -12,7 +12,8 @@ const SHOP: PostgresOrderTable = {
 };
 
 describe('the order store over a table of the host in PostgreSQL', { skip: missingEngine }, async () => {
-  // A time zone in which the day begins before it does in UTC.
+  // In this time zone a day begins before it does in UTC, so a date in local time would be another
+  // day.
   const engine = await startEngine('timezone=Asia/Tokyo');
   const pool = engine.pool();
   await pool.query(`CREATE SCHEMA shop;
@@ -52,7 +53,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     [4n, 'already_cancelled', 'refunded'],
     [5n, 'not_pending', 'on hold'],
     [6n, 'not_pending', null],
-    // Our own word has no meaning where the host has another word for that status.
+    // `pending` means nothing in this table, because the host has another word for that status.
     [7n, 'not_pending', 'pending'],
     [9n, 'not_found', undefined],
     [2n ** 31n, 'not_found', undefined],

@@ -161,7 +161,7 @@ for (const { name, open } of sqliteDrivers) {
       there.close();
     });
 
-    test('shows no list from before a put while the orders cannot be read', async () => {
+    test('does not return the list from before a put while the orders cannot be read', async () => {
       const database = open(temporaryFile());
       const store = createSqliteOrderStore(database);
       await store.put([{ id: 1n }]);

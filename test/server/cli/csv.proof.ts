@@ -23,7 +23,7 @@ test('orders exported as CSV and imported again are the same, int64 to the last 
   assert.equal(lines[3], '{"id":9007199254740993,"petId":7,"status":"shipped"}');
 });
 
-test('CSV from elsewhere is read: columns in any order, quotes, CR LF, a byte order mark, blank lines', async (t) => {
+test('CSV of other programs is imported: columns in any order, quotes, CR LF, a byte order mark, blank lines', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = '\ufeffstatus,"id",shipDate\r\n"shipped",7,"2026-01-05T09:30:00Z"\r\n\r\n,"8",\r\n';
   const imported = await run(['orders', 'import', '-', '--format', 'csv'], { cwd, input });
@@ -57,7 +57,7 @@ const REFUSALS: readonly (readonly [content: string, says: string])[] = [
   ['id\n1\n2\n1\n', 'stdin:4: the id 1 is already on line 2'],
 ];
 
-test('a mistake in CSV is named by its line, and nothing is imported', async (t) => {
+test('a mistake in CSV is reported with its line, and nothing is imported', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const [input, says] of REFUSALS) {
     const { code, stderr } = await run(['orders', 'import', '-', '--format', 'csv'], { cwd, input });

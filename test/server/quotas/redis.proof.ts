@@ -81,7 +81,7 @@ test('while Redis is down the server starts, responds, and reports that it count
 
   const redis = await redisFor(t, [], port);
   await until(async () => (await quotasOf(server)) === 'ok');
-  assert.equal(await remaining(server, key), '0', 'tokens taken meanwhile are charged');
+  assert.equal(await remaining(server, key), '0', 'tokens taken during the outage are charged');
   assert.equal((await server.get(key)).status, 429);
 
   await redis.stop();
@@ -190,7 +190,7 @@ test('a command that cannot reach Redis fails with the reason', { skip }, async 
   }
 });
 
-test('several URLs name a cluster, and a single node of it is reported as such', { skip }, async (t) => {
+test('several URLs name a cluster, and the URL of only one node is reported', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const cluster = await startCluster();
   t.after(() => Promise.all(cluster.map((node) => node.stop())));

@@ -9,7 +9,7 @@ import { issueKey, run, startServer, temporaryDirectory } from '../support/progr
 // with another message.
 const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
 
-test("a second server on the first one's file is refused, by any link", async (t) => {
+test('a second server is refused the file of the first one, under any link to it', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free');
   mkdirSync(join(cwd, 'elsewhere'));

@@ -177,7 +177,7 @@ function exec(file: string, ...statements: readonly string[]): void {
   database.close();
 }
 
-/** Leaves the file as it is on disk while its writer has it open, as a killed writer does. */
+/** Creates a file as a killed writer leaves it, by copying it while its writer has it open. */
 function crash(file: string, ...statements: readonly string[]): void {
   const living = `${file}.living`;
   const database = openSqliteDatabase(living);
@@ -186,7 +186,7 @@ function crash(file: string, ...statements: readonly string[]): void {
   database.close();
 }
 
-/** Every file of a directory, as a fingerprint of its bytes. */
+/** Returns the bytes of each file in a directory, by its name. */
 function contents(directory: string): Readonly<Record<string, string>> {
   const names = readdirSync(directory).filter((name) => !name.includes('.living'));
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]));

@@ -118,7 +118,7 @@ export function createOutageModel(clock: Clock) {
     },
     peek: (key: string, plan: Plan, cost: number) => (isCut ? local : server).peek(key, plan, cost),
 
-    /** Returns whether it can be done. */
+    /** Refunds a decision. Returns false if only the server could do it and is away. */
     refund(decision: Decision): boolean {
       const one = admitted.get(decision);
       if (one !== undefined) local.refund(decision);
@@ -163,7 +163,10 @@ export function createOutageModel(clock: Clock) {
   };
 }
 
-/** Adds what was taken in the open window to the server's window, or opens one there. */
+/**
+ * Adds what was taken in the open window during an outage to the server's window, or opens one
+ * there.
+ */
 function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill } = policy;
   const open = happened.flatMap(({ cost, windows }) => {

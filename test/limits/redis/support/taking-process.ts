@@ -14,7 +14,8 @@ const nodes = ports.map((port) => ({ host: '127.0.0.1', port }));
 const clients = Array.from({ length: connections }, () =>
   ports.length > 1 ? new Cluster(nodes) : new Redis(ports[0] ?? 0, '127.0.0.1'),
 );
-// If the server cannot be asked, the test must see an error: nothing is decided elsewhere.
+// With `closed`, the test sees an error if the server fails. Otherwise this process would decide by
+// itself.
 const limiters = clients.map((client) =>
   createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 60_000, onBackendError: 'closed' }),
 );

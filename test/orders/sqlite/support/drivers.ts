@@ -42,7 +42,7 @@ const KNOWN: readonly KnownDriver[] = [
   },
 ];
 
-/** A folder with its own node_modules, for drivers that are not worth being dev dependencies. */
+/** A folder with its own node_modules, for drivers that are not development dependencies. */
 const moreModules = process.env['STORE_ORDERS_TEST_MODULES'];
 const requires = [import.meta.url, ...(moreModules ? [join(moreModules, 'any.js')] : [])].map((from) =>
   createRequire(from),

@@ -36,7 +36,10 @@ export function parseMetrics(text: string): ReadonlyMap<Series, number> {
   return samples;
 }
 
-/** Checks that each bucket includes those below it, and that the last one has all. */
+/**
+ * Checks that no bucket of a histogram counts less than the one before it, and that the last bucket
+ * counts everything.
+ */
 function checkBuckets(samples: ReadonlyMap<Series, number>): void {
   let last = 0;
   for (const [series, value] of samples) {
