@@ -28,8 +28,8 @@ const SUBJECTS: readonly Subject[] = [
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
 /**
- * The first order that is cancelled in the warm-up second of a slice. The measured second begins
- * with the first pending order.
+ * The first order that is cancelled in the warm-up second. The measured second, which follows,
+ * begins with the first pending order.
  */
 const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
 /** How many servers are measured between two measurements of the bare server. */

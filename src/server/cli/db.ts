@@ -86,7 +86,7 @@ function check(file: string): Outcome {
 }
 
 type Report = ReturnType<typeof reportOn> & {
-  /** How this program syncs commits. The value 2 means FULL: one fsync for each commit. */
+  /** The value of `PRAGMA synchronous` in this program. 2 means FULL: one fsync for each commit. */
   readonly synchronous: number;
 };
 

@@ -224,7 +224,7 @@ function assertCancelled({ status, text }: Answer, which?: string): void {
   assert.deepEqual([status, text], [204, ''], which);
 }
 
-/** Returns the listed orders by id, int64 exact. */
+/** Returns the listed orders by id, with every int64 exact. */
 function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
   assert.equal(status, 200);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);
