@@ -1,11 +1,12 @@
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
+import { checkPlan } from '../limits/plan.js';
 import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { addressOf, type Exchange } from './exchange.js';
 import { afterHost, failHost, hostCall, isPromise } from './host-call.js';
-import { checkMethods, checkOptions } from './options.js';
+import { checkFunction, checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
 import { type Reply, refusal } from './reply.js';
 
@@ -30,7 +31,8 @@ export interface AdmissionOptions {
    * calls a backend that strangers could keep busy with made-up keys. While an address is over its
    * limit, its requests with keys for which this returns `false` are then refused with 429, without
    * a look-up. Such a key may be valid, so it is not charged. Without this function every key is
-   * looked up, even from an address over its limit.
+   * looked up, even from an address over its limit. If this function throws, the client receives a
+   * 503.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /**
@@ -80,7 +82,7 @@ export function createAdmission<Served>(
     const { apiKey, keyFault, fault } = exchange.head;
     if (fault !== undefined) return chargeAddress(exchange, fault);
     if (apiKey === undefined) return chargeAddress(exchange, keyFault);
-    return isKnownKey === undefined || isKnownKey(apiKey)
+    return isKnownKey === undefined || hostCall('isKnownKey', () => isKnownKey(apiKey))
       ? lookUp(exchange, apiKey)
       : lookUpWithinLimit(exchange, apiKey);
   }
@@ -171,13 +173,15 @@ const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
  */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
   checkOptions(options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
-  const { limiter, authenticate, isKnownKey, addressPlan } = options;
+  const { limiter, authenticate, isKnownKey, addressPlan, draftFields } = options;
   checkMethods('limiter', limiter, ['take']);
-  if (typeof authenticate !== 'function') throw new TypeError('authenticate: expected a function');
-  if (isKnownKey !== undefined && typeof isKnownKey !== 'function') {
-    throw new TypeError('isKnownKey: expected a function');
-  }
+  checkFunction('authenticate', authenticate);
+  if (isKnownKey !== undefined) checkFunction('isKnownKey', isKnownKey);
   if (addressPlan !== undefined && addressPlan?.partition !== 'address') {
     throw new TypeError("addressPlan: expected a plan of the partition 'address'");
+  }
+  if (addressPlan !== undefined) checkPlan(addressPlan);
+  if (draftFields !== undefined && typeof draftFields !== 'boolean') {
+    throw new TypeError('draftFields: expected true or false');
   }
 }

@@ -12,6 +12,13 @@ export interface Clock {
   utcOffsetMs(nowMs?: number): number;
 }
 
+/** Throws a TypeError that names the option. */
+export function checkClock(clock: Clock): void {
+  if (typeof clock?.nowMs !== 'function' || typeof clock.utcOffsetMs !== 'function') {
+    throw new TypeError('clock: expected an object with the methods nowMs and utcOffsetMs');
+  }
+}
+
 const TOLERATED_MS = 1_000;
 
 /**

@@ -1,6 +1,7 @@
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
 import { checkMethods, checkOptions } from '../http/options.js';
 import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
+import { checkPlan } from '../limits/plan.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput, type OrderStore } from '../orders/index.js';
 import { createManualClock, type ManualClock } from './clock.js';
 import { checkFault, createRespondWith, type TestFault } from './faults.js';
@@ -94,6 +95,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   const transports = createTransports(service, createRespondWith(service, createService), () => faults.shift());
 
   function issueKey(bought: Plan = PLANS.free): string {
+    checkPlan(bought);
     const number = principals.size + 1;
     principals.set(`test-${number}-key`, { id: `test-${number}`, plan: bought });
     return `test-${number}-key`;

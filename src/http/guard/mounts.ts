@@ -4,7 +4,7 @@ import type { Principal } from '../admission.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
 import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead, send } from '../mounts/node.js';
-import { checkMethods, checkOptions } from '../options.js';
+import { checkFunction, checkMethods, checkOptions } from '../options.js';
 import { forEachField } from '../reply.js';
 import type { Guard, GuardOutcome } from './guard.js';
 
@@ -26,6 +26,7 @@ export function nodeGuard(
   checkMethods('guard', guard, ['admit']);
   checkOptions(options, ['clientAddress']);
   const { clientAddress = frameworkAddress } = options;
+  checkFunction('clientAddress', clientAddress);
   return (request, response, next) => {
     function proceed(outcome: GuardOutcome): void {
       if (!outcome.admitted) {
@@ -56,9 +57,10 @@ export function fetchGuard<Context extends unknown[] = unknown[]>(
   options: FetchMountOptions<Context> = {},
 ): (request: Request, ...context: Context) => Promise<Response> {
   checkMethods('guard', guard, ['admit']);
-  if (typeof handle !== 'function') throw new TypeError('handle: expected a function');
+  checkFunction('handle', handle);
   checkOptions(options, ['clientAddress']);
   const { clientAddress = ipOf } = options;
+  checkFunction('clientAddress', clientAddress);
   return async (request, ...context) => {
     const outcome = await guard.admit(headOf(request), () => clientAddress(request, ...context));
     if (!outcome.admitted) return toResponse(outcome.reply);

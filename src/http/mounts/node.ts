@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { socketAddress } from '../client-address.js';
-import { checkMethods, checkOptions } from '../options.js';
+import { checkFunction, checkMethods, checkOptions } from '../options.js';
 import { forEachField, type Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request-head.js';
 import type { OrderService } from '../service.js';
@@ -74,6 +74,7 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
   checkMethods('service', service, ['respond', 'refuse', 'owns']);
   checkOptions(options, ['clientAddress']);
   const { clientAddress = frameworkAddress } = options;
+  checkFunction('clientAddress', clientAddress);
 
   const answer = inTurn((request: NodeRequest, response: ServerResponse | Http2ServerResponse, head: RequestHead) => {
     const reply = service.respond(head, () => clientAddress(request));

@@ -1,5 +1,5 @@
 import { banned, NO_STRIKES } from '../ban.js';
-import { type Clock, createSystemClock } from '../clock.js';
+import { type Clock, checkClock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
 import { checkPlan, onlyFields, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
@@ -64,6 +64,7 @@ interface PooledPlan extends PackedPlan {
 export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
   onlyFields('options', options, ['clock', 'maxAddresses']);
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
+  checkClock(clock);
   wholeNumber('maxAddresses', maxAddresses, 1);
   const keys = new BucketPool(Number.POSITIVE_INFINITY);
   const addresses = new BucketPool(maxAddresses);

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
-import { ADDRESS_PLAN } from '../../http/admission.js';
+import { ADDRESS_PLAN, checkAdmissionOptions } from '../../http/admission.js';
 import { addressKey, socketAddress } from '../../http/client-address.js';
 import {
   type ClientAddress,
@@ -17,7 +17,7 @@ import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
 import { checkOrigins, withCors } from './cors.js';
-import { type Backends, createProbes } from './health.js';
+import { type Backends, checkBackends, createProbes } from './health.js';
 import { withOwnPaths } from './own-paths.js';
 import { createPenaltyGate } from './penalty-gate.js';
 
@@ -88,6 +88,13 @@ const FORWARDED =
   'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy is in front of this ' +
   'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
 
+const OWN_OPTIONS: Readonly<Record<Exclude<keyof OrderServerOptions, keyof OrderServiceOptions>, true>> = {
+  trustProxy: true,
+  maxConnectionsPerAddress: true,
+  corsOrigins: true,
+  backends: true,
+};
+
 /** Reads `rawHeaders`, because Node.js would create the object `headers` when it is read. */
 function isForwarded({ rawHeaders }: NodeRequest): boolean {
   return rawHeaders.some((name, index) => index % 2 === 0 && name.length === 15 && /^x-forwarded-for$/i.test(name));
@@ -98,12 +105,18 @@ function isForwarded({ rawHeaders }: NodeRequest): boolean {
  * page. Throws in the same cases as `createOrderService`.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
+  checkAdmissionOptions(options, ['store', 'basePath', ...Object.keys(OWN_OPTIONS)]);
   const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [], ...rest } = options;
   const serviceOptions: OrderServiceOptions = rest;
   const { addressPlan = ADDRESS_PLAN } = serviceOptions;
   if (!Number.isInteger(maxConnectionsPerAddress) || maxConnectionsPerAddress < 0) {
     throw new RangeError('maxConnectionsPerAddress: expected a whole number from 0 up');
   }
+  if (!Number.isInteger(trustProxy) || trustProxy < 0) {
+    throw new RangeError('trustProxy: expected a whole number from 0 up');
+  }
+  checkOrigins(corsOrigins);
+  checkBackends(backends);
   const isDirect = trustProxy === 0;
   const addressOf = isDirect ? socketAddress : forwardedAddress(trustProxy);
   const connections = createConnections({
@@ -124,7 +137,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const service = createOrderService(ownOptions);
   const probes = createProbes(backends, () => drained !== undefined);
   const whole = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), ownOptions);
-  const answering = corsOrigins.length === 0 ? whole : withCors(whole, checkOrigins(corsOrigins), ownOptions);
+  const answering = corsOrigins.length === 0 ? whole : withCors(whole, corsOrigins, ownOptions);
   const handle = nodeHandler({ ...answering, refuse }, { clientAddress });
 
   function clientAddress(request: NodeRequest): string | undefined {

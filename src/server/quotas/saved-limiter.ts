@@ -1,4 +1,4 @@
-import { checkOptions } from '../../http/options.js';
+import { checkMethods, checkOptions } from '../../http/options.js';
 import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
 import type { PendingRequest } from './reads.js';
 import type { QuotaTable } from './table.js';
@@ -33,6 +33,9 @@ const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limite
 export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   checkOptions(options, Object.keys(OPTION_NAMES));
   const { limiter, clock, table } = options;
+  checkMethods('limiter', limiter, ['take', 'inspect', 'restore', 'reset', 'ban', 'unban']);
+  checkMethods('clock', clock, ['nowMs', 'utcOffsetMs']);
+  checkMethods('table', table, ['load', 'pending', 'save']);
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 

@@ -9,6 +9,9 @@ import { routeClauses } from './routes.js';
  * and replace orders, so with `issueKey` and `store` run them only against a test system.
  */
 export function serviceAudits(target: AuditTarget): Audit[] {
+  for (const name of ['url', 'apiKey'] as const) {
+    if (typeof target?.[name] !== 'string') throw new TypeError(`${name}: expected a string`);
+  }
   return [...orderClauses, ...routeClauses, ...authenticationClauses, ...limitClauses].map((clause) =>
     toAudit(clause, target),
   );

@@ -60,6 +60,7 @@ const OUTCOMES = [
  * ```
  */
 export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
+  if (typeof open !== 'function') throw new TypeError('open: expected a function');
   const cases: TestCase[] = [];
 
   function storeCase(

@@ -54,6 +54,7 @@ const ODD_KEYS = [
  * ```
  */
 export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
+  if (typeof open !== 'function') throw new TypeError('open: expected a function');
   return CASES.map(([name, check]) => ({
     name,
     async run() {

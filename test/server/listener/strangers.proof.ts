@@ -6,7 +6,10 @@ import { attack, customer, openDescriptors, quantile, residentMiB, watchAges } f
 /** `STORE_ORDERS_SECONDS=1800` makes this a soak test. */
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 40);
 const CONNECTIONS = 1_000;
-/** With the young generation of Node.js 20. That of Node.js 24 is twice as large, and fills later than the base. */
+/**
+ * Sets the size that the young generation has on Node.js 20. On Node.js 24 it is twice as large,
+ * but grows only after the base was measured.
+ */
 const HEAP = { NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=16' };
 
 async function start(t: TestContext) {
