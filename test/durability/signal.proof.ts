@@ -9,7 +9,10 @@ import { createOrderFile, QUOTA } from './support/order-file.js';
 
 const SIGNALS = Math.ceil(ROUNDS / 4);
 const CLIENTS = 32;
-/** Some clients also list. That takes so long that responses have begun when the signal arrives. */
+/**
+ * How many of the clients also list orders. A list takes so long that its response has begun when
+ * the signal arrives.
+ */
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
 /**

@@ -22,7 +22,7 @@ interface Entry {
 }
 
 export interface Disk {
-  /** Applies a call that returned. Pass the calls of one record in their order. */
+  /** Applies a system call that has returned. Pass the calls of one record in their order. */
   apply(call: SystemCall): void;
   /** Reports whether data is written that no fsync has covered. */
   isUnsynced(): boolean;

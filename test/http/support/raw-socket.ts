@@ -32,7 +32,7 @@ export async function readAll(socket: Socket): Promise<Received> {
   return { text, answers: parse(text) };
 }
 
-/** Ends the connection once the server has, by a FIN or by a reset. */
+/** Reads until the server ends the connection, by a FIN or by a reset. */
 export function readText(socket: Socket): Promise<string> {
   let text = '';
   socket.setEncoding('latin1');

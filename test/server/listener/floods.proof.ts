@@ -6,8 +6,8 @@ import { attack, customer, quantile } from './support/under-attack.js';
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 10);
 
 /**
- * Kinds of flood, each with its number of connections, which come from many addresses. Each exceeds
- * any server's capacity: 64 KB are sent for one request that is read.
+ * Kinds of flood from many addresses, each with its number of connections. Each exceeds any
+ * server's capacity: the clients send 64 KB for each request that the server reads.
  */
 const FLOODS = [
   ['without a key', 200],

@@ -6,7 +6,10 @@ import { attack, customer, openDescriptors, quantile, residentMiB, watchAges } f
 /** `STORE_ORDERS_SECONDS=1800` makes this a soak test. */
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 40);
 const CONNECTIONS = 1_000;
-/** With the young generation of Node.js 20. That of Node.js 24 is twice as large, and fills later than the base. */
+/**
+ * From Node.js 24 on, the young generation of the heap is twice as large, and fills only after the
+ * base is measured. This is the size of Node.js 20.
+ */
 const HEAP = { NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=16' };
 
 async function start(t: TestContext) {
