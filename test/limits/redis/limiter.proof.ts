@@ -89,7 +89,7 @@ test('a second process learns of the strikes within a second, and bans for them'
   clock.advance(1_000);
   assert.equal((await one.take('abuser', plan)).verdict, 'over_quota');
   assert.equal((await other.take('abuser', plan)).verdict, 'banned');
-  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota', 'it asks the server once a second');
+  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota', 'the server is asked once a second');
   clock.advance(1_000);
   assert.equal((await one.take('abuser', plan)).verdict, 'banned');
 });

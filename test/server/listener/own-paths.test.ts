@@ -55,7 +55,7 @@ test('a 429 without a valid key closes the connection, a 401 does not, and nor d
   );
 });
 
-test('a second Host is refused on every path, and content closes the connection on every path', async (t) => {
+test('a second Host is refused on every path, and a request with content closes the connection', async (t) => {
   const { port } = await listen(t);
   for (const [index, path] of [...OWN, ...PROBES].entries()) {
     const hosts = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`);
