@@ -14,7 +14,8 @@ export type Remains =
 type Random = () => number;
 
 /**
- * The file that a name stands for from a position on, or `undefined` if the name does not exist.
+ * The file of a name from a position in the record on, or `undefined` if the name does not exist
+ * then.
  */
 interface Entry {
   readonly since: number;
@@ -39,7 +40,10 @@ export interface Disk {
  * although the kernel still returns it ("fsyncgate", Linux).
  */
 export function createDisk(folder: string): Disk {
-  /** The entries of each name: first what is on disk, then the changes since. */
+  /**
+   * For each name, the file that it has on disk, and after it the changes that are not on disk so
+   * far.
+   */
   const names = new Map<string, Entry[]>();
   let now = 0;
 

@@ -11,7 +11,7 @@ export interface Received {
   readonly answers: readonly Answer[];
 }
 
-/** Opens a connection, writes the pieces, and reads until it is closed. */
+/** Opens a connection, writes the pieces, and reads until the server closes the connection. */
 export function exchange(port: number, ...pieces: readonly string[]): Promise<Received> {
   return readAll(open(port, ...pieces));
 }

@@ -70,8 +70,8 @@ test('an abusive key costs one call per second and one per tenth of the strikes 
     clock.advance(1);
     if (ms === 3_333) assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   }
-  // One call a second, and one for each tenth of the strikes. The first request, the first refusal,
-  // the first strike and the ban need calls too.
+  // The calls are one per second and one per tenth of the strikes. The first request, the first
+  // refusal, the first strike and the ban take calls too.
   assert.ok(sent.length <= seconds / 0.9 + 10 + 5, `${sent.length} calls in ${seconds} seconds`);
   assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);

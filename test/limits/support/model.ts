@@ -151,8 +151,8 @@ function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): Answ
 }
 
 /**
- * Returns the window in force during a ban: the one in force a millisecond before requests pass
- * again. Nothing of it remains until then.
+ * Returns the window in force during a ban. It is the one that is in force a millisecond before the
+ * ban and all windows let a request pass. Until then nothing of it remains.
  */
 function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
   const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });
@@ -187,8 +187,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // The deficit that must be refilled until one more token remains. In a full bucket, that is a
-  // token taken now.
+  // How much of the deficit must be refilled for the next token. If the bucket is full, the next
+  // token is one that is taken now.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,

@@ -6,8 +6,8 @@ export interface Link {
   /** The delay of every byte in each direction. */
   delayMs: number;
   /**
-   * Begins or stops to hold back all bytes in both directions. When it stops, all of them arrive,
-   * as with TCP.
+   * Holds back all bytes in both directions, or lets them go. Held bytes then all arrive, as with
+   * TCP.
    */
   blackhole(isOn: boolean): void;
   stop(): void;

@@ -9,7 +9,7 @@ interface Admitted {
   readonly key: string;
   readonly decision: Decision;
   readonly text: string;
-  /** The windows in which the server has counted it, once it is charged. */
+  /** The windows in which the server has counted the request, once it is charged. */
   charged?: Decision | 'charged' | 'over';
 }
 
@@ -185,8 +185,8 @@ function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: r
 }
 
 /**
- * Charges a bucket of continuous refill. Some tokens of the outage have come back by now. Adds the
- * others to those that the server still counts.
+ * Charges a bucket of continuous refill: adds the tokens that were taken during the outage, and
+ * have not come back since, to those that the server still counts.
  */
 function chargedTrickle(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill, quota } = policy;

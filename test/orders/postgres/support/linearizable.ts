@@ -14,9 +14,9 @@ export interface Operation {
 }
 
 /**
- * Reports whether the results of the operations are possible for a pending order: whether the state
- * machine returns them for the operations in some order, each at one moment between its start and
- * its end.
+ * Reports whether a pending order can have had these operations with these results. They must have
+ * an order, each at one moment between its start and its end, in which the state machine returns
+ * the same results.
  */
 export function isLinearizable(operations: readonly Operation[], status = 'pending'): boolean {
   const firstEnd = Math.min(...operations.map(({ end }) => end));
