@@ -44,7 +44,10 @@ function traceReplies(tracer: Tracer): () => void {
   return () => void unsubscribe('store-orders:reply', onReply);
 }
 
-/** The service passes on a `traceparent` only if it is valid. */
+/**
+ * Returns the context of the caller's span. The service passes on a `traceparent` only if it is
+ * valid.
+ */
 function parentOf({ traceparent }: ReplyMessage) {
   const [, traceId, spanId, flags] = traceparent?.split('-') ?? [];
   if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT;

@@ -11,7 +11,8 @@ import { FIRST_PENDING_ID, TEN } from '../servers/orders.js';
 const CONNECTIONS = 64;
 const ROUNDS = 5;
 /**
- * More orders than a round can cancel. The benchmark's lists hold them until they are cancelled.
+ * The number of pending orders, more than a round can cancel. They are stored only after the lists
+ * are measured, so these lists have ten orders.
  */
 const PENDING = isQuick ? 10 : 40_000;
 

@@ -15,12 +15,15 @@ const FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as 
 const TABLE =
   'orders (id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER, status TEXT NOT NULL)';
 
-/** Why it cannot be measured here, if so. */
+/** Returns the reason why imports cannot be measured on this machine, or `undefined`. */
 export function sqlite3IsMissing(): string | undefined {
   return spawnSync('sqlite3', ['--version']).error && 'sqlite3 is not installed';
 }
 
-/** Imports of the same orders into a new file, beside what SQLite's own program takes. */
+/**
+ * Measures imports into a new file, and compares them with an import of the same orders by SQLite's
+ * own program.
+ */
 export async function imports(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   try {

@@ -110,7 +110,7 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
       ticks: 6,
     },
     marks: [
-      // A scale's own axis leaves out ticks that are not powers of ten.
+      // The default axis would leave out ticks that are not powers of ten.
       Plot.axisX(ticks, { text: shortened, label: x ?? null, labelAnchor: 'center' }),
       Plot.ruleX(points, { x: 'x', y1: 'least', y2: 'most', stroke: 'colour', strokeOpacity: 0.5, strokeWidth: 4 }),
       Plot.line(points, { x: 'x', y: 'y', z: 'series', stroke: 'colour', strokeWidth: 2.5 }),

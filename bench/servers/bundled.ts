@@ -17,7 +17,7 @@ const file = join(directory, 'orders.ndjson');
 const output = join(directory, 'log');
 
 importOrders(TEN);
-// No larger quota is possible in the program.
+// The program allows no larger quota than this.
 const plan = ['--plan', 'enterprise', '--per-minute', `${PER_MINUTE}`, '--per-day', `${PER_MINUTE}`];
 const apiKey: unknown = JSON.parse(command('keys', 'create', ...plan, '--json')).key;
 

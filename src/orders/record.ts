@@ -128,6 +128,14 @@ export function toOrderRecord(input: OrderInput): OrderRecord {
   throw new TypeError(`order ${String(input?.id)}: ${parsed.field ?? 'the record'} ${parsed.message}`);
 }
 
+/** Validates orders that the host's own code passes in. Throws a TypeError. */
+export function toOrderRecords(orders: Iterable<OrderInput>): OrderRecord[] {
+  if (typeof orders?.[Symbol.iterator] !== 'function') {
+    throw new TypeError('orders: expected an array or another iterable of orders');
+  }
+  return Array.from(orders, toOrderRecord);
+}
+
 /** Returns the record without its status. */
 export function toOrder({ status: _, ...order }: OrderRecord): Order {
   return order;

@@ -43,8 +43,8 @@ test('a service with this authenticator serves its key, and refuses another one'
 });
 
 const WRONG: readonly (readonly [keys: unknown, message: string])[] = [
-  [undefined, 'keys: expected an object with a principal by each API key'],
-  [null, 'keys: expected an object with a principal by each API key'],
+  [undefined, 'keys: expected an object that maps each API key to a principal'],
+  [null, 'keys: expected an object that maps each API key to a principal'],
   [{ '': ann }, 'keys: entry 1: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end'],
   [
     { ok: shop, 'se cret': ann },

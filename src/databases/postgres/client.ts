@@ -36,8 +36,9 @@ export function queryOften(client: PostgresClient, text: string, values: string[
 }
 
 /** Throws a TypeError that names the option. */
-export function checkPool(pool: PostgresPool): void {
-  if (typeof pool?.query !== 'function') throw new TypeError('pool: expected an object with the method query');
+export function checkPool(pool: unknown, option = 'pool'): void {
+  if (typeof Object(pool).query !== 'function')
+    throw new TypeError(`${option}: expected an object with the method query`);
 }
 
 /**

@@ -21,6 +21,13 @@ export interface SqliteStatement {
 export type SqliteValue = bigint | number | string | null;
 export type SqliteRow = Readonly<Record<string, SqliteValue>>;
 
+/** Throws a TypeError that names the option. */
+export function checkDatabase(database: SqliteDatabase): void {
+  if (typeof database?.exec !== 'function' || typeof database.prepare !== 'function') {
+    throw new TypeError('database: expected an open SQLite handle, with the methods exec and prepare');
+  }
+}
+
 /** A prepared statement whose integers, in and out, are bigint. */
 export interface ExactStatement {
   run(...parameters: SqliteValue[]): void;

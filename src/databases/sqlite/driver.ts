@@ -34,6 +34,7 @@ const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
  * only by their owner. The caller closes it.
  */
 export function openSqliteDatabase(file: string): SqliteDatabase {
+  checkFileName(file);
   for (const driver of DRIVERS) {
     let open: (file: string) => SqliteDatabase;
     try {
@@ -51,6 +52,11 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
   throw new Error(
     'no SQLite driver found; run "npm install libsql", or use Node 22.13 or newer, which has one built in',
   );
+}
+
+/** Throws a TypeError that names the option. */
+export function checkFileName(file: string): void {
+  if (typeof file !== 'string') throw new TypeError('file: expected the name of a file');
 }
 
 /**

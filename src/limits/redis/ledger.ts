@@ -20,14 +20,14 @@ interface Debt {
 }
 
 /**
- * Charges in flight at a time, so that the first requests after an outage need not wait for all of
- * it.
+ * Charges in flight at a time, so that the first requests after an outage need not wait for all
+ * charges.
  */
 const CHARGED_AT_ONCE = 100;
 
 /**
  * Records what this process decides alone, and reports it to the server. `wait` limits how long a
- * call to the server may take, and rejects after that. Then the debt stays open, unless a late
+ * call to the server may take, and rejects after that. The debt then stays open, unless a late
  * reply settles it.
  */
 export function createLedger(
@@ -70,7 +70,7 @@ export function createLedger(
     const now = instant();
     const buckets = windows.map(({ policy, resetAtMs }): NamedBucket => {
       const before = settle(find(debt.state, policy), policy, now);
-      // The local limiter's window may have begun before the debt did.
+      // The local limiter's window counts, because it may have begun before the debt did.
       const atMs = policy.refill === 'interval' ? resetAtMs : before.atMs;
       const taken = before.atMs === atMs ? before.taken : 0;
       const { name, windowMs, refill } = policy;
@@ -133,7 +133,7 @@ export function createLedger(
       if (verdict === 'within_quota' && cost > 0) admit(decision);
       if (verdict !== 'banned') return;
       const ban = local.inspect(key)?.ban;
-      // The server has reported any earlier ban itself.
+      // A ban that began earlier came from the server, so it need not be reported.
       if (ban !== undefined && ban.banEndMs - ban.banMs >= beganMs) bans.add(key);
     },
 

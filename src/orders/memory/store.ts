@@ -1,6 +1,6 @@
 import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import type { Order, OrderId } from '../order.js';
-import { type OrderInput, type OrderRecord, toOrder, toOrderRecord } from '../record.js';
+import { type OrderInput, type OrderRecord, toOrder, toOrderRecords } from '../record.js';
 import type { OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
 import { NO_ORDERS } from './sorted-batches.js';
 
@@ -79,7 +79,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
 
     put(orders, { replace = false } = {}) {
       const added = new Map<OrderId, Entry>();
-      for (const record of Array.from(orders, toOrderRecord)) {
+      for (const record of toOrderRecords(orders)) {
         const { id, status } = record;
         if (!replace && (entries.has(keyOf(id)) || added.has(id))) return { outcome: 'exists', id };
         added.set(id, { order: Object.freeze(toOrder(record)), status });

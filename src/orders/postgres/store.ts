@@ -3,7 +3,7 @@ import { migrateTables } from '../../databases/postgres/migration.js';
 import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
 import type { OrderId } from '../order.js';
-import { type OrderInput, type OrderRecord, toOrderRecord } from '../record.js';
+import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import type { ListedOrders, OrderStore, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
 import { createLister } from './list.js';
 import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
@@ -52,7 +52,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
     ...storeOver(pool, own),
     migrate: () => migrateTables(pool, ORDERS_SCHEMA),
     ship: createTransition(pool, own, 'shipped', shipOutcome),
-    put: async (orders, { replace = false } = {}) => putRecords(pool, Array.from(orders, toOrderRecord), replace),
+    put: async (orders, { replace = false } = {}) => putRecords(pool, toOrderRecords(orders), replace),
 
     async get(id) {
       const [row] = (await queryOften(pool, selectOne, [`${id}`])).rows;

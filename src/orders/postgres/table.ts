@@ -1,5 +1,6 @@
 import { quoteName, quoteTable } from '../../databases/postgres/quote.js';
 import type { OrderStatus } from '../cancellation.js';
+import { checkFields } from '../options.js';
 import type { Order } from '../order.js';
 
 /**
@@ -55,9 +56,14 @@ export interface OrderTable {
 }
 
 /** Throws a TypeError that names the option. */
-export function readTable({ table, columns, statuses = {} }: PostgresOrderTable): OrderTable {
+export function readTable(description: PostgresOrderTable): OrderTable {
+  checkFields('table', description, ['table', 'columns'], ['statuses']);
+  const { table, columns, statuses = {} } = description;
+  checkFields('columns', columns, ['id', 'status'], ['petId', 'quantity', 'shipDate', 'complete']);
+  checkFields('statuses', statuses, [], KNOWN_STATUSES);
+
   function column(field: keyof typeof columns): string {
-    return quoteName(`columns.${field}`, columns?.[field] ?? '');
+    return quoteName(`columns.${field}`, columns[field] ?? '');
   }
 
   /** Returns nothing if there is no column or the value is NULL. */
@@ -108,7 +114,6 @@ function printDateTime(column: string): string {
 }
 
 function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {
-  if (typeof statuses !== 'object' || statuses === null) throw new TypeError('statuses: expected an object');
   const known = new Map<string, OrderStatus>();
   for (const status of KNOWN_STATUSES) {
     const texts = [statuses[status] ?? status].flat();

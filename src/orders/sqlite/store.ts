@@ -1,12 +1,13 @@
-import type { SqliteDatabase } from '../../databases/sqlite/database.js';
+import { checkDatabase, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { createSqliteFile, openPrepared, prepareFile, type Read } from '../../databases/sqlite/file.js';
 import type { Reads } from '../../databases/sqlite/file-thread.js';
 import { commitTogether, type Writes } from '../../databases/sqlite/group-commit.js';
 import type { Schemas } from '../../databases/sqlite/migration.js';
 import { createWriteQueue, type Write } from '../../databases/sqlite/write-queue.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
+import { checkFields } from '../options.js';
 import type { OrderId } from '../order.js';
-import { type OrderInput, type OrderRecord, toOrderRecord } from '../record.js';
+import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
 import { createFileList, createRememberedList } from './list.js';
 import { ALL } from './pages.js';
@@ -86,6 +87,8 @@ export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
   database: SqliteDatabase,
   parts?: HandleParts<W>,
 ): SqliteOrderStore & { readonly write: Write<W> } {
+  checkDatabase(database);
+  if (parts !== undefined) checkFields('parts', parts, ['schemas', 'prepareWrites']);
   prepareFile(database, { ...ORDERS_SCHEMA, ...parts?.schemas });
   const writes = { ...prepareWrites(database), ...parts?.prepareWrites(database) };
   const { write, idle } = createWriteQueue((calls) => commitTogether(database, writes, calls));
@@ -114,6 +117,7 @@ export function openSqliteOrderStore<R extends Reads = Record<never, never>, W e
   file: string,
   parts?: FileParts,
 ): SqliteFileOrderStore & { readonly read: Read<R>; readonly write: Write<W> } {
+  if (parts !== undefined) checkFields('parts', parts, ['schemas', 'modules']);
   if (file === ':memory:' || file === '') {
     throw new TypeError('file: expected the name of a file; for one in memory use createMemoryOrderStore');
   }
@@ -144,7 +148,7 @@ function writesThrough(
 
     async put(orders, { replace = false } = {}) {
       try {
-        return await write('put', Array.from(orders, toOrderRecord), replace);
+        return await write('put', toOrderRecords(orders), replace);
       } finally {
         changed();
       }

@@ -9,7 +9,7 @@ import type { Outcome } from '../outcome.js';
 export interface Command {
   /** The words that the user types, such as `orders import`. */
   readonly name: string;
-  /** The list of commands shows its first sentence. */
+  /** The description of the command. The list of commands shows only its first sentence. */
   readonly summary: string;
   /** The names of the operands in their order. All of them are required. */
   readonly operands: readonly string[];
@@ -75,7 +75,7 @@ export function parseCommand(
     if (mistake !== undefined) return { ok: false, message: `${mistake}; ${help}` };
     return { ok: true, invocation: { flags, operands, environment } };
   } catch (error) {
-    // Node.js names the option only in the text of its error.
+    // Node.js names the option only in the text of its error, so find the mistake in the tokens.
     const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
     for (const token of tokens) {
       const mistake = token.kind === 'option' ? mistakeIn(token, options, help) : undefined;
@@ -171,9 +171,9 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
 }
 
 /**
- * Returns a line for the shell that calls another command on the same storage. It has no URL,
- * because a URL may contain a password. Under npm it begins with `npx`, because npm installs no
- * program on the PATH of a user.
+ * Returns a line for the shell that calls another command on the same storage. It shows `URL`
+ * instead of a URL, which may contain a password. Under npm it begins with `npx`, because npm
+ * installs no program on the PATH of a user.
  */
 export function commandLine({ flags, environment }: Invocation, words: string): string {
   const program = environment['npm_lifecycle_event'] === undefined ? PROGRAM : `npx ${PROGRAM}`;

@@ -42,7 +42,7 @@ function processText(): string {
   ].join('');
 }
 
-/** Returns nothing on systems that do not report open files. */
+/** Returns an empty string on systems that do not report open files. */
 function openFilesText(): string {
   try {
     const open = readdirSync('/proc/self/fd').length;

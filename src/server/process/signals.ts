@@ -3,8 +3,8 @@ import { constants } from 'node:os';
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * npm passes on a signal that the terminal has also sent to the whole group. So one Ctrl-C arrives
- * twice, at most this far apart.
+ * The longest time between two signals that are one Ctrl-C. Under npm it arrives twice: the
+ * terminal sends it to the whole process group, and npm passes it on.
  */
 const ECHO_MS = 100;
 

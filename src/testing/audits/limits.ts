@@ -9,7 +9,7 @@ const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban
 /** A ban policy: the first request more than a second after a refusal bans the key for a minute. */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
-/** Specification, part 8, and the bans of part 5. */
+/** The clauses of the specification's part 8 (rate limits), and of part 5 about bans. */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-headers',
@@ -229,7 +229,10 @@ export const limitClauses: readonly Clause[] = [
   },
 ];
 
-/** Uses up a key's minute. Returns the first refusal, `afterMs` later. */
+/**
+ * Uses up the minute quota of a key. Waits for `afterMs`, sends another request, and returns its
+ * refusal.
+ */
 async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
   const key = bearer(apiKey);
   for (let n = 0; n < 60; n++) {

@@ -5,12 +5,15 @@ import { decidesAsMemory } from './limiter-comparison.js';
 import type { LimiterUnderTest } from './limiter-under-test.js';
 import type { TestCase } from './test-case.js';
 
-/** The limiter to test, which must not know the suite's keys, and how to advance its time. */
+/**
+ * The limiter to test, and a function that advances its time. The limiter must not have seen the
+ * suite's keys before.
+ */
 export interface OpenedRateLimiter {
   readonly limiter: RateLimiter;
   /**
-   * Advances the limiter's time by this many milliseconds. Default: waits that long, some seconds
-   * in all.
+   * Advances the limiter's time by this many milliseconds. Default: waits for that time, which
+   * takes some seconds in the whole suite.
    */
   readonly advance?: ((ms: number) => unknown) | undefined;
   readonly close?: (() => unknown) | undefined;
@@ -41,8 +44,9 @@ const ODD_KEYS = [
 ];
 
 /**
- * Returns the cases that every `RateLimiter` must pass. Each runs on a new limiter from `open`. The
- * suite compares instants only with those of other decisions, never with a clock of its own.
+ * Returns the cases that every `RateLimiter` must pass. Each case runs on a new limiter from
+ * `open`. The suite compares the instants of decisions only with each other, never with a clock of
+ * its own.
  *
  * @example
  * ```ts
@@ -50,6 +54,7 @@ const ODD_KEYS = [
  * ```
  */
 export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
+  if (typeof open !== 'function') throw new TypeError('open: expected a function');
   return CASES.map(([name, check]) => ({
     name,
     async run() {
@@ -57,7 +62,7 @@ export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
       try {
         await check({
           take: async (key, plan, cost) => limiter.take(key, plan, cost),
-          // A timer may fire slightly early as measured by another clock.
+          // Waits 2 ms longer, because a timer may fire slightly early by the limiter's clock.
           advance: async (ms) => (advance === undefined ? setTimeout(ms + 2) : advance(ms)),
           isStill: advance !== undefined,
         });

@@ -127,13 +127,14 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
   const columns = { id: 'id', status: 'status' };
   for (const [table, message] of [
     [{ table: '', columns }, 'table: expected a name of 1 to 63 bytes'],
-    [{ columns }, 'table: expected a name of 1 to 63 bytes'],
+    [{ columns }, 'table.table: missing'],
     [{ table: 'a.b.c', columns }, 'table: expected the name of a table, with a schema and a dot at most'],
     [{ table: 'ä'.repeat(32), columns }, 'table: expected a name of 1 to 63 bytes'],
-    [{ table: 'a' }, 'columns.id: expected a name of 1 to 63 bytes'],
-    [{ table: 'a', columns: { id: 'id' } }, 'columns.status: expected a name of 1 to 63 bytes'],
+    [{ table: 'a' }, 'table.columns: missing'],
+    [{ table: 'a', columns: { id: 'id' } }, 'columns.status: missing'],
+    [{ table: 'a', columns: { ...columns, id: '' } }, 'columns.id: expected a name of 1 to 63 bytes'],
     [{ table: 'a', columns: { ...columns, petId: 'a\0' } }, 'columns.petId: expected a name of 1 to 63 bytes'],
-    [{ table: 'a', columns, statuses: null }, 'statuses: expected an object'],
+    [{ table: 'a', columns, statuses: null }, 'statuses: expected an object with pending, shipped, cancelled'],
     [{ table: 'a', columns, statuses: { pending: [] } }, 'statuses.pending: expected at least one text'],
     [{ table: 'a', columns, statuses: { shipped: 1 } }, 'statuses.shipped: expected texts'],
     [

@@ -66,7 +66,10 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
   return make('tr', '', ...cells, make('td', 'action', button));
 }
 
-/** Counts the elements of a JSON array without parsing them. Its beginning must be valid. */
+/**
+ * Counts the elements of a JSON array without parsing them. The rows that are shown have been
+ * parsed, so the text begins as a valid array.
+ */
 function countElements(text: string): number {
   let depth = 0;
   let commas = 0;
