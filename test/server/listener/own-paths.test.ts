@@ -69,7 +69,7 @@ test('a second Host is refused on every path, and a request with content closes 
   }
 });
 
-test('every own path returns the request id and is published, a probe only if it fails', async (t) => {
+test('own paths return the request id, and the channel reports their requests, except successful probes', async (t) => {
   const published: string[] = [];
   const listener = (message: unknown) => {
     const { path, status, code, error, requestId } = Object(message);
