@@ -64,8 +64,8 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
       client.close();
     }
 
-    // All clients connect before the load begins. Later, the stopping server would refuse those
-    // that are not accepted in time.
+    // All clients connect before the load begins, because a stopping server refuses connections
+    // that it has not accepted.
     const clients = Array.from({ length: CLIENTS }, () => createClient(server.url, orders.key.key));
     await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
     total.answered += CLIENTS;

@@ -13,10 +13,7 @@ export type Remains =
 /** Returns a number in [0, 1). */
 type Random = () => number;
 
-/**
- * The file of a name from a position in the record on, or `undefined` if the name does not exist
- * then.
- */
+/** From a position in the record on, a name has this file, or does not exist (`undefined`). */
 interface Entry {
   readonly since: number;
   readonly file: CachedFile | undefined;

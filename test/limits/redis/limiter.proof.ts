@@ -27,8 +27,8 @@ beforeEach(() => {
 });
 
 /**
- * Creates a limiter on which a failing call throws an error, and whose long deadline a busy machine
- * does not exceed.
+ * Creates a limiter on which a failing call throws an error. Its deadline is so long that a busy
+ * machine meets it.
  */
 const patient = (options: object = {}) =>
   createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: 10_000, ...options });

@@ -151,8 +151,8 @@ function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): Answ
 }
 
 /**
- * Returns the window in force during a ban. It is the one that is in force a millisecond before the
- * ban and all windows let a request pass. Until then nothing of it remains.
+ * Returns the window in force during a ban: the window that is in force a millisecond before the
+ * next request can pass. Until then it has nothing remaining.
  */
 function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
   const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });

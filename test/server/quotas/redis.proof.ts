@@ -190,7 +190,7 @@ test('a command that cannot reach Redis fails with the reason', { skip }, async 
   }
 });
 
-test('several URLs name a cluster, and the URL of only one node is reported', { skip }, async (t) => {
+test('several URLs name a cluster, and a URL of one node only is an error', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const cluster = await startCluster();
   t.after(() => Promise.all(cluster.map((node) => node.stop())));
