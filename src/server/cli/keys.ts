@@ -171,6 +171,9 @@ function readPlan({ flags }: Invocation): ParsedPlan {
   const perDay = readNumber(flags.get('per-day'));
   if (Number.isNaN(perMinute)) return { ok: false, message: `--per-minute: ${EXPECTED_NUMBER}` };
   if (Number.isNaN(perDay)) return { ok: false, message: `--per-day: ${EXPECTED_NUMBER}` };
+  if (name === 'enterprise' && perMinute === undefined && perDay === undefined) {
+    return { ok: false, message: '--plan: enterprise has no default quotas; set --per-minute, --per-day or both' };
+  }
   const parsed = parseKeyPlan({ name: String(name), perMinute, perDay });
   return parsed.ok ? parsed : { ok: false, message: `--plan: ${parsed.message}` };
 }
