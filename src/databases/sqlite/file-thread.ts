@@ -169,7 +169,7 @@ export function createFileThread(data: FileThreadData): FileThread {
   };
 }
 
-/** Converts a failure that another thread has sent back to an error. */
+/** Creates an error from a failure that another thread has sent. */
 export function received({ message, kind }: SentFailure): SqliteFileError {
   return new SqliteFileError(message, kind);
 }

@@ -23,9 +23,9 @@ end
 // would cost more than filling it.
 
 /**
- * Settles each window into `takens` and `ats`, as `settle` in token-bucket.ts does. For a bucket
- * that refills continuously, `lengths` is its window's length: it is full that long after its `ats`
- * at the latest. For any other bucket it is 0.
+ * Settles each window into `takens` and `ats`, as `settle` in token-bucket.ts does. Sets `lengths`
+ * to the window's length for a bucket that refills continuously: such a bucket is full that long
+ * after its `ats` at the latest. Sets it to 0 for any other bucket.
  */
 const SETTLE_WINDOWS = /* lua */ `
 local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER
