@@ -18,8 +18,9 @@ export interface LambdaEvent {
 type Handle = (request: Request, event: LambdaEvent) => Response | Promise<Response>;
 
 /**
- * Converts an event to a Request, and the response for Lambda. It leaves out the content of a
- * request, which the service does not read. A host that reads content adds it here.
+ * Converts an event to a Request, and the response to the result that Lambda expects. It leaves out
+ * the content of a request, which the service does not read. A host that reads content adds it
+ * here.
  */
 export const lambda = (handle: Handle) => async (event: LambdaEvent) => {
   const { rawPath, rawQueryString, headers, requestContext } = event;

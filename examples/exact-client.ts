@@ -84,8 +84,8 @@ export function createOrdersClient(options: OrdersClientOptions) {
   }
 
   /**
-   * Resolves to the first response that a retry cannot change. `mayBeDone` reports that an earlier
-   * attempt may have succeeded.
+   * Sends a request, and repeats it while a retry may help. Resolves to the last response.
+   * `mayBeDone` reports that an earlier attempt may have succeeded.
    */
   async function request(method: string, path: string): Promise<Answer & { readonly mayBeDone: boolean }> {
     let mayBeDone = false;

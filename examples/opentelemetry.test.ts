@@ -59,7 +59,7 @@ function isReply(message: unknown): message is ReplyMessage {
   return typeof message === 'object' && message !== null && 'status' in message && 'durationMs' in message;
 }
 
-test('a reply is a span below that of its caller', async (t) => {
+test("each reply becomes a child span of its caller's span", async (t) => {
   const exporter = new InMemorySpanExporter();
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   t.after(traceReplies(provider.getTracer('store-orders')));

@@ -23,7 +23,7 @@ const EVERY_MS = 5_000;
 const DELAY_MS = 500;
 /** How many requests the key sends in a window, as a multiple of its quota. */
 const DEMANDS = [1, 2, 10];
-/** How long the requests of a window take. */
+/** How long the key takes to send the requests of a window. */
 const PACES: Readonly<Record<string, number>> = { 'over the minute': WINDOW_MS, 'within a second': 1_000 };
 
 /**

@@ -161,7 +161,14 @@ export async function afterAChange(): Promise<Table> {
   rmSync(directory, { recursive: true, force: true });
   return {
     title: 'Time to the last byte of a list in-process: the first list, and the next one after a change of one order',
-    head: ['store', 'orders', 'first, ms', 'memory for it, MiB', 'after a change, ms (median)', 'again, ms (median)'],
+    head: [
+      'store',
+      'orders',
+      'first, ms',
+      'memory for the first, MiB',
+      'after a change, ms (median)',
+      'again, ms (median)',
+    ],
     rows,
   };
 }

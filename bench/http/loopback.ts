@@ -28,8 +28,8 @@ const SUBJECTS: readonly Subject[] = [
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
 /**
- * The first order that is cancelled in the warm-up second of a slice. The measured second begins
- * with the first pending order.
+ * The first order that is cancelled in the warm-up second. The measured second, which follows,
+ * begins with the first pending order.
  */
 const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
 /** How many servers are measured between two measurements of the bare server. */
@@ -71,7 +71,7 @@ export async function loopback(): Promise<readonly Table[]> {
     }
     const chart = {
       name: 'loopback',
-      title: `Requests a second over loopback, to a bare node:http server`,
+      title: `Requests a second over loopback, relative to a bare node:http server`,
       kind: 'bars',
       y: 'requests a second, bare node:http = 1',
       rule: 1,
@@ -155,7 +155,7 @@ async function toTable(measured: readonly Measured[], request: LoadRequest): Pro
       'a second',
       'to bare (least–most)',
       'µs of a core each',
-      'to bare, by that',
+      'to bare, by core time',
       ...(request === CANCEL ? [] : ['bytes of an answer']),
     ],
     rows: await Promise.all(rows),

@@ -19,8 +19,8 @@ export function ours({ isKept = false } = {}): Take {
 /**
  * Creates the limiter that serves as the floor of the comparison: the least work, written by hand
  * for exactly this plan. A take is one Map look-up, one clock read and two windows in 24 bytes. It
- * supports no cost, no ban and no other plan, never frees a key, and returns only whether it
- * allows.
+ * supports no cost, no ban and no other plan, never frees a key, and returns only whether the
+ * request is allowed.
  */
 export function bound(): Take {
   const { performance } = globalThis;

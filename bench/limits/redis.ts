@@ -62,7 +62,7 @@ export async function redis(): Promise<Table[]> {
   }
 }
 
-/** Returns the remaining requests of the window that refuses first. */
+/** Returns the remaining requests of the window that would refuse first. */
 function leastOf(results: Readonly<Record<string, RateLimiterRes>>): number {
   return Math.min(...Object.values(results).map(({ remainingPoints }) => remainingPoints));
 }

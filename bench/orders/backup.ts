@@ -68,7 +68,7 @@ export async function cancelsDuringBackups(): Promise<Table> {
   ] as const;
   return {
     title: `Durable cancels over loopback while ${whole(ORDERS)} orders are backed up, which takes ${(median(backupsMs) / 1_000).toFixed(1)} s`,
-    head: ['meanwhile', 'a second', 'to no backup (least–most)', 'slowest answer of all, ms'],
+    head: ['meanwhile', 'a second', 'to no backup (least–most)', 'slowest response, ms'],
     rows: rows.map(([name, { rates, slowestMs }]) => [
       name,
       whole(median(rates)),

@@ -33,8 +33,8 @@ interface Way {
 }
 
 /**
- * The servers of each load. The others are compared with the first: a bare server that responds
- * with 204 and stores nothing.
+ * The servers to measure under each load. They are compared with the first: a bare server that
+ * responds with 204 and stores nothing.
  */
 const LOADS: readonly (readonly Way[])[] = [
   [

@@ -55,7 +55,7 @@ export async function imports(): Promise<Table> {
     const [floor = { seconds: [], cores: [] }] = figures;
     return {
       title: `Import of ${whole(ORDERS)} orders into a new SQLite file`,
-      head: ['way', 'seconds', 'to `sqlite3` (least–most)', 'seconds of a core', 'to `sqlite3`, by that'],
+      head: ['way', 'seconds', 'to `sqlite3` (least–most)', 'seconds of a core', 'to `sqlite3`, by core time'],
       rows: figures.map(({ seconds, cores }, index) => [
         ways[index]?.[0] ?? '',
         median(seconds).toFixed(1),

@@ -25,7 +25,7 @@ function failStore(): never {
   throw new Error('the test asked for this failure');
 }
 
-/** The longest delay of `setTimeout`. It ends a longer delay at once. */
+/** The longest delay of `setTimeout`, which would end a longer delay at once. */
 const MOST_DELAY_MS = 2 ** 31 - 1;
 
 /** Throws a TypeError unless the value is a fault, and a RangeError for too long a delay. */

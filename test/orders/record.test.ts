@@ -21,7 +21,7 @@ test('accepts a valid record as it is, with the status pending by default', () =
   assert.deepEqual(parseOrderRecord({ id: 1n }), { ok: true, record: { id: 1n, status: 'pending' } });
 });
 
-test('ids may be safe numbers, a quantity may be a bigint', () => {
+test('ids may be safe integers, and a quantity may be a bigint', () => {
   const record = { id: 7n, petId: 2n ** 53n - 1n, quantity: 3, status: 'pending' };
   assert.deepEqual(parseOrderRecord({ id: 7, petId: 2 ** 53 - 1, quantity: 3n }), { ok: true, record });
 });

@@ -11,7 +11,7 @@ import { ImportMistake, readOrders } from './import/reader.js';
 import { createProgressBar } from './terminal.js';
 import { withStorage } from './with-storage.js';
 
-/** Orders in batches, none of them empty. */
+/** Orders in batches. No batch is empty. */
 export type Records = ReturnType<Storage['records']>;
 
 export async function importOrders(invocation: Invocation): Promise<Outcome> {
@@ -122,7 +122,7 @@ interface Input {
   readonly bytes: number;
 }
 
-/** Throws if the file cannot be read or is a directory. */
+/** Opens the file. Throws if it cannot be read or is a directory. */
 function openInput(file: string): Input {
   if (file === '-') return { stream: process.stdin, bytes: fstatSync(process.stdin.fd).size };
   const fd = openSync(file, 'r');
@@ -181,7 +181,10 @@ export async function exportJson(records: Records, asArray: boolean): Promise<Ou
   return { outcome: 'done' };
 }
 
-/** Prints an order as exported: the wire fields and the status, which is a lower-case word. */
+/**
+ * Prints an order for an export: the fields of the API and the status. A status is a lower-case
+ * word, so it needs no escaping.
+ */
 export function printRecord(record: OrderRecord): string {
   return `${printOrder(record).slice(0, -1)},"status":"${record.status}"}`;
 }

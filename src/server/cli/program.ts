@@ -106,7 +106,7 @@ function explained(text: string): Outcome {
 }
 
 function unknownCommand(name: string, commands: readonly Command[]): string {
-  // "import" alone means "orders import".
+  // Suggests "orders import" for "import".
   const names = commands.map((command) => command.name);
   const meant =
     names.find((candidate) => candidate.endsWith(` ${name}`)) ??

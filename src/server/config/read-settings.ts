@@ -23,7 +23,10 @@ export type ReadSettings =
   | {
       readonly ok: true;
       readonly settings: Settings;
-      /** Where each setting comes from, in the user's terms. Absent for a default. */
+      /**
+       * Where each setting comes from, such as `--port` or `PORT`. A setting with its default is
+       * absent.
+       */
       readonly origins: ReadonlyMap<string, string>;
     }
   /** `mistake` is one sentence that names the setting as the user wrote it. */

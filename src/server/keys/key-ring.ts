@@ -50,7 +50,7 @@ export interface IssuedKey extends KeyRecord {
   readonly key: string;
 }
 
-/** How many keys in use a process caches. */
+/** How many keys a process caches. */
 export const REMEMBERED_KEYS = 10_000;
 
 /** Creates a key that is not stored anywhere. */

@@ -164,7 +164,8 @@ export function createPostgresKeyRing(
       if (row === undefined) return 'not_found';
       return row['changed'] === '1' ? 'changed' : 'already_revoked';
     } finally {
-      // Also after a failure: the statement may have been carried out, with only its reply lost.
+      // Clears the caches even after a failure, because the statement may have been carried out,
+      // with only its reply lost.
       revision.forget();
       lookups.clear();
     }

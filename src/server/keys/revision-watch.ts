@@ -9,8 +9,8 @@ export interface RevisionWatch {
    */
   isFresh(): boolean;
   /**
-   * Waits until the revision is as fresh as {@link isFresh} demands at the time of this call.
-   * Rejects if the revision cannot be read.
+   * Waits until the revision is fresh enough, as {@link isFresh} would judge at the time of this
+   * call. Rejects if the revision cannot be read.
    */
   refresh(): Promise<void>;
   /**

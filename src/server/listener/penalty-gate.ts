@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 
-/** How long an address is held back after a penalty. */
+/** How long new connections of an address are held back after a penalty. */
 const PENALTY_MS = 60_000;
 /** The most addresses that have a penalty at a time. */
 const MOST_ADDRESSES = 10_000;
 /**
- * The interval between two connections that are accepted from all these addresses together. The
- * addresses take turns.
+ * The interval at which one connection is let in from all these addresses together. The addresses
+ * take turns.
  */
 const INTERVAL_MS = 200;
 
@@ -20,7 +20,7 @@ const INTERVAL_MS = 200;
 export interface PenaltyGate {
   /** Records that the address is over its limit. */
   penalise(address: string): void;
-  /** Accepts a new connection, which is read from now on or later. */
+  /** Lets a new connection be read, at once or when the turn of its address comes. */
   enter(socket: Socket, address: string): void;
   /** Closes the connections that are held back, and stops holding back others. */
   close(): void;

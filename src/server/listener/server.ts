@@ -85,7 +85,7 @@ const GRACE_MS = 6 * SECOND_MS;
 const LINGER_MS = 500;
 
 const FORWARDED =
-  'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy stands before this ' +
+  'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy is in front of this ' +
   'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
 
 const OWN_OPTIONS: Readonly<Record<Exclude<keyof OrderServerOptions, keyof OrderServiceOptions>, true>> = {

@@ -136,7 +136,7 @@ function printReadable(time: string, level: Level, event: string, fields: LogFie
   return line;
 }
 
-/** Creates a function that returns the time as text, and caches the text while it is correct. */
+/** Creates a function that returns the time as text. It formats the time once per millisecond. */
 function createTimeText(): () => string {
   let ms = 0;
   let text = '';

@@ -9,7 +9,9 @@ import { messageOf } from '../log/message-of.js';
 import { withSavedQuotas } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
-/** The storage. It has a table for quotas if they are counted in this process. */
+/**
+ * The part of the storage that quotas use. It has a table if quotas are counted in this process.
+ */
 export interface QuotaStorage {
   /** The backend's name in messages, without a password. */
   readonly name: string;
@@ -105,7 +107,7 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
 
   subscribe(MODES, onMode);
   const limiter = createRedisLimiter({ send: redis.send });
-  // This call fails too, which changes the limiter's mode, and the change is logged.
+  // If Redis cannot be reached, this call fails, and the limiter changes its mode, which is logged.
   if (!(await redis.arrived())) await limiter.inspect('').catch(() => {});
   return {
     limiter,

@@ -40,8 +40,8 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   let appliedSeq = 0n;
 
   /**
-   * Applies each request once, even if removing it has to be retried. Returns the last sequence
-   * number.
+   * Applies each request once, even if removing it from the table has to be retried. Returns the
+   * last sequence number.
    */
   function apply(requests: readonly PendingRequest[]): bigint {
     let lastSeq = 0n;

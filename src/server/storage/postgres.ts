@@ -178,7 +178,7 @@ function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
   return pool;
 }
 
-/** Adds the failed action to every error. */
+/** Wraps the store so that each error names the action that failed. */
 function explainedOrders(orders: PostgresOrderStore): PostgresOrderStore {
   const list = 'list the orders';
   return {

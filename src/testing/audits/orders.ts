@@ -124,7 +124,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-if-match',
     level: 'MUST',
-    says: 'cancel nothing and respond with 412 to If-Match with a tag, because an order has none (RFC 9110, part 13.1.1)',
+    says: 'cancel nothing and respond with 412 to If-Match with a tag, because an order has no tag (RFC 9110, part 13.1.1)',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
@@ -224,7 +224,7 @@ function assertCancelled({ status, text }: Answer, which?: string): void {
   assert.deepEqual([status, text], [204, ''], which);
 }
 
-/** Returns the listed orders by id, int64 exact. */
+/** Returns the listed orders by id, with every int64 exact. */
 function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
   assert.equal(status, 200);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);

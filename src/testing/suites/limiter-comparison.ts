@@ -4,7 +4,10 @@ import type { LimiterUnderTest } from './limiter-under-test.js';
 
 const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
 
-/** Short windows and small quotas, so that their edges are reached often. */
+/**
+ * Short windows and small quotas, so that random requests often reach the end of a window or of a
+ * quota.
+ */
 const PLANS: readonly Plan[] = [
   createPlan({
     name: 'two',

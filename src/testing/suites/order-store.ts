@@ -79,7 +79,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     cases.push({ name, run });
   }
 
-  storeCase('lists nothing when there is nothing', [], async (store) => assert.deepEqual(await listed(store), []));
+  storeCase('lists no orders when the store is empty', [], async (store) => assert.deepEqual(await listed(store), []));
 
   storeCase(
     'lists all orders ascending by id, whatever their status, with every field as it was stored',
@@ -124,7 +124,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     );
   }
 
-  storeCase('finds no order that does not exist', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
+  storeCase('reports an order that does not exist as not found', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
     for (const id of [2n ** 53n + 1n, 2n ** 53n - 1n, 0n, -1n, 2n]) assert.equal(await store.cancel(id), 'not_found');
     // An id beyond int64 is a mistake of the caller, so the store may reject it or report it as not
     // found.

@@ -43,7 +43,7 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
 const BAD_QUOTES = 'invalid CSV: a cell that contains a quote must be enclosed in quotes, on one line';
 const CELL = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
 
-/** Returns `undefined` for a line that is not valid CSV. */
+/** Splits a line into cells. Returns `undefined` for a line that is not valid CSV. */
 function cellsOf(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(',');
   const cells: string[] = [];

@@ -17,7 +17,10 @@ export class OrderLines {
    * slot holds the number of the entry, counted from 1, or 0 if it is free.
    */
   #slots = new Uint32Array(1_024);
-  /** A random number for each value of each byte, so that no file can be made to collide. */
+  /**
+   * The random numbers of the hash, one for each value of each byte of an id. Without them, a file
+   * could be made with ids that collide.
+   */
   readonly #random = getRandomValues(new Uint32Array(8 * 256));
   readonly #id = new BigInt64Array(1);
   readonly #halves = new Int32Array(this.#id.buffer);

@@ -24,7 +24,10 @@ export function parsePlain(text: string, quotes: number): object | undefined {
 }
 
 const NOT_PLAIN = -1;
-/** A double keeps 15 digits, so it does not round a fraction of at most 15 digits to an integer. */
+/**
+ * The most digits of a plain number. A double keeps 15 digits, so it does not round a shorter
+ * fraction to an integer.
+ */
 const LONGEST_NUMBER = 15;
 
 /**

@@ -34,7 +34,7 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   return [title, scroller];
 }
 
-/** Explains a refused cancellation below its row. A later one replaces it. */
+/** Explains a refused cancellation below its row. A later explanation replaces an earlier one. */
 export function explainInRow(button: HTMLElement, content: Node | undefined): void {
   const row = button.closest('tr');
   if (row?.nextElementSibling?.classList.contains('refusal')) row.nextElementSibling.remove();
