@@ -45,8 +45,8 @@ interface Connection {
   /** Whether the newest request is known to have a valid key. */
   hasKey: boolean;
   /**
-   * How many requests have arrived since the client last had all its responses, without the first
-   * one.
+   * How many requests have arrived before the response to the previous request was complete, since
+   * the client last had all its responses.
    */
   pipelined: number;
   /**

@@ -67,8 +67,8 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
 }
 
 /**
- * Counts the elements of a JSON array without parsing them. The rows that are shown have been
- * parsed, so the text begins as a valid array.
+ * Counts the elements of a JSON array without parsing them. The caller has already parsed the first
+ * elements, so the text is known to begin as an array.
  */
 function countElements(text: string): number {
   let depth = 0;
