@@ -12,8 +12,8 @@ export interface ConnectionLimits {
 /**
  * Tracks the open connections of a server. At the maximum number of connections, a new connection
  * replaces the oldest one without a valid key: one that has sent no request, or whose last request
- * had no valid key. If all have a valid key, the new connection is closed. A new connection is also
- * closed if its address already has `mostPerAddress`.
+ * had no valid key. If there is no such connection, the new one is closed. It is also closed if its
+ * address already has `mostPerAddress` connections.
  */
 export interface Connections {
   /** Adds a connection. Returns `false` if there was no room and it was closed. */
