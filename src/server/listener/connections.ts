@@ -60,8 +60,8 @@ interface Connection {
 const MOST_PIPELINED = 16;
 
 /**
- * A client without a valid key that leaves a response unread for this long is disconnected.
- * Responses to such clients are small.
+ * A client without a valid key that leaves a response unread for this long is disconnected. Such a
+ * client gets only small responses, which it could read at once.
  */
 const TAKE_WITHIN_MS = 10_000;
 const SWEEP_MS = 2_000;
