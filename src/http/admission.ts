@@ -48,8 +48,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * Returns a plan that allows each address `quota` requests per minute. No policy of the fixed plans
- * has the name of its policy.
+ * Returns a plan that allows each address `quota` requests per minute. The policy is named
+ * `address-minute`, unlike any policy of the fixed plans.
  */
 export function addressPerMinute(quota: number): Plan {
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];

@@ -20,9 +20,9 @@ export function socketAddress(request: AddressedRequest): string | undefined {
 /**
  * Creates a function that returns the client's address behind `proxies` trusted proxies. Each proxy
  * appends the address of its peer to `X-Forwarded-For`, so the client's address is entry number
- * `proxies` from the right. An entry before it that is invalid ends the search: the result is then
- * the last valid entry, or the connection's peer if there is none. Throws a RangeError if `proxies`
- * is not a whole number from 0 up.
+ * `proxies` from the right. Reads the entries from the right, and stops at an invalid one. The
+ * result is then the last valid entry, or the connection's peer if there is none. Throws a
+ * RangeError if `proxies` is not a whole number from 0 up.
  */
 export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
   if (!Number.isInteger(proxies) || proxies < 0) throw new RangeError('proxies: expected a whole number from 0 up');

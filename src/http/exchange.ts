@@ -98,8 +98,8 @@ function createRequestId(): string {
 
 /**
  * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply. If a
- * list fails after its reply has begun, it is published a second time with its `error`. Contains no
- * secrets.
+ * list fails after its reply has begun, the reply is published a second time, with the `error`.
+ * Contains no secrets.
  */
 export interface ReplyMessage {
   /**
@@ -131,7 +131,10 @@ export interface ReplyMessage {
    * (behind a 500).
    */
   readonly error?: unknown;
-  /** The time from reading the request's head until the reply is ready, without writing it. */
+  /**
+   * The time from reading the request's head until the reply is ready, without the time to write
+   * it.
+   */
   readonly durationMs: number;
 }
 

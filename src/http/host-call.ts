@@ -32,7 +32,7 @@ export function afterHost<T, R>(part: string, promise: Promise<T>, next: (value:
   return Promise.resolve(promise).then(next, (error: unknown) => failHost(`${part} failed`, error));
 }
 
-/** Passes on a stream of the store, and marks its errors as the host's. */
+/** Passes on a list that the store streams, and marks errors of the stream as the host's. */
 export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
     yield* stream;
@@ -41,7 +41,7 @@ export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T
   }
 }
 
-/** Passes on an iteration of the store, and marks its errors as the host's. */
+/** Passes on the items of the store's list, and marks errors of the iteration as the host's. */
 export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
   try {
     yield* items;

@@ -40,7 +40,7 @@ export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: num
 }
 
 /**
- * Returns the most refusals of a streak that the grace forgives. More cannot have been in flight.
+ * Returns how many refusals of a streak can be forgiven. More requests cannot have been in flight.
  */
 function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
   return Math.max(10 * policy.after, Math.min(...policies.map(({ quota }) => quota)));

@@ -12,7 +12,7 @@ export interface Clock {
   utcOffsetMs(nowMs?: number): number;
 }
 
-/** Throws a TypeError that names the option. */
+/** Throws a TypeError unless `clock` has the methods of a {@link Clock}. */
 export function checkClock(clock: Clock): void {
   if (typeof clock?.nowMs !== 'function' || typeof clock.utcOffsetMs !== 'function') {
     throw new TypeError('clock: expected an object with the methods nowMs and utcOffsetMs');

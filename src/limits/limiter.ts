@@ -54,7 +54,7 @@ export interface Decision {
   readonly inForce: WindowState;
 }
 
-/** Copies the decision into a plain object, which a spread copies whole. */
+/** Copies the decision into a plain object, of which a spread copies every property. */
 export function plainDecision(decision: Decision): Decision {
   const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = decision;
   return { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };

@@ -69,7 +69,7 @@ function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
-/** Returns the public view of a settled bucket. */
+/** Returns what a decision reports about a bucket, which must be settled. */
 export function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
   return {
     policy,
@@ -116,8 +116,8 @@ export function lesser(a: WindowState, b: WindowState): WindowState {
 }
 
 /**
- * Returns the state to store. It changes a bucket only if the bucket was charged, or if the clock
- * has stepped back and `settle` has therefore moved its end.
+ * Returns the state to store. Only these buckets change: those that were charged, and those whose
+ * end `settle` has moved because the clock has stepped back.
  */
 function remember(
   state: KeyState | undefined,

@@ -48,7 +48,7 @@ function windowEndMs({ align, windowMs }: QuotaPolicy, { nowMs, utcOffsetMs }: I
   return nowMs + windowMs - (utcMs % windowMs);
 }
 
-// The functions below expect a settled bucket.
+// The functions below expect a bucket that `settle` has returned.
 
 export function holds(bucket: Bucket, policy: QuotaPolicy, tokens: number): boolean {
   return bucket.taken + tokens * unit(policy) <= policy.quota * unit(policy);
@@ -76,8 +76,8 @@ export function resetAtMs(bucket: Bucket, policy: QuotaPolicy): number {
 }
 
 /**
- * Returns the first instant when more than {@link remaining} can be taken. For a full bucket, one
- * token's refill time from now.
+ * Returns the first instant when more than {@link remaining} can be taken. For a full bucket this
+ * is now plus the time in which one token is refilled.
  */
 export function refillAtMs(bucket: Bucket, policy: QuotaPolicy): number {
   if (policy.refill === 'interval') return bucket.atMs;

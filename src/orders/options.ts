@@ -1,6 +1,6 @@
 /**
- * Throws a TypeError that names the option, unless it is an object with all required fields and no
- * unknown ones.
+ * Throws a TypeError unless `value` is an object with all required fields and no unknown ones. The
+ * message begins with `option`.
  */
 export function checkFields(
   option: string,

@@ -8,7 +8,7 @@ import { createOpenApiDocument } from 'store-orders/openapi';
 import { createTestService } from 'store-orders/testing';
 import { temporaryDirectory } from '../server/support/program.js';
 
-/** Neighbours: a rounded id names another order that exists. */
+/** The ids include 2^53 and 2^53 + 1, so that a rounded id would name another order that exists. */
 const IDS = ['-9223372036854775808', '9007199254740992', '9007199254740993', '9223372036854775807'];
 const [EVEN, ODD] = [2n ** 53n, 2n ** 53n + 1n];
 
@@ -23,14 +23,14 @@ function isMissing(command: string): boolean {
   }
 }
 
-/** The reason to skip a test, or `false`. */
+/** Returns the reason to skip a test that needs these Debian packages, or `false`. */
 const without = (isLacking: boolean, packages: string) =>
   isLacking && `not installed (Debian: apt-get install ${packages})`;
 const withoutJava = without(isMissing('javac') || !existsSync(GSON), 'default-jdk-headless libgoogle-gson-java');
 const withoutJq = without(isMissing('jq'), 'jq');
 const withoutPython = without(isMissing('python3'), 'python3');
 
-/** The block of code in this language, out of the document's description. */
+/** Returns the code block in this language from the description of the OpenAPI document. */
 function recipe(language: string): string {
   const { description } = createOpenApiDocument().info;
   const [, code] = new RegExp(`\`\`\`${language}\\n([^]*?)\\n\`\`\``).exec(description) ?? [];
@@ -70,14 +70,16 @@ test('shell: the recipe keeps every digit with any version of jq, and jq 1.6 alo
   assert.deepEqual((await printed(t, "jq -r '.[1,2].id'")).split('\n'), [`${EVEN}`, `${EVEN}`, '']);
 });
 
-test('Python: json is exact, a float is not', { skip: withoutPython }, async (t) => {
+test('Python: the module json keeps every digit, and a float does not', { skip: withoutPython }, async (t) => {
   const print =
     'import json, sys\nfor order in json.load(sys.stdin): print(order["id"], int(float(order["id"])) == order["id"])';
   const lines = (await printed(t, 'python3 -c "$1"', print)).trim().split('\n');
   assert.deepEqual(lines, [`${IDS[0]} True`, `${EVEN} True`, `${ODD} False`, `${IDS[3]} False`]);
 });
 
-/** Lists by the recipe and into a map, and cancels one order. */
+/**
+ * Returns a program that lists the orders as in the recipe and into a Map, and cancels one order.
+ */
 const program = ([type, ...statements]: readonly string[]) => `
 import com.google.gson.Gson;
 import java.net.URI;

@@ -16,7 +16,7 @@ interface Job {
   /** A new file has no orders and no key. */
   readonly isNew: boolean;
   readonly apiKey: string;
-  /** The file that strace writes to, and its options. */
+  /** The file that strace writes to, and further options of strace. */
   readonly record: string;
   readonly options: readonly string[];
 }

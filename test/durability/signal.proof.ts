@@ -9,7 +9,10 @@ import { createOrderFile, QUOTA } from './support/order-file.js';
 
 const SIGNALS = Math.ceil(ROUNDS / 4);
 const CLIENTS = 32;
-/** Some clients also list. That takes so long that responses have begun when the signal arrives. */
+/**
+ * How many of the clients also list orders. A list takes so long that its response has begun when
+ * the signal arrives.
+ */
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
 /**
@@ -61,8 +64,8 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
       client.close();
     }
 
-    // All clients connect before the load begins. Later, the stopping server would refuse those
-    // that are not accepted in time.
+    // All clients connect before the load begins, because a stopping server refuses connections
+    // that it has not accepted.
     const clients = Array.from({ length: CLIENTS }, () => createClient(server.url, orders.key.key));
     await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
     total.answered += CLIENTS;

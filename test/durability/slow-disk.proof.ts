@@ -25,9 +25,9 @@ const strace = (log: string) => [
   ...['--trace=fsync,fdatasync', `--inject=fsync,fdatasync:delay_exit=${FSYNC_MS * 1_000}`],
 ];
 
-// This test fails with commits on the main thread (`threaded: false` in serve.ts). Then all 56
-// fsyncs were on that thread, 20 of 22 tenths of a second had stalls over 25 ms, and the median
-// list took 37 ms instead of 1 ms.
+// Commits on the main thread (`threaded: false` in src/server/storage/open.ts) make this test fail:
+// all 56 fsyncs were on that thread, 20 of 22 tenths of a second had stalls over 25 ms, and the
+// median list took 37 ms instead of 1 ms.
 test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event loop`, async (t) => {
   const cwd = temporaryDirectory(t);
   const log = join(cwd, 'fsyncs');

@@ -42,7 +42,10 @@ function start(file: string, command = process.execPath, ...parameters: string[]
   });
 }
 
-/** Returns the address that a server prints. Each host prints it in its own words and stream. */
+/**
+ * Returns the address that a server prints. Each host prints it in its own words, to stdout or
+ * stderr.
+ */
 async function originOf({ stdout, stderr }: ReturnType<typeof start>): Promise<string> {
   let printed = '';
   return new Promise((resolve, reject) => {

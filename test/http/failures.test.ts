@@ -234,7 +234,7 @@ test('a list that fails midway is reported to the diagnostics channel a second t
   }
 });
 
-test('a clientAddress that throws leads to 503 without a key, and is not called with one', async () => {
+test('a clientAddress that throws leads to 503 for a request without a key, and is not called for one with a key', async () => {
   const { service } = createShop();
   const clientAddress = () => {
     throw failure;

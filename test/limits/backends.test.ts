@@ -10,8 +10,8 @@ import { keyPlan, plansToPack } from './support/arbitraries.js';
 import { plainDecision } from './support/plain-decision.js';
 
 // Three limiters get the same requests at the same instants, and must return equal decisions and
-// equal replies: the memory limiter with packed state, the memory limiter with state that it cannot
-// pack, to which it applies `decide` (src/limits/rule.ts), and the Redis limiter.
+// replies. One is the Redis limiter. The others are memory limiters: one packs its state, and one
+// has state that it cannot pack, so that it applies `decide` (src/limits/rule.ts).
 
 /** `OPERATIONS=200000` makes a long run. */
 const OPERATIONS = Number(process.env['OPERATIONS'] ?? 4_000);

@@ -280,8 +280,8 @@ function beRefused(plan: ReturnType<typeof strict>, times: number): void {
 }
 
 /**
- * Keeps sending after refusals until the key, whose quota is used up, is banned. Returns the length
- * of the ban.
+ * Sends requests of a key whose quota is used up, until the key is banned. Returns the length of
+ * the ban.
  */
 function getBanned(plan: ReturnType<typeof strict>): number | undefined {
   beRefused(plan, 1);

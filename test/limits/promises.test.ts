@@ -189,7 +189,8 @@ test('a client that obeys Retry-After is never banned, even with as many request
   const bursts = fc.array(
     fc.record({
       pauseMs: forwardMs,
-      // The first refusal, and the ten further refusals that the grace forgives if one strike bans.
+      // The first refusal begins the grace. If one strike bans, the grace forgives ten more
+      // refusals.
       size: fc.integer({ min: 1, max: 11 }),
       onTheWireMs: fc.constantFrom(0, 1, 1_000, 1_999, 2_000),
     }),

@@ -40,7 +40,9 @@ test('the memory store reuses the frozen batches of a list in the next list, exc
   assert.equal(store.list(), before, 'a cancel does not change the list');
 });
 
-/** Puts of ids close together and far apart, few and many at a time. */
+/**
+ * Random puts, of ids that are close together or far apart, and of few or many orders at a time.
+ */
 const puts = fc.array(
   fc.record({
     first: fc.integer({ min: -20_000, max: 20_000 }),
@@ -74,7 +76,7 @@ interface Listing {
   readonly text: string;
 }
 
-/** Reads a list as the service does, which reuses the texts of the versions in `known`. */
+/** Reads a list as the service does: the text of a batch whose version is in `known` is reused. */
 async function listing(store: OwnedOrderStore, known: Map<object, string>): Promise<Listing> {
   const listed = await store.list();
   assert.ok(Symbol.asyncIterator in listed, 'a long list is streamed');

@@ -126,7 +126,7 @@ function roomOf(file: string): string {
   return posix.dirname(file).replace(/^src\/?/, '');
 }
 
-test('each room of src imports only from the rooms that it may', () => {
+test('each room of src imports only from the rooms that the table allows', () => {
   const rooms = new Set([...imports.keys()].filter((file) => file.startsWith('src/')).map(roomOf));
   rooms.delete('');
   assert.deepEqual([...rooms].sort(), Object.keys(ALLOWED).sort(), 'the table lists every room');

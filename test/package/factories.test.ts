@@ -28,15 +28,15 @@ const plan = { name: 'p', policies: [root.perMinute(1)] };
 const WRITES = { schemas: {}, prepareWrites: () => ({}) };
 
 interface Row {
-  /** Arguments that are right, in the test of unknown options with one option more in the last. */
+  /** Valid arguments. A test adds an unknown option to the last of them. */
   readonly good: readonly unknown[];
-  /** First arguments that are right too, out of those of {@link FIRST}. */
+  /** Which of the first arguments in {@link FIRST} are valid too. */
   readonly accepts?: readonly unknown[];
-  /** The start of each message: the name of the parameter or of the option. */
+  /** The beginning of each error message: the name of the parameter or option. */
   readonly names: RegExp;
-  /** Other mistakes, each with the start of its message. */
+  /** Further invalid arguments, each row with the beginning of its error message. */
   readonly wrong?: readonly (readonly [string, ...unknown[]])[];
-  /** Whether any name is a field of the last argument. */
+  /** Whether the last argument may have fields of any name. */
   readonly isOpen?: boolean;
 }
 
@@ -173,7 +173,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
   serviceAudits: { good: [{ url: 'http://127.0.0.1:1/v1', apiKey: 'sesame' }], names: /^url: /, isOpen: true },
 };
 
-/** Exported functions that create nothing from options. */
+/** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
   'cancelOutcome createApiKey createDateClock createSystemClock isApiKey parseJson parseOrderId parseOrderRecord',
   'perDay perHour perMinute perSecond principalOf printOpenApiDocument printOrder printOrders shipOutcome',
@@ -182,7 +182,7 @@ const OTHERS = [
 const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, testing];
 const exported = new Map(modules.flatMap((module) => Object.entries<unknown>({ ...module })));
 
-/** Calls a factory as untyped JavaScript does. A promise is awaited. */
+/** Calls a factory with arguments of any type, as JavaScript can. Waits for a promise. */
 async function outcomeOf(name: string, args: readonly unknown[]): Promise<unknown> {
   const factory = exported.get(name);
   assert.ok(typeof factory === 'function', name);
@@ -204,7 +204,7 @@ async function throwsFor(name: string, args: readonly unknown[], says: RegExp | 
 const FIRST = [undefined, null, {}, 7, { frobnicate: 1 }];
 
 for (const [name, { good, names, accepts = [], wrong = [], isOpen = false }] of Object.entries(FACTORIES)) {
-  test(`${name} names the option of a first mistake`, async () => {
+  test(`${name} names the parameter or option in the error for an invalid argument`, async () => {
     const right = await outcomeOf(name, good);
     assert.ok(!(right instanceof TypeError || right instanceof RangeError), String(right));
     for (const first of FIRST) {
@@ -221,7 +221,7 @@ for (const [name, { good, names, accepts = [], wrong = [], isOpen = false }] of 
   });
 }
 
-test('every exported function is a factory of this table, or known to be none', () => {
+test('every exported function is a factory of this table, or in the list of other functions', () => {
   const functions = [...exported].filter(([, value]) => typeof value === 'function' && !/^class\b/.test(String(value)));
   assert.deepEqual(functions.map(([name]) => name).sort(), [...Object.keys(FACTORIES), ...OTHERS].sort());
 });

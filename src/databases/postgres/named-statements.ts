@@ -15,8 +15,8 @@ export interface NamedStatement {
 }
 
 /**
- * The server does not know the name, or knows it from another client: a pooler has switched
- * servers.
+ * The SQLSTATE codes after a pooler has switched servers: the server does not know the name of the
+ * statement, or knows it from another client.
  */
 const NOT_OURS = ['26000', '42P05'];
 

@@ -19,8 +19,8 @@ import {
 const BATCH = 512;
 
 /**
- * The longest text that is sent as a string, in one write with the head. For a longer one, a Buffer
- * is cheaper.
+ * The longest text that is sent as a string, in one write with the head. For a longer text, a
+ * Buffer is cheaper.
  */
 const LARGEST_TEXT = 65_536;
 

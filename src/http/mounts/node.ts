@@ -135,9 +135,23 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
       response.statusCode = 500;
     });
   }
-  if (typeof body === 'string') response.end(body, 'latin1');
-  else response.end(body);
+  if (typeof body !== 'string') response.end(body);
+  else if (isPlain(response) && !Object.hasOwn(response, 'end')) endWith(response, body);
+  else response.end(body, 'latin1');
   if (response.writableLength > 0 && isPlain(response)) dropIfSilent(response);
+}
+
+/**
+ * Sends the head and the body in one `write`. If the body is given to `end`, an empty chunk follows
+ * it, and the system call is a `writev`, with which the whole request takes a tenth longer.
+ */
+function endWith(response: ServerResponse, body: string): void {
+  const { socket } = response;
+  // Without this, `write` corks the socket itself until the next tick.
+  socket?.cork();
+  response.write(body, 'latin1');
+  socket?.uncork();
+  response.end();
 }
 
 /**

@@ -18,8 +18,8 @@ let timer: NodeJS.Timeout | undefined;
 
 /**
  * Closes the connection if its client reads none of the waiting data for 30 s (60 s where the
- * system does not tell what the client has read). Checks every 10 s, and any progress counts. Stops
- * when everything is sent, or when the returned function is called.
+ * system does not report what the client has acknowledged). Checks every 10 s, and any progress
+ * counts. Stops when everything is sent, or when the returned function is called.
  */
 export function dropIfSilent(response: ServerResponse): () => void {
   const { socket } = response;
@@ -58,9 +58,9 @@ const CONNECTION = /:(\w{4}) \w+:(\w{4}) \w\w (\w{8}):/g;
 
 /**
  * Returns the number of bytes that each client's system has not acknowledged, by the ports of both
- * ends. Only Linux publishes it. On other systems a client makes progress only when this system
- * accepts more data from Node.js. That happens megabytes at a time, and a client that reads 20 kB/s
- * takes a minute for each megabyte.
+ * ends. Only Linux publishes this number. On other systems a client makes progress only when this
+ * system accepts more data from Node.js. That happens megabytes at a time, and a client that reads
+ * 20 kB/s takes a minute for each megabyte.
  */
 async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
   const bytes = new Map<string, string>();

@@ -9,9 +9,9 @@ import type { Socket } from 'node:net';
 const MOST_WAITING = 16;
 
 /**
- * How many requests of all connections together may wait in excess of `MOST_WAITING`. They exist
- * because Node.js delivers every request that it has already read, up to 64 KiB of them. Each
- * waiting request holds 1.6 kB. A connection that would exceed this number is closed.
+ * How many requests of all connections together may wait in excess of `MOST_WAITING`. Such requests
+ * exist because Node.js delivers everything that it has already read from a connection, up to 64
+ * KiB. Each waiting request holds 1.6 kB. A connection that would exceed this number is closed.
  */
 const MOST_EXTRA = 4_096;
 
@@ -43,8 +43,8 @@ export function inTurn<
   }
 
   return (request, response, ...rest) => {
-    // A response that has its socket need not wait, and an emulation of node:http has no connection
-    // on which requests could wait.
+    // Node.js gives a response its socket when earlier responses have been sent, so this one need
+    // not wait. An emulation of node:http has no connection on which requests could wait.
     if (response.socket !== null || !(response instanceof ServerResponse)) {
       return call(request, response, ...rest);
     }

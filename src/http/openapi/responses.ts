@@ -60,8 +60,8 @@ interface ResponseText {
 }
 
 /**
- * The response components by status. A status with two meanings has a key for each, status and
- * origin.
+ * The response components by status. If a status has a second meaning elsewhere, that has a key of
+ * its own: the status and the origin.
  */
 const TEXTS: Readonly<Record<string, ResponseText>> = {
   400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },

@@ -7,14 +7,14 @@ export const MAX_PACKED_TAKEN = 2 ** 31 - 1;
 const MAX_FAST_WINDOW_MS = 2 ** 31 - 1;
 
 /**
- * A plan in the form that the pool reads for every request. If there is no second window,
- * `secondQuota` and the numbers after it stand for one that never refuses.
+ * A plan in the form that the pool reads for every request. If there is no second window, its
+ * numbers are those of a window that never refuses.
  */
 export interface PackedPlan {
   readonly plan: Plan;
   /** The number of the shape of its buckets. See `BucketPool.shapeOf`. */
   readonly shape: number;
-  /** The same number, or -1 if every request under this plan needs the rule. */
+  /** The same number, or -1 if every request under this plan has to be decided by rule.ts. */
   readonly fastShape: number;
   readonly first: QuotaPolicy;
   readonly second: QuotaPolicy | undefined;

@@ -37,7 +37,7 @@ const FIRST_CHARACTER = 48;
  */
 export interface Report {
   readonly refusedAtMs: number;
-  /** How many refusals the grace forgave. */
+  /** How many of the refusals were forgiven. */
   readonly forgiven: number;
   /** Instants of the server's clock. */
   readonly strikesAtMs: readonly number[];

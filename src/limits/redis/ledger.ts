@@ -13,7 +13,10 @@ import type { BackendLimiter } from './shared-limiter.js';
 interface Debt {
   readonly plan: Plan;
   state: KeyState;
-  /** Settles when the charge was sent. Never rejects. Tokens granted later belong to a new debt. */
+  /**
+   * The call that charges this debt, once it is sent. Never rejects. Tokens granted later belong to
+   * a new debt.
+   */
   sent?: Promise<void>;
   /** The state that the server added the debt to, and the local time when it was sent. */
   charged?: { readonly to: Found; readonly sentAtMs: number };
@@ -70,7 +73,8 @@ export function createLedger(
     const now = instant();
     const buckets = windows.map(({ policy, resetAtMs }): NamedBucket => {
       const before = settle(find(debt.state, policy), policy, now);
-      // The local limiter's window counts, because it may have begun before the debt did.
+      // The end of the local limiter's window counts, because that window may have begun before the
+      // debt.
       const atMs = policy.refill === 'interval' ? resetAtMs : before.atMs;
       const taken = before.atMs === atMs ? before.taken : 0;
       const { name, windowMs, refill } = policy;

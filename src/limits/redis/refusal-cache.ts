@@ -12,7 +12,7 @@ interface Entry {
   readonly refusal: Refusal;
   /** When the server refused the key, by its own clock. */
   readonly sinceMs: number;
-  /** Refusals that the grace forgave and that are not reported yet. */
+  /** How many forgiven refusals are not reported to the server yet. */
   forgiven: number;
   strikesAtMs: readonly number[];
   /** Strikes since the server's reply, reported or not. */
@@ -36,9 +36,9 @@ const PARTS = 10;
 /**
  * Wraps a limiter so that requests of a refused key are refused by the rule in this process, for at
  * most a second, and reported with the next call. The server still decides everything that changes
- * more than the streak, bans above all. It also decides if the wait in whole seconds might differ
- * by its clock. When the cache evicts a key, the next request of the key asks the server, and a few
- * strikes go unreported.
+ * more than the streak, bans above all. It also decides if the wait in whole seconds is uncertain,
+ * because its clock is known only to within a round trip. When the cache evicts a key, the next
+ * request of the key asks the server, and a few strikes go unreported.
  */
 export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined): BackendLimiter {
   const entries = new LRUCache<string, Entry>({ max: MAX_KEYS });
@@ -176,7 +176,7 @@ function withReport(state: KeyState, report: Report | undefined): KeyState {
   return { buckets, ban: { ...ban, forgiven: ban.forgiven + report.forgiven, strikesAtMs } };
 }
 
-/** Reports whether the two states differ only in the length of the streak. */
+/** Reports whether the streak has only become longer, and nothing else has changed. */
 function isStreakLonger(before: BanState | undefined, after: BanState | undefined): boolean {
   if (before === undefined || after === undefined) return before === after;
   return (

@@ -233,7 +233,8 @@ ${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOW
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 /**
- * Writes nothing to a key, and leaves no key behind. It fails where the script's write would fail.
+ * Lua that appends nothing to a key, and leaves no key behind. It fails where the script's write
+ * would fail.
  */
 export const PROBE = /* lua */ `
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end

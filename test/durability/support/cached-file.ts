@@ -4,8 +4,8 @@ const PAGE = 4_096;
 export const SECTORS_PER_PAGE = PAGE / SECTOR;
 
 /**
- * Returns the position in the record of system calls up to which the writes to a part of a file are
- * on disk. Writes before `since` are synced.
+ * Returns the position in the record of system calls at which the disk stopped writing a part of a
+ * file. Writes before `since` are synced.
  */
 export type Moment = (since: number) => number;
 

@@ -13,16 +13,14 @@ export type Remains =
 /** Returns a number in [0, 1). */
 type Random = () => number;
 
-/**
- * The file that a name stands for from a position on, or `undefined` if the name does not exist.
- */
+/** From a position in the record on, a name has this file, or does not exist (`undefined`). */
 interface Entry {
   readonly since: number;
   readonly file: CachedFile | undefined;
 }
 
 export interface Disk {
-  /** Applies a call that returned. Pass the calls of one record in their order. */
+  /** Applies a system call that has returned. Pass the calls of one record in their order. */
   apply(call: SystemCall): void;
   /** Reports whether data is written that no fsync has covered. */
   isUnsynced(): boolean;
@@ -39,7 +37,10 @@ export interface Disk {
  * although the kernel still returns it ("fsyncgate", Linux).
  */
 export function createDisk(folder: string): Disk {
-  /** The entries of each name: first what is on disk, then the changes since. */
+  /**
+   * For each name, the file that it has on disk, and after it the changes that are not on disk so
+   * far.
+   */
   const names = new Map<string, Entry[]>();
   let now = 0;
 

@@ -5,7 +5,7 @@ import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { run } from '../../server/support/program.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 
-/** The name of the database in every folder here. */
+/** The name of the database in every folder of these tests. */
 export const DATABASE = 'orders.db';
 
 /** A result of a cancelling process: the outcome, and the order. */

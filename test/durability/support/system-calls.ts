@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /**
- * A system call of a traced process. Positions are lines of the record, which all threads share.
+ * A system call of a traced process. Positions are line numbers in the record, which all threads
+ * share.
  */
 export interface SystemCall {
   readonly name: string;

@@ -142,7 +142,7 @@ for (const [name, listed, method] of [
       await new Promise(setImmediate);
       const now = handedOver();
       most = Math.max(most, now - before);
-      // One pass of this loop may see what the readers got in two turns.
+      // In one pass, this loop may see the bytes of two turns of the readers.
       assert.ok(most < 3 * WINDOW_BYTES, `${most} bytes in a turn`);
       before = now;
     }

@@ -160,7 +160,7 @@ test('every error code is documented exactly where it occurs', () => {
   assert.deepEqual(codes.toSorted(), ERROR_CODES.toSorted());
 });
 
-test('the limits of int64 are exact to the last digit, and both are valid ids', () => {
+test('the document has the limits of int64 to the last digit, and both are valid ids', () => {
   for (const limit of [INT64_MIN, INT64_MAX]) {
     assert.equal(text.match(new RegExp(`": ${limit},`, 'g'))?.length, 3, 'OrderId, id and petId');
     validate('#/components/schemas/Order', { id: Number(limit) });

@@ -29,7 +29,7 @@ interface Row {
   readonly header?: readonly [string, string];
   /** The order's id, for requests about one order. */
   readonly id?: number;
-  /** How many requests are sent before this one. */
+  /** How many further requests are sent before the one of this row. */
   readonly before?: number;
 }
 

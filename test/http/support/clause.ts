@@ -2,8 +2,8 @@ import type { Shop } from './shop.js';
 import type { Ask } from './ways.js';
 
 /**
- * One clause of the specification, or one decision where the specification is silent. Each is
- * checked in a shop of its own.
+ * One clause of the specification, or one decision about what the specification leaves open. Each
+ * is checked in a shop of its own.
  */
 export interface Clause {
   /** The part of the specification and a word, such as `5-missing`. Ids never change. */

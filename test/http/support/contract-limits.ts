@@ -16,7 +16,7 @@ async function exhaustAddress(ask: Ask): Promise<void> {
   }
 }
 
-/** Specification, part 8, and decisions where it is silent. */
+/** Part 8 of the specification, and decisions about what the specification leaves open. */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-countdown',

@@ -71,7 +71,7 @@ interface Fault {
   readonly end: (stage: Stage) => unknown;
   /** Whether the fault loses what was counted before. */
   readonly forgets?: true;
-  /** Whether the server keeps working, so that nothing is decided elsewhere. */
+  /** Whether the server keeps working, so that the process decides nothing by itself. */
   readonly isHarmless?: true;
 }
 
@@ -178,7 +178,8 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
 
         const taken = await takenOf(stage);
         const admitted = fault.forgets ? answered.filter((answer) => answer.endedMs > beganMs).length : answered.length;
-        // Requests in flight when the server lost its memory may count on either side.
+        // Requests in flight when the server lost its memory may be counted before or after the
+        // loss.
         const unsure = fault.forgets ? (PER_SECOND * (100 + 2 * stallMs)) / 1_000 : 0;
         assert.ok(Math.abs(taken - admitted) <= unsure, `${admitted} were admitted, ${taken} are charged`);
       });

@@ -27,8 +27,8 @@ beforeEach(() => {
 });
 
 /**
- * Creates a limiter on which a failing call throws an error, and whose long deadline a busy machine
- * does not exceed.
+ * Creates a limiter on which a failing call throws an error. Its deadline is so long that a busy
+ * machine meets it.
  */
 const patient = (options: object = {}) =>
   createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: 10_000, ...options });
@@ -70,8 +70,8 @@ test('an abusive key costs one call per second and one per tenth of the strikes 
     clock.advance(1);
     if (ms === 3_333) assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   }
-  // One call a second, and one for each tenth of the strikes. The first request, the first refusal,
-  // the first strike and the ban need calls too.
+  // The calls are one per second and one per tenth of the strikes. The first request, the first
+  // refusal, the first strike and the ban take calls too.
   assert.ok(sent.length <= seconds / 0.9 + 10 + 5, `${sent.length} calls in ${seconds} seconds`);
   assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);
@@ -89,7 +89,7 @@ test('a second process learns of the strikes within a second, and bans for them'
   clock.advance(1_000);
   assert.equal((await one.take('abuser', plan)).verdict, 'over_quota');
   assert.equal((await other.take('abuser', plan)).verdict, 'banned');
-  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota', 'it asks the server once a second');
+  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota', 'the server is asked once a second');
   clock.advance(1_000);
   assert.equal((await one.take('abuser', plan)).verdict, 'banned');
 });

@@ -128,7 +128,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
   for (const [table, message] of [
     [{ table: '', columns }, 'table: expected a name of 1 to 63 bytes'],
     [{ columns }, 'table.table: missing'],
-    [{ table: 'a.b.c', columns }, 'table: expected the name of a table, with a schema and a dot at most'],
+    [{ table: 'a.b.c', columns }, 'table: expected "table" or "schema.table"'],
     [{ table: 'ä'.repeat(32), columns }, 'table: expected a name of 1 to 63 bytes'],
     [{ table: 'a' }, 'table.columns: missing'],
     [{ table: 'a', columns: { id: 'id' } }, 'columns.status: missing'],

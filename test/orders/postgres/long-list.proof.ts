@@ -17,8 +17,8 @@ const MANY = 1_000_000;
 const BEYOND_BASE = 64 * MIB;
 const FIRST_BYTE_MS = 100;
 /**
- * Generous, because other proofs use the same cores. Reading or serialising the whole list at once
- * would stall the server for half a second.
+ * This limit is generous, because other proofs use the same cores. Reading or serialising the whole
+ * list at once would stall the server for half a second.
  */
 const STALL_MS = 100;
 const FREED_MS = 1_000;
@@ -61,7 +61,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     const scan = createListScan();
     let put: Promise<unknown> | undefined;
     for await (const chunk of response) {
-      // The reader has passed the first id, and has still to come to the second.
+      // The reader has passed the first of these ids, and has still to come to the second.
       put ??= admin.query("INSERT INTO store_orders (id, status) VALUES (1, 'pending'), (1999997, 'pending')");
       scan.add(chunk);
     }
@@ -92,7 +92,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
 
   const stallsMs = await server.stop();
   t.diagnostic(`the longest stall of each tenth of a second: ${spread(stallsMs)}`);
-  // A busy machine stalls any process now and then.
+  // A busy machine stalls any process now and then, so only the median is checked.
   assert.ok(median(stallsMs) <= STALL_MS);
 });
 

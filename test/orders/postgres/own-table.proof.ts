@@ -199,7 +199,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   }
 
-  test('works with any driver that fits behind one function', async () => {
+  test('works with any driver that can be called through one function', async () => {
     const { pool } = await stored(...TELLING_IDS.map((id) => ({ id, petId: id, shipDate: '2026-02-03T04:05:06Z' })));
     const sql = postgres({
       host: engine.connection.host,

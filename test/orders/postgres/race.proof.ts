@@ -17,7 +17,7 @@ const PROCESSES = 4;
  */
 const PART = 1_000;
 const PARTS = Math.max(1, Math.round(ROUNDS / 50)) * 10;
-/** The engine is crashed this long after the start of every tenth part. */
+/** In every tenth part, the engine is crashed this long after the start. */
 const CRASH_AFTER_MS = 150;
 const BACK_MS = 2_000;
 

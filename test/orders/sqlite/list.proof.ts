@@ -38,7 +38,7 @@ test('a long list is a frozen iterable of batches, the same object until the lis
   assert.notEqual(await store.list(), listed);
 });
 
-test('a long list is read from one snapshot: an order put meanwhile is not in it, wherever it belongs', async (t) => {
+test('a long list is read from one snapshot, without orders that are put during reading, whatever their ids', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteOrderStore(file);
   t.after(() => other.close());

@@ -115,7 +115,7 @@ test('a command loads its own modules, and none that only other commands need', 
   );
 });
 
-test('misuse prints one sentence and exits 2', async (t) => {
+test('a mistake in the arguments prints one sentence and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: string, says: string])[] = [
     ['import', 'unknown command "import"; did you mean "store-orders orders import"?'],

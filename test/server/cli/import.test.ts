@@ -143,7 +143,7 @@ test('other statuses are imported when --statuses names them; an invalid list of
   }
 });
 
-test('a file that cannot be read is named', async (t) => {
+test('a file that cannot be read is named in the message', async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stderr } = await run(['orders', 'import', 'absent.ndjson'], { cwd });
   assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);

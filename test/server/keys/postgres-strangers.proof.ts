@@ -11,7 +11,7 @@ import { startServer, temporaryDirectory, until } from '../support/program.js';
 
 /** Requests per minute of an address without a valid key. */
 const ADDRESS_QUOTA = 600;
-/** The most keys that the ring looks up at once, of those that it has never seen. */
+/** The most keys never seen before that the ring looks up at once. */
 const AT_ONCE = 1_000;
 
 describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: missingEngine }, async () => {
@@ -46,7 +46,7 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
       const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
       await until(async () => (await other.query(waiting)).rows.length === 2);
       const startMs = performance.now();
-      // A cached key is trusted for a shorter time than this without a check for changes.
+      // Go on for longer than a cached key is trusted without a check for changes.
       while (performance.now() - startMs < 2_000) {
         const askedMs = performance.now();
         assert.ok(await data.keys.authenticate(key));

@@ -19,7 +19,7 @@ async function servePage(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-/** A response as the page sees it, or the error that `fetch` rejects with. */
+/** The part of a response that the page can read, or the error with which `fetch` rejects. */
 interface Seen {
   readonly status?: number;
   readonly text?: string;
@@ -86,7 +86,7 @@ suite('a page of another origin', { skip: withoutBrowser }, () => {
     assert.equal(JSON.parse(refused.text ?? '').code, 'order_not_found');
   });
 
-  test('is told when to try again', async (t) => {
+  test('can read after a 429 when to try again', async (t) => {
     const origin = await servePage(t);
     const cwd = temporaryDirectory(t);
     const { url } = await startServer(t, { cwd }, '--cors-origin', origin);
@@ -111,7 +111,8 @@ suite('a page of another origin', { skip: withoutBrowser }, () => {
       const headers = { Authorization: `Bearer ${key}` };
       assert.deepEqual(await ask(`${url}/store/orders`, { headers }), { error: 'TypeError' });
       assert.deepEqual(await ask(`${url}/store/orders/1`, { method: 'DELETE', headers }), { error: 'TypeError' });
-      // The preflight requests were refused, so this is the first request that the key pays for.
+      // The preflight requests were refused, so this request is the first that is charged to the
+      // key.
       assert.equal((await get(key)).headers.get('x-ratelimit-remaining'), '59');
     });
   }

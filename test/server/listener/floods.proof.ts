@@ -6,8 +6,8 @@ import { attack, customer, quantile } from './support/under-attack.js';
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 10);
 
 /**
- * Kinds of flood, each with its number of connections, which come from many addresses. Each exceeds
- * any server's capacity: 64 KB are sent for one request that is read.
+ * Kinds of flood from many addresses, each with its number of connections. Each exceeds any
+ * server's capacity: the clients send 64 KB for each request that the server reads.
  */
 const FLOODS = [
   ['without a key', 200],
@@ -55,7 +55,8 @@ for (const [kind, connections] of FLOODS) {
         `p99 ${median(p99.alone).toFixed(1)} → ${median(p99.flooded).toFixed(1)} ms`,
     );
     assert.deepEqual(customers.failures, []);
-    // If the customers lack processor time even without a flood, the ratio varies by another fifth.
+    // With fewer than 400 responses a second even without a flood, the customers lack processor
+    // time. Then they may lose another fifth.
     assert.ok(ratio >= (median(goodput.alone) >= 400 ? 0.8 : 0.6), `${ratio}`);
   });
 }

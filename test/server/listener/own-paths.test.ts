@@ -56,7 +56,7 @@ test('a 429 without a valid key closes the connection, a 401 does not, and nor d
   );
 });
 
-test('a second Host is refused on every path, and content closes the connection on every path', async (t) => {
+test('a second Host is refused on every path, and a request with content closes the connection', async (t) => {
   const { port } = await listen(t);
   for (const [index, path] of [...OWN, ...PROBES].entries()) {
     const hosts = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`);
@@ -69,7 +69,7 @@ test('a second Host is refused on every path, and content closes the connection 
   }
 });
 
-test('every own path returns the request id and is published, a probe only if it fails', async (t) => {
+test('own paths return the request id, and the channel reports their requests, except successful probes', async (t) => {
   const published: string[] = [];
   const listener = (message: unknown) => {
     const { path, status, code, error, requestId } = Object(message);

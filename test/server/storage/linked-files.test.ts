@@ -34,7 +34,7 @@ test('a server started through a link locks the file too', async (t) => {
   assert.match((await run([...SERVE, 'store-orders.db'], { cwd })).stderr, /another server runs on store-orders\.db; /);
 });
 
-test('every command refuses a file with more than one name, and accepts it again with one', async (t) => {
+test('every command refuses a file with more than one name, and accepts it once it has one name again', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'free');
   linkSync(join(cwd, 'store-orders.db'), join(cwd, 'second.db'));

@@ -167,7 +167,8 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
       assert.deepEqual([fifth.status, JSON.parse(await fifth.text()).length], [200, 2_001]);
       const lasts = await Promise.allSettled(readers.map((reader) => reader.next()));
       const ends = lasts.map((last) => (last.status === 'rejected' ? String(last.reason) : 'read on'));
-      const ended = 'Error: cannot list the orders: its reader was too slow while others waited for a connection';
+      const ended =
+        'Error: cannot list the orders: its client read too slowly while other lists waited for a connection';
       assert.deepEqual(ends, [ended, 'read on', 'read on', 'read on']);
     } finally {
       await Promise.all(readers.map((reader) => reader.return?.()));

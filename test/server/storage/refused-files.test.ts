@@ -26,10 +26,10 @@ const COMMANDS = [
 ];
 
 const NO_DATABASE = /: the file is not a SQLite database; name another file, /;
-const FOREIGN = /: the file is not an order database, it holds other tables; name a file of its own\n$/;
+const FOREIGN = /: the file is not an order database, because it holds other tables; use a separate file\n$/;
 const NEWER = /: its (orders|program) schema has version 99, this program knows [12]; use a newer store-orders\n$/;
 
-/** The mark of an order database. */
+/** The statement that marks a file as an order database. */
 const APPLICATION_ID = 'PRAGMA application_id = 0x534f7264';
 
 const FILES: readonly { readonly name: string; readonly says: RegExp; make(file: string): unknown }[] = [

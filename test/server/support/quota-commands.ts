@@ -25,7 +25,7 @@ async function bodyOf(server: RunningServer, apiKey: string): Promise<string> {
 
 export interface Place {
   readonly name: string;
-  /** Returns the variables for the program. Called when a test begins. */
+  /** Returns the environment variables for the program. Called when a test begins. */
   env(): Readonly<Record<string, string>>;
   /** Returns where quotas are kept, as the commands print it. */
   place(): string;

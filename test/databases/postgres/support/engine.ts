@@ -10,7 +10,7 @@ import { postgresPrograms } from './programs.js';
 
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
 
-/** How to install the engine, if it is missing. */
+/** The reason to skip a test if PostgreSQL is not installed, or `false`. */
 export const missingEngine =
   postgresPrograms === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
 

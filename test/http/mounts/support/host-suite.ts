@@ -40,8 +40,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
         [-5, 'a=b', 'application/x-www-form-urlencoded'],
         [9007199254740993n, 'x'.repeat(300_000), 'text/plain'],
       ] as const) {
-        // If a parser of the host rejects the content before the service is called, the host
-        // responds.
+        // If a parser of the host rejects the content before the service is called, the response is
+        // the host's own.
         if (body === '{"id":' && /after|NestJS on Express/.test(name)) continue;
         if (body.length > 100_000 && /Express 5, after/.test(name)) continue;
         // Over TLS a client that is still writing when the connection closes loses the response.
@@ -105,7 +105,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
     async function* failing() {
       yield await batch(1_000);
       // Some hosts wait a little for more of the body before they send the head, and until then can
-      // send a 500. Fail after that time.
+      // send a 500. The store fails after that time.
       await setTimeout(100);
       throw new Error('the disk is gone');
     }

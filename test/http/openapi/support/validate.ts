@@ -4,7 +4,7 @@ import formats from 'ajv-formats';
 import { createOpenApiDocument, type OpenApiResponse, printOpenApiDocument } from 'store-orders/openapi';
 import type { Answer } from '../../support/answer.js';
 
-/** The document as published. */
+/** The OpenAPI document, as published. */
 export const text = printOpenApiDocument(createOpenApiDocument());
 export const document = createOpenApiDocument();
 

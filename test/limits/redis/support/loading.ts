@@ -36,7 +36,7 @@ export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Starts a process that sends requests. Resolves when its limiter is shared. */
+/** Starts a process that sends requests. Resolves when its limiter counts in Redis. */
 export async function startLoading(t: TestContext, options: LoadingOptions) {
   const changes: Change[] = [];
   const child = fork(new URL('loading-process.ts', import.meta.url), [JSON.stringify(options)]);

@@ -3,9 +3,9 @@ import { createPlan } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
 
 /**
- * Takes from many keys over several connections at a steady rate. Prints how many requests were
- * allowed, by key, window and reset. Parameters: ports (several form a cluster), connections, keys,
- * requests per second, milliseconds, the quota per second and per hour.
+ * Takes tokens from many keys over several connections at a steady rate. Prints how many requests
+ * were allowed, by key, window and reset. Parameters: ports (several form a cluster), connections,
+ * keys, requests per second, milliseconds, the quota per second and per hour.
  */
 const [portsText = '', ...numbers] = process.argv.slice(2);
 const [connections = 0, keys = 0, perSecond = 0, forMs = 0, second = 0, hour = 0] = numbers.map(Number);
