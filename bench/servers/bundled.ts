@@ -8,7 +8,8 @@ import { PENDING_IDS, TEN } from './orders.js';
 import { PER_MINUTE } from './plenty.js';
 
 // The program itself, as `store-orders serve` runs it: with SQLite on disk, and with a key in the
-// same database. It logs `requests` or `events` to a file. Further parameters are options of `serve`.
+// same database. It logs `requests` or `events` to a file. Further parameters are options of
+// `serve`.
 const [log = 'events', ...options] = process.argv.slice(2);
 const program = fileURLToPath(import.meta.resolve('store-orders/server')).replace(/index\.js$/, 'main.js');
 const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));

@@ -90,7 +90,8 @@ function rotateKey(invocation: Invocation): Promise<Outcome> {
 }
 
 /**
- * Writes a new key to stdout. Returns `false` if that fails, because the key cannot be shown later.
+ * Writes a new key to stdout. Returns `false` if that fails. The key is then lost, because it
+ * cannot be shown later.
  */
 async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<boolean> {
   const { key, id, plan } = issued;

@@ -127,8 +127,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   /**
-   * The connection whose client address the service requested last. The service charges an address
-   * as soon as it knows it, so a charge belongs to this connection.
+   * The connection whose client address the service has just asked for. The service charges an
+   * address immediately after it has asked for it, so a charge is for this connection.
    */
   let asked: Socket | undefined;
   let isWarned = false;
