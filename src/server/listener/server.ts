@@ -102,7 +102,7 @@ function isForwarded({ rawHeaders }: NodeRequest): boolean {
 
 /**
  * Creates a server for the service, with health checks, the OpenAPI document and a documentation
- * page. Throws in the same cases as `createOrderService`.
+ * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
   checkAdmissionOptions(options, ['store', 'basePath', ...Object.keys(OWN_OPTIONS)]);
