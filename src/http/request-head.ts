@@ -163,7 +163,7 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
     keyFault = 'invalid_api_key';
   }
   isBad ||= hosts > 1 || (hosts === 0 && httpVersion === '1.1');
-  // RFC 9113 §8.3.1: the two must not differ.
+  // In HTTP/2, `:authority` and `Host` must not differ (RFC 9113 §8.3.1).
   isBad ||= authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
   const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;

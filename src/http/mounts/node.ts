@@ -147,7 +147,7 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
  */
 function endWith(response: ServerResponse, body: string): void {
   const { socket } = response;
-  // Without this, `write` corks the socket itself until the next tick.
+  // Without `cork` here, `write` would cork the socket itself, until the next tick.
   socket?.cork();
   response.write(body, 'latin1');
   socket?.uncork();

@@ -184,7 +184,7 @@ test('the handler has three parameters, and returns nothing when it is called wi
   await close();
 });
 
-test('a small response is one write, and passes through an `end` that middleware has replaced', async () => {
+test('a small response is sent in one write, or through `end` if middleware has replaced it', async () => {
   const handle = nodeHandler(createShop().service);
   const chunks: number[] = [];
   const ended: unknown[] = [];

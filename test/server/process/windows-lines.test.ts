@@ -5,18 +5,21 @@ import { type RunOptions, run, startServer, temporaryDirectory } from '../suppor
 const ON_WINDOWS = { NODE_OPTIONS: `--import=${new URL('../../support/on-windows.mjs', import.meta.url).href}` };
 
 interface Shell {
-  /** Characters that the shell would interpret outside of quotes, and within double quotes. */
+  /** Matches characters that the shell interprets outside of quotes. */
   readonly special: RegExp;
   readonly specialInQuotes: RegExp;
 }
 
-/** cmd.exe does not know single quotes, so that they would stay part of the argument. */
+/** Single quotes are special for cmd.exe, because it would pass them on as part of the argument. */
 const SHELLS: Readonly<Record<string, Shell>> = {
   'cmd.exe': { special: /['&|<>^()%!]/, specialInQuotes: /[%!]/ },
   PowerShell: { special: /['&|<>(){}@#$;,`]/, specialInQuotes: /[$`]/ },
 };
 
-/** Returns the words of a line as the shell hands them to a program. */
+/**
+ * Returns the words of a line as the shell passes them to a program. Fails if the shell would
+ * interpret a character.
+ */
 function words(line: string, { special, specialInQuotes }: Shell): readonly string[] {
   return [...line.matchAll(/(?:"[^"]*"|[^" ])+/g)].map(([word]) => {
     assert.doesNotMatch(word.replaceAll(/"[^"]*"/g, ''), special, line);
@@ -33,13 +36,14 @@ function words(line: string, { special, specialInQuotes }: Shell): readonly stri
 function wordsInBoth(line: string): readonly string[] {
   const [first = [], ...others] = Object.values(SHELLS).map((shell) => words(line, shell));
   for (const other of others) assert.deepEqual(other, first);
-  // In PowerShell, `curl` is another command. Neither shell knows `NAME=value command`.
+  // In PowerShell, `curl` is another command, so the line must call `curl.exe`. Neither shell knows
+  // `NAME=value command`.
   assert.match(first[0] ?? '', /^(?:curl\.exe|store-orders)$/, line);
   assert.ok(!first.some((word) => word === '\\' || word === '&&'), line);
   return first;
 }
 
-test('the lines to copy work in cmd.exe and in PowerShell', async (t) => {
+test('the printed command lines work in cmd.exe and in PowerShell', async (t) => {
   const options: RunOptions = { cwd: temporaryDirectory(t), env: ON_WINDOWS };
   const { stderr } = await startServer(t, options, '--db', 'my shop.db');
 
