@@ -46,7 +46,8 @@ export async function metrics(): Promise<readonly Table[]> {
     const ratios: number[] = [];
     for (const child of isQuick ? [] : [without, counted]) await usedUs(child);
     for (let round = 0; round < rounds(15); round++) {
-      // Each goes first in every other round, because the machine drifts.
+      // Each server is measured first in every other round, because the speed of the machine
+      // drifts.
       const first = round % 2 === 0 ? await usedUs(without) : Number.NaN;
       const own = await usedUs(counted);
       const floor = round % 2 === 0 ? first : await usedUs(without);
@@ -56,7 +57,7 @@ export async function metrics(): Promise<readonly Table[]> {
     return [
       countedReply(),
       {
-        title: 'The program with --metrics-port, by what a request takes of a core',
+        title: 'The program with --metrics-port: the processor time of a request',
         head: ['', 'µs of a core', 'to without'],
         rows: [[LIST.name, median(used).toFixed(1), printSpread(ratios)]],
       },
