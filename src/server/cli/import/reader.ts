@@ -199,5 +199,5 @@ function* parseArray(text: string): Generator<Element> {
 }
 
 function invalidJson({ reason, column }: JsonSyntaxError, line: number): Element {
-  return { ok: false, line, message: `invalid JSON: ${reason}, column ${column}` };
+  return { ok: false, line, message: `invalid JSON, column ${column}: ${reason}` };
 }
