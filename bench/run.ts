@@ -1,4 +1,5 @@
 import { accessLog } from './http/access-log.js';
+import { changingList } from './http/changing-list.js';
 import { connections } from './http/connections.js';
 import { afterAChange, besideLists, longestLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
@@ -57,6 +58,7 @@ const PARTS: readonly Part[] = [
       await afterAChange(),
     ],
   },
+  { name: 'changing-list', measure: async () => [await changingList()] },
   {
     name: 'redis',
     packages: ['rate-limiter-flexible'],

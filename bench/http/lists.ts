@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createMemoryLimiter, createOrderService, type OwnedOrderStore } from 'store-orders';
@@ -8,8 +7,10 @@ import { type Child, startServer } from '../processes/child.js';
 import { isQuick, rounds } from '../processes/pace.js';
 import { median, printSpread, ratio, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
-import { API_KEY, manyOrders } from '../servers/orders.js';
+import { API_KEY, FIRST_ID, manyOrders } from '../servers/orders.js';
 import { PLENTY } from '../servers/plenty.js';
+import type { Turns } from '../servers/turns.js';
+import { openReader, type Reader } from './list-reader.js';
 
 const READERS = 8;
 const SLOW_READERS = 50;
@@ -52,7 +53,7 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
         // is.
         if (server === 'stringify' && orders > LONG && round > 1) continue;
         const readers = await Promise.all(
-          Array.from({ length: READERS }, () => openReader(servers.get(server)?.url ?? '', coding)),
+          Array.from({ length: READERS }, () => openReader(servers.get(server)?.url ?? '', { coding })),
         );
         const startMs = performance.now();
         const counts = await Promise.all(readers.map((reader) => readFor(reader, isQuick ? 1 : roundMs)));
@@ -86,7 +87,7 @@ export async function besideLists(): Promise<Table> {
   const server = await startServer('lists', 'service', `${LONGEST}`);
   const rows: string[][] = [];
   try {
-    const reader = await openReader(server.url, 'identity');
+    const reader = await openReader(server.url);
     await readFor(reader, 1);
     const base = await figuresOf(server);
     for (const [name, slowReaders, downloads] of [
@@ -96,7 +97,7 @@ export async function besideLists(): Promise<Table> {
     ] as const) {
       const measured: number[][] = [];
       for (let round = 0; round < rounds(ROUNDS); round++) {
-        const slow = await Promise.all(Array.from({ length: slowReaders }, () => openReader(server.url, 'identity')));
+        const slow = await Promise.all(Array.from({ length: slowReaders }, () => openReader(server.url)));
         await figuresOf(server);
         const asked = Promise.all([askSmall(server.url, SMALL_MS), downloads ? readFor(reader, SMALL_MS) : 0]);
         for (const { socket, ask } of slow) {
@@ -192,7 +193,7 @@ async function changesOf(name: string, store: OwnedOrderStore, count: number): P
   const afterMs: number[] = [];
   const againMs: number[] = [];
   for (let round = 0; round < CHANGES; round++) {
-    await store.put([{ id: 1_024_801 + ((round * 7_919) % count), quantity: round }], { replace: true });
+    await store.put([{ id: FIRST_ID + ((round * 7_919) % count), quantity: round }], { replace: true });
     afterMs.push(await list());
     againMs.push(await list());
   }
@@ -204,56 +205,6 @@ async function changesOf(name: string, store: OwnedOrderStore, count: number): P
     median(afterMs).toFixed(2),
     median(againMs).toFixed(2),
   ];
-}
-
-interface Reader {
-  readonly socket: Socket;
-  /** Sends one request. */
-  ask(): void;
-  /** Sends one request, and resolves when its response has arrived. */
-  read(): Promise<void>;
-  /** Returns the length of the newest response's content, in bytes. */
-  length(): number;
-}
-
-/**
- * Opens a connection that only finds the end of each response. A complete HTTP client would
- * dominate the measurement.
- */
-async function openReader(url: string, coding: string, target = 'GET /v1/store/orders'): Promise<Reader> {
-  const { hostname, port } = new URL(url);
-  const buffer = Buffer.allocUnsafe(256 * 1_024);
-  let left = 0;
-  let length = 0;
-  let done = () => {};
-  const onData = (bytes: number) => {
-    if (left === 0) {
-      const head = buffer.toString('latin1', 0, Math.min(bytes, 2_048));
-      const end = head.indexOf('\r\n\r\n') + 4;
-      // Only the first response has no length, because it began while the list was still being
-      // compressed or serialised.
-      length = Number(/Content-Length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
-      left = end + length;
-    }
-    left -= bytes;
-    if (left === 0 || (Number.isNaN(left) && buffer.toString('latin1', bytes - 5, bytes) === '0\r\n\r\n')) {
-      left = 0;
-      done();
-    }
-    return true;
-  };
-  const socket = connect({ host: hostname, port: Number(port), onread: { buffer, callback: onData } });
-  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
-  const ask = () =>
-    void socket.write(
-      `${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${API_KEY}\r\nAccept-Encoding: ${coding}\r\n\r\n`,
-    );
-  const read = () =>
-    new Promise<void>((resolve) => {
-      done = resolve;
-      ask();
-    });
-  return { socket, ask, read, length: () => length };
 }
 
 async function readFor({ read }: Reader, ms: number): Promise<number> {
@@ -271,7 +222,7 @@ async function readFor({ read }: Reader, ms: number): Promise<number> {
  * ascending order.
  */
 async function askSmall(url: string, ms: number): Promise<number[]> {
-  const reader = await openReader(url, 'identity', 'DELETE /v1/store/orders/1');
+  const reader = await openReader(url, { target: 'DELETE /v1/store/orders/1' });
   const endMs = performance.now() + ms;
   const durationsMs: number[] = [];
   while (performance.now() < endMs) {
@@ -284,18 +235,11 @@ async function askSmall(url: string, ms: number): Promise<number[]> {
   return durationsMs.sort((a, b) => a - b);
 }
 
-/**
- * Returns the server's memory, and two figures since the previous call: the longest stall of its
- * event loop, and the most processor time of one turn. Other work on the machine hardly affects the
- * processor time.
- */
 async function figuresOf(server: Child): Promise<Figures> {
   const figures: Figures = Object(await server.ask());
   return figures;
 }
 
-interface Figures {
+interface Figures extends Turns {
   readonly rssBytes: number;
-  readonly stalledMs: number;
-  readonly busyMs: number;
 }

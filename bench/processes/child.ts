@@ -15,7 +15,7 @@ export interface Child {
    */
   cpuUs(): number;
   /** Sends a message to the server and resolves to its reply. */
-  ask(): Promise<unknown>;
+  ask(message?: string): Promise<unknown>;
   stop(): void;
 }
 
@@ -26,8 +26,8 @@ export async function startServer(name: string, ...parameters: readonly string[]
     url: textOf(address, 'url') ?? `http://127.0.0.1:${textOf(address, 'port')}`,
     apiKey: textOf(address, 'apiKey') ?? API_KEY,
     cpuUs: () => cpuUsOf(textOf(address, 'pid') ?? `${child.pid}`),
-    ask() {
-      child.send('');
+    ask(message = '') {
+      child.send(message);
       return nextMessage(child);
     },
     stop: () => void child.kill(),

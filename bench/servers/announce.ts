@@ -4,11 +4,11 @@ import type { Server } from 'node:net';
  * Reports to the parent where the server listens, and replies to each of its messages. Exits with
  * its parent.
  */
-export function announce(server: Server, answer: () => unknown = refilling()): void {
+export function announce(server: Server, answer: (message: unknown) => unknown = refilling()): void {
   const tell = () => process.send?.(server.address());
   if (server.listening) tell();
   else server.once('listening', tell);
-  process.on('message', () => process.send?.(answer()));
+  process.on('message', (message) => process.send?.(answer(message)));
   process.once('disconnect', () => process.exit());
 }
 

@@ -1,11 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createRawServer, type Server } from 'node:net';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createMemoryLimiter, createOrderService, nodeHandler } from 'store-orders';
 import { announce } from './announce.js';
 import { API_KEY, manyOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
+import { createTurnWatch } from './turns.js';
 
 // A server of a long list, sent in one of several ways. On request, the server reports its memory
 // and its longest stall to its parent.
@@ -54,28 +53,5 @@ function stringified(): string {
 
 const server = WAYS[way]?.();
 if (server === undefined) throw new TypeError(`${way}: no such way`);
-const delay = monitorEventLoopDelay({ resolution: 1 });
-let busyMs = 0;
-process.once('message', watchTurns);
-announce(server.listen(0, '127.0.0.1'), () => {
-  const figures = { rssBytes: process.memoryUsage.rss(), stalledMs: delay.max / 1e6, busyMs };
-  delay.reset();
-  delay.enable();
-  busyMs = 0;
-  return figures;
-});
-
-function watchTurns(): void {
-  let beforeMs = usedMs();
-  setInterval(() => {
-    const nowMs = usedMs();
-    busyMs = Math.max(busyMs, nowMs - beforeMs);
-    beforeMs = nowMs;
-  }, 1);
-}
-
-/** Returns the processor time of the main thread. `NaN` if the system does not report it. */
-function usedMs(): number {
-  const file = `/proc/self/task/${process.pid}/schedstat`;
-  return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) / 1e6 : Number.NaN;
-}
+const turns = createTurnWatch();
+announce(server.listen(0, '127.0.0.1'), () => ({ rssBytes: process.memoryUsage.rss(), ...turns() }));

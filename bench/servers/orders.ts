@@ -20,6 +20,9 @@ export const PENDING_IDS: readonly number[] = Array.from(
 
 export const API_KEY = 'so_benchmark';
 
+/** The first id of `manyOrders`. */
+export const FIRST_ID = 1_024_801;
+
 export function tenOrders() {
   return createMemoryOrderStore(TEN);
 }
@@ -31,7 +34,7 @@ export function manyOrders(count: number) {
       const random = Math.imul(index + 1, 0x9e3779b1) >>> 0;
       const mixed = Math.imul(random ^ (random >>> 15), 0x85ebca6b) >>> 0;
       return {
-        id: 1_024_801 + index,
+        id: FIRST_ID + index,
         petId: mixed % 5_000,
         quantity: 1 + (random % 30),
         shipDate: new Date(1_780_000_000_000 + (mixed % 20_000_000) * 1_000).toISOString().replace('.000', ''),

@@ -1,0 +1,77 @@
+import { connect, type Socket } from 'node:net';
+import { API_KEY } from '../servers/orders.js';
+
+export interface Reader {
+  readonly socket: Socket;
+  /** Sends one request. */
+  ask(): void;
+  /** Sends one request, and resolves when its response has arrived. */
+  read(): Promise<void>;
+  /** Returns the length of the newest response's content, in bytes. `NaN` if it was not announced. */
+  length(): number;
+  /** Returns the status line and the fields of the newest response. */
+  head(): string;
+}
+
+export interface ReaderOptions {
+  readonly coding?: string;
+  readonly target?: string;
+  /** Further fields of each request. */
+  readonly fields?: string;
+}
+
+const LAST_CHUNK = '0\r\n\r\n';
+
+/**
+ * Reads no more of a response than its length. A complete HTTP client would dominate the
+ * measurement.
+ */
+export async function openReader(url: string, options: ReaderOptions = {}): Promise<Reader> {
+  const { coding = 'identity', target = 'GET /v1/store/orders', fields = '' } = options;
+  const { hostname, port } = new URL(url);
+  const buffer = Buffer.allocUnsafe(256 * 1_024);
+  let left = 0;
+  let head = '';
+  let length = 0;
+  let tail = '';
+  let done = () => {};
+  const onData = (bytes: number) => {
+    if (left === 0) {
+      const text = buffer.toString('latin1', 0, Math.min(bytes, 2_048));
+      const end = text.indexOf('\r\n\r\n') + 4;
+      head = text.slice(0, end);
+      // A response has no length if it began while the list was still being compressed or
+      // serialised.
+      length = Number(/Content-Length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
+      const isEmpty = target.startsWith('HEAD') || / (?:204|304) /.test(head.slice(0, 16));
+      left = end + (isEmpty ? 0 : length);
+    }
+    left -= bytes;
+    if (Number.isNaN(left)) {
+      tail = (tail + buffer.toString('latin1', Math.max(0, bytes - LAST_CHUNK.length), bytes)).slice(
+        -LAST_CHUNK.length,
+      );
+      if (tail === LAST_CHUNK) left = 0;
+    }
+    if (left === 0) {
+      tail = '';
+      done();
+    }
+    return true;
+  };
+  const socket = connect({ host: hostname, port: Number(port), onread: { buffer, callback: onData } });
+  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
+  const request = `${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${API_KEY}\r\nAccept-Encoding: ${coding}\r\n${fields}\r\n`;
+  const ask = () => void socket.write(request);
+  const read = () =>
+    new Promise<void>((resolve, reject) => {
+      const onClose = () => reject(new Error(`${target}: the connection was closed`));
+      socket.once('close', onClose);
+      done = () => {
+        socket.off('close', onClose);
+        resolve();
+      };
+      ask();
+    });
+  return { socket, ask, read, length: () => length, head: () => head };
+}
