@@ -2,6 +2,7 @@ import { accessLog } from './http/access-log.js';
 import { connections } from './http/connections.js';
 import { afterAChange, besideLists, longestLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
+import { metrics } from './http/metrics.js';
 import { respond } from './http/respond.js';
 import { shared } from './http/shared.js';
 import { start } from './http/start.js';
@@ -22,10 +23,13 @@ import { publish } from './report/readme.js';
 import { printTable, type Table } from './report/table.js';
 
 interface Part {
-  /** The name of its section in README.md. `npm run bench -- NAME…` measures it alone. */
+  /**
+   * The name of the part and of its section in README.md. `npm run bench -- NAME…` measures only
+   * the named parts.
+   */
   readonly name: string;
   readonly packages?: readonly string[];
-  /** Returns the reason why it cannot be measured here, or `undefined`. */
+  /** Returns the reason why the part cannot be measured on this machine, or `undefined`. */
   readonly isMissing?: () => string | undefined;
   measure(): Promise<readonly Table[]>;
 }
@@ -37,6 +41,7 @@ const PARTS: readonly Part[] = [
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
   { name: 'access-log', measure: accessLog },
+  { name: 'metrics', measure: metrics },
   { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
   { name: 'import', isMissing: sqlite3IsMissing, measure: async () => [await imports()] },
@@ -46,7 +51,7 @@ const PARTS: readonly Part[] = [
     name: 'lists',
     measure: async () => [
       await longLists(),
-      // The same with more orders.
+      // Measures the same with more orders.
       ...(isQuick ? [] : [await longestLists()]),
       await besideLists(),
       await afterAChange(),

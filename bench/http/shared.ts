@@ -11,13 +11,14 @@ import { FIRST_PENDING_ID, TEN } from '../servers/orders.js';
 const CONNECTIONS = 64;
 const ROUNDS = 5;
 /**
- * More orders than a round can cancel. The benchmark's lists hold them until they are cancelled.
+ * The number of pending orders, more than a round can cancel. These orders are stored only after
+ * the lists are measured, so the lists have ten orders.
  */
 const PENDING = isQuick ? 10 : 40_000;
 
 /**
- * Measures the cost of a request for each of the three processes, with orders in PostgreSQL and
- * quotas in Redis.
+ * Measures the processor time that a request takes of the server, of PostgreSQL, which has the
+ * orders, and of Redis, which counts quotas.
  */
 export async function shared(): Promise<Table> {
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);

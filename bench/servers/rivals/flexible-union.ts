@@ -7,7 +7,7 @@ const minute = new RateLimiterMemory({ keyPrefix: 'minute', points: PER_MINUTE, 
 const day = new RateLimiterMemory({ keyPrefix: 'day', points: PER_DAY, duration: 86_400 });
 const union = new RateLimiterUnion(minute, day);
 
-/** Returns what is left of the minute, or `undefined` if a limit is exceeded. */
+/** Returns what is left of the minute quota, or `undefined` if a quota is exceeded. */
 export async function consume(keyId: string): Promise<RateLimiterRes | undefined> {
   try {
     const taken = await union.consume(keyId);

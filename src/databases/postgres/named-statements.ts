@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { HeldPostgresClient, PostgresClient, PostgresPool } from './client.js';
+import { checkPool, type HeldPostgresClient, type PostgresClient, type PostgresPool } from './client.js';
 
 /** A pool whose driver supports named statements. `pg`'s Pool fits as it is. */
 export interface NamingPostgresPool {
@@ -15,18 +15,19 @@ export interface NamedStatement {
 }
 
 /**
- * The server does not know the name, or knows it from another client: a pooler has switched
- * servers.
+ * The SQLSTATE codes after a pooler has switched servers: the server does not know the name of the
+ * statement, or knows it from another client.
  */
 const NOT_OURS = ['26000', '42P05'];
 
 /**
  * Wraps a pool so that the server parses and plans frequent statements once per connection. A
  * pooler that gives each transaction another server connection, and does not support named
- * statements, rejects them before they run. Such a statement is sent again without a name, and from
- * then on no statement is named.
+ * statements, rejects such statements before they run. A rejected statement is sent again without a
+ * name, and from then on no statement is named.
  */
 export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
+  checkPool(pool);
   const names = new Map<string, string>();
   let isRefused = false;
 

@@ -37,7 +37,8 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
 }
 
 /**
- * Returns a bash script that completes commands and options. It completes any other word as a file.
+ * Returns a bash script that completes commands and options. It completes any other word as a file
+ * name.
  */
 export function bashCompletion(commands: readonly Command[], defaultName: string): string {
   const firstWords = new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''));
@@ -52,12 +53,12 @@ export function bashCompletion(commands: readonly Command[], defaultName: string
   return [
     '_store_orders() {',
     '  local words',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is bash's
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: bash reads the braces
     '  case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in',
     ...cases,
     `    *) words='${[...firstWords, 'help', ...otherwise].join(' ')}' ;;`,
     '  esac',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is bash's
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: bash reads the braces
     '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
     '}',
     `complete -o default -F _store_orders ${PROGRAM}`,

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent } from 'node:http';
+import { connect, createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { forwardedAddress, nodeHandler } from 'store-orders/handler';
 import { assertError, checkAnswer, trioOf } from '../support/answer.js';
@@ -60,7 +62,7 @@ test('headers that the host has set are kept, and those of the service are exact
   await close();
 });
 
-test('under a mount path that the host removes, the original URL counts', async () => {
+test('if the host removes a mount path from the URL, the handler matches the original URL', async () => {
   const { service, store } = createShop();
   const handle = nodeHandler(service);
   const { port, close } = await listen((request, response) => {
@@ -72,7 +74,7 @@ test('under a mount path that the host removes, the original URL counts', async 
   assert.equal(store.get(1n)?.status, 'cancelled');
   assertError(await askNode({ agent, port }, 'DELETE', `${ORDERS}/1`, [['Host', ''], KEY]), 'bad_request');
   const { answers } = await exchange(port, `GET ${ORDERS} HTTP/1.1\r\nConnection: close\r\n\r\n`);
-  assert.equal(answers[0]?.status, 400, 'the version of HTTP is known here too');
+  assert.equal(answers[0]?.status, 400, 'the missing Host is refused under a mount path too');
   await close();
 });
 
@@ -104,6 +106,29 @@ test('HTTP/1.1 without Host gets a 400 with all header fields; HTTP/1.0 needs no
     [200],
   );
   await close();
+});
+
+test('an HTTP/2 request whose Host differs from its authority gets a 400', async (t) => {
+  const { service } = createShop();
+  const server = createHttp2Server(nodeHandler(service)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const session = connect(`http://127.0.0.1:${port}`);
+  t.after(() => {
+    session.close();
+    server.close();
+  });
+  for (const [authority, host, expected] of [
+    ['shop.example', undefined, 200],
+    ['shop.example', 'SHOP.example', 200],
+    ['shop.example', 'other.example', 400],
+    ['shop.example:81', 'shop.example', 400],
+  ] as const) {
+    const fields = { ':path': ORDERS, ':authority': authority, ...(host !== undefined && { host }) };
+    const stream = session.request({ ...fields, [KEY[0]]: KEY[1] });
+    const [{ ':status': status }] = await once(stream.resume(), 'response');
+    assert.equal(status, expected, `${authority} ${host}`);
+  }
 });
 
 test('a response is not written if the host has sent one or the client has hung up in the meantime', async () => {
@@ -156,5 +181,35 @@ test('the handler has three parameters, and returns nothing when it is called wi
   });
   const response = await fetch(`http://127.0.0.1:${port}${ORDERS}`, { headers: [KEY] });
   assert.deepEqual([response.status, results], [200, [undefined]]);
+  await close();
+});
+
+test('a small response is sent in one write, or through `end` if middleware has replaced it', async () => {
+  const handle = nodeHandler(createShop().service);
+  const chunks: number[] = [];
+  const ended: unknown[] = [];
+  const { port, close } = await listen((request, response) => {
+    const { socket } = request;
+    const { _write, _writev } = socket;
+    Object.assign(socket, {
+      _write: (...args: Parameters<typeof _write>) => chunks.push(1) && _write.apply(socket, args),
+      _writev: (...args: Parameters<NonNullable<typeof _writev>>) =>
+        chunks.push(args[0].length) && _writev?.apply(socket, args),
+    });
+    const { end } = response;
+    if (request.url?.endsWith('/2')) {
+      Object.assign(response, { end: (body: string) => ended.push(body) && end.call(response, body, 'latin1') });
+    }
+    handle(request, response);
+  });
+  for (const [method, path] of [
+    ['GET', ORDERS],
+    ['DELETE', `${ORDERS}/404`],
+    ['DELETE', `${ORDERS}/2`],
+  ] as const) {
+    checkAnswer(await askNode({ agent: new Agent(), port }, method, path, [KEY]), method);
+  }
+  assert.deepEqual(chunks.slice(0, 2), [1, 1]);
+  assert.match(String(ended), /already_shipped|order_not_found/);
   await close();
 });

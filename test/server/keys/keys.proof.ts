@@ -15,7 +15,7 @@ test('a new API key has its prefix, its length and a valid checksum, and no two 
   }
 });
 
-test('a wrong, missing or extra character is noticed without a look-up', () => {
+test('a wrong, missing or extra character in a key is noticed without a look-up', () => {
   const key = createApiKey();
   for (let at = 0; at < key.length; at++) {
     const other = key[at] === 'x' ? 'y' : 'x';
@@ -24,7 +24,7 @@ test('a wrong, missing or extra character is noticed without a look-up', () => {
   for (const text of ['', 'so_', key.slice(0, -1), `${key}0`, ` ${key}`, `${key}\n`]) assert.ok(!isApiKey(text), text);
 });
 
-test('each base62 character is equally likely', () => {
+test('each base62 character is equally likely in a new key', () => {
   const counts = new Map<string, number>();
   for (let i = 0; i < 4_000; i++) {
     for (const character of createApiKey().slice(3, 35)) counts.set(character, (counts.get(character) ?? 0) + 1);
@@ -107,10 +107,7 @@ test('an unknown plan, or one with missing or extra numbers, is refused and exit
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--plan', 'gold'], '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
-    [
-      ['--plan', 'enterprise'],
-      '--plan: the plan enterprise has no default quotas; set a quota per minute, per day or both',
-    ],
+    [['--plan', 'enterprise'], '--plan: enterprise has no default quotas; set --per-minute, --per-day or both'],
     [
       ['--plan', 'free', '--per-day', '5'],
       '--plan: the plan free has fixed quotas; only enterprise takes quotas of its own',

@@ -31,11 +31,11 @@ const WHITE_SPACE: readonly number[] = [0x20, 0x09, LINE_FEED, 0x0d];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * Reads orders in batches: from CSV whose first line names the columns, from a JSON array if `[`
- * is the first character, or from one JSON object per line (NDJSON). Blank lines are skipped.
- * Throws an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an
- * invalid order, or a repeated id. `statuses` are the host's own. `lines` records the line on
- * which each order begins. Only an array is held in memory as a whole.
+ * Reads orders in batches: from CSV whose first line names the columns, from a JSON array if `[` is
+ * the first character, or from one JSON object per line (NDJSON). Blank lines are skipped. Throws
+ * an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an
+ * invalid order, or a repeated id. `statuses` are accepted in addition to those of the program.
+ * `lines` records the line on which each order begins. Only an array is held in memory as a whole.
  */
 export async function* readOrders(
   chunks: AsyncIterable<Buffer>,
@@ -106,7 +106,10 @@ const NO_ORDERS = 'the file is empty; write [] for an empty list';
 const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity,shipDate,complete,status';
 const NO_UTF8 = 'the text is not UTF-8';
 
-/** Splits the chunks after line feeds, which are never part of another UTF-8 character. */
+/**
+ * Joins and splits the chunks into blocks that end with a line feed. A line feed is never part of
+ * another UTF-8 character.
+ */
 async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
   for await (const chunk of chunks) {
@@ -122,7 +125,7 @@ async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   if (last.length > 0) yield last;
 }
 
-/** Skips a mark that some editors write. RFC 8259 §8.1 lets a reader do so. */
+/** Skips the byte order mark that some editors write. RFC 8259 §8.1 allows a reader to skip it. */
 function withoutMark(bytes: Buffer): Buffer {
   const { length } = BYTE_ORDER_MARK;
   return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;

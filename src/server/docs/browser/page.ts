@@ -58,9 +58,7 @@ async function run(operation: Operation, sending: Sending): Promise<Answer | und
   return typeof answer === 'string' ? undefined : answer;
 }
 
-/**
- * Sends an operation from its form, or the list from the key's form, and scrolls to the response.
- */
+/** Sends an operation with the values in its form, and scrolls to the response. */
 async function runInView(operation: Operation): Promise<void> {
   await run(operation, OPERATIONS[operation]());
   byId(`${operation}-answer`, HTMLElement).scrollIntoView({ block: 'nearest' });
@@ -92,7 +90,7 @@ function updateButtons(): void {
     byId(`${operation}-send`, HTMLElement).textContent = leftMs > 0 ? `Wait ${duration(leftMs)}` : 'Send';
   }
   for (const button of document.querySelectorAll('.send button, .orders button')) {
-    // `disabled` would take the focus away.
+    // Uses `aria-disabled`, because `disabled` would take the focus away from the button.
     button.ariaDisabled = `${isSending || leftMs > 0 || button.classList.contains('done')}`;
   }
 }
