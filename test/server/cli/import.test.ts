@@ -24,26 +24,26 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   ],
   [
     `${GOOD}{"id":1.5e-400}`,
-    'orders.ndjson:2: invalid JSON: this number would be rounded to an integer; write an integer, or fewer digits, column 7',
+    'orders.ndjson:2: invalid JSON, column 7: this number would be rounded to an integer; write an integer, or fewer digits',
   ],
   [`${GOOD}{"id":"2"}`, 'orders.ndjson:2: id must be an integer; nothing'],
-  [`${GOOD}\u00a0\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
-  [`${GOOD}\u2028\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
-  [`${GOOD}\v\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
-  [`${GOOD}\f\n`, 'orders.ndjson:2: invalid JSON: expected a value, column 1'],
+  [`${GOOD}\u00a0\n`, 'orders.ndjson:2: invalid JSON, column 1: expected a value'],
+  [`${GOOD}\u2028\n`, 'orders.ndjson:2: invalid JSON, column 1: expected a value'],
+  [`${GOOD}\v\n`, 'orders.ndjson:2: invalid JSON, column 1: expected a value'],
+  [`${GOOD}\f\n`, 'orders.ndjson:2: invalid JSON, column 1: expected a value'],
   [`${GOOD}{"id":2,"shipDate":"2026-01-31T23:58:60Z"}`, 'orders.ndjson:2: shipDate must be an RFC 3339 date-time'],
   [`${GOOD}"2"`, 'orders.ndjson:2: the record must be an object'],
   [`${GOOD}{"id":2}\r\n{"id":1}`, 'orders.ndjson:3: the id 1 is already on line 1'],
-  [`${GOOD}{"id":2,\n`, 'orders.ndjson:2: invalid JSON: expected a string, column 9'],
-  [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: invalid JSON: unexpected text after the end, column 10'],
-  [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: invalid JSON: the name "id" comes twice, column '],
+  [`${GOOD}{"id":2,\n`, 'orders.ndjson:2: invalid JSON, column 9: expected a string'],
+  [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 10: unexpected text after the end'],
+  [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 9: the name "id" comes twice'],
   [Buffer.from(`${GOOD}{"id":2,"status":"\xff"}\n`, 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
   ['', 'orders.ndjson:1: the file is empty; write [] for an empty list'],
   [' \n\t\n', 'orders.ndjson:1: the file is empty; write [] for an empty list'],
   ['[{"id":1},\n {"id":2,\n  "petId":"x"}]', 'orders.ndjson:2: petId must be an integer'],
   ['[{"id":1},\n {"id":1}]', 'orders.ndjson:2: the id 1 is already on line 1'],
-  ['[{"id":1},\n {"id":2}', 'orders.ndjson:2: invalid JSON: expected ], column 10'],
-  ['[{"id":1}]\n{"id":2}', 'orders.ndjson:2: invalid JSON: unexpected text after the end, column 1'],
+  ['[{"id":1},\n {"id":2}', 'orders.ndjson:2: invalid JSON, column 10: expected ]'],
+  ['[{"id":1}]\n{"id":2}', 'orders.ndjson:2: invalid JSON, column 1: unexpected text after the end'],
   [Buffer.from('[{"id":1},\n{"id":2,"status":"\xe9"}]', 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
 ];
 
@@ -104,8 +104,8 @@ test('a mistake after many valid orders leaves the stored orders unchanged, and 
   for (const [last, says] of [
     ['{"id":1}', 'the id 1 is already stored'],
     ['{"id":11}', 'the id 11 is already on line 2'],
-    ['{"id":-1,"id":2}', 'invalid JSON: the name "id" comes twice'],
-    ['{"id":2.0000000000000001}', 'invalid JSON: this number would be rounded'],
+    ['{"id":-1,"id":2}', 'invalid JSON, column 10: the name "id" comes twice'],
+    ['{"id":2.0000000000000001}', 'invalid JSON, column 7: this number would be rounded'],
   ] as const) {
     const { code, stderr } = await refuse(`${good}${last}`);
     assert.equal(code, 1);

@@ -209,5 +209,5 @@ function* arrayElements(bytes: Buffer): Generator<Element> {
 /** The mistake behind a syntax error, by default on the line that the error names. */
 function mistakeOf(error: unknown, line?: number): unknown {
   if (!(error instanceof JsonSyntaxError)) return error;
-  return new ImportMistake(line ?? error.line, `invalid JSON: ${error.reason}, column ${error.column}`);
+  return new ImportMistake(line ?? error.line, `invalid JSON, column ${error.column}: ${error.reason}`);
 }
