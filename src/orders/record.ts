@@ -52,7 +52,10 @@ export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordO
   return { ok: false, field: 'status', message: `must be one of ${known}, not ${JSON.stringify(status)}` };
 }
 
-const FIELDS: ReadonlySet<string> = new Set(['id', 'petId', 'quantity', 'shipDate', 'complete', 'status']);
+/** The names of a record's fields, in the sequence of the specification. */
+export const ORDER_FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
+
+const FIELDS: ReadonlySet<string> = new Set(ORDER_FIELDS);
 /** A limit is needed, because RFC 3339 does not limit the decimals of a second. */
 const MAX_DATE_TIME_LENGTH = 64;
 const STATUS = /^[a-z][a-z0-9_]{0,63}$/;

@@ -1,4 +1,5 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { prepare, resultOf, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { checkFileName, createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { opening } from '../../databases/sqlite/durability.js';
@@ -94,6 +95,9 @@ export function openSqliteStorage(file: string, options: OpenOptions = {}): Open
  * refusalOf}.
  */
 export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
+  // SQLite's temporary files, which have no name. An import may need more room than /tmp has, and
+  // /tmp may be read-only. SQLite reads this variable when it opens the first file.
+  process.env['SQLITE_TMPDIR'] ??= dirname(file);
   try {
     const refusal = file === IN_MEMORY ? undefined : refusalOf(file);
     if (refusal !== undefined) throw new Error(refusal);

@@ -1,13 +1,11 @@
-import type { OrderRecord } from '../../../orders/record.js';
+import { ORDER_FIELDS, type OrderRecord } from '../../../orders/record.js';
 
-/** The columns of an exported CSV file (RFC 4180), in this order. */
-const COLUMNS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
-
-export const CSV_HEAD = COLUMNS.join(',');
+/** The first line of an exported CSV file (RFC 4180). */
+export const CSV_HEAD = ORDER_FIELDS.join(',');
 
 /** Prints one row. No field needs quotes: all are numbers, date-times, booleans or words. */
 export function printCsvRow(record: OrderRecord): string {
-  return COLUMNS.map((column) => record[column] ?? '').join(',');
+  return ORDER_FIELDS.map((column) => record[column] ?? '').join(',');
 }
 
 export type CsvRow =
@@ -21,10 +19,10 @@ export type CsvRow =
 export function createCsvReader(head: string): ((row: string) => CsvRow) | { readonly message: string } {
   const names = cellsOf(head);
   if (names === undefined) return { message: BAD_QUOTES };
-  const known: readonly string[] = COLUMNS;
+  const known: readonly string[] = ORDER_FIELDS;
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    return { message: `unknown column ${JSON.stringify(unknown)}; expected some of ${COLUMNS.join(', ')}` };
+    return { message: `unknown column ${JSON.stringify(unknown)}; expected some of ${ORDER_FIELDS.join(', ')}` };
   }
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) return { message: `the column ${JSON.stringify(twice)} appears twice` };
@@ -57,6 +55,9 @@ function cellsOf(line: string): string[] | undefined {
   }
 }
 
+/** A double is exact up to this many digits. */
+const EXACT_DIGITS = 15;
+
 /**
  * Converts a cell to the type of its field. A cell that does not fit stays text, and is refused
  * when the record is checked.
@@ -64,5 +65,6 @@ function cellsOf(line: string): string[] | undefined {
 function fieldOf(name: string, cell: string): unknown {
   if (name === 'complete') return cell === 'true' || cell === 'false' ? cell === 'true' : cell;
   if (name === 'shipDate' || name === 'status') return cell;
-  return /^(?:0|-?[1-9][0-9]{0,30})$/.test(cell) ? BigInt(cell) : cell;
+  if (!/^(?:0|-?[1-9][0-9]{0,30})$/.test(cell)) return cell;
+  return cell.length <= EXACT_DIGITS ? Number(cell) : BigInt(cell);
 }

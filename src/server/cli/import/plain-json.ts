@@ -1,60 +1,116 @@
-const LINE_FEED = 0x0a;
+import { ORDER_FIELDS } from '../../../orders/record.js';
+
+const [TAB, RETURN, SPACE, QUOTE, COMMA, MINUS, ZERO, COLON, BACKSLASH, OPEN, CLOSE] = [
+  0x09, 0x0d, 0x20, 0x22, 0x2c, 0x2d, 0x30, 0x3a, 0x5c, 0x7b, 0x7d,
+] as const;
+
+/** A double is exact up to this many digits. */
+const EXACT_DIGITS = 15;
+/** No int64 has more. */
+const MOST_DIGITS = 19;
 
 /**
- * Parses an object with `JSON.parse`, which is ten times as fast as `parseJson`, if both are
- * certain to return the same: no number is long or has an exponent, and no name is repeated.
- * Otherwise returns `undefined`. `quotes` is the count of {@link createQuoteCounter}.
+ * Reads lines that hold one flat object each, many times as fast as `parseJson`: known names in any
+ * sequence, each at most once, with integers, strings without escapes, `true` and `false`.
  */
-export function parsePlain(text: string, quotes: number): object | undefined {
-  if (quotes === NOT_PLAIN) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // The caller parses it again with `parseJson`, whose error has the position.
-    return undefined;
+export class PlainJson {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
   }
-  if (typeof value !== 'object' || value === null) return undefined;
-  let expected = 0;
-  for (const member of Object.values(value)) {
-    if (typeof member === 'object' && member !== null) return undefined;
-    expected += typeof member === 'string' ? 4 : 2;
+
+  /**
+   * Returns the value of a part of the text, as `parseJson` would. An integer of few digits may be a
+   * number instead of a bigint. Returns `undefined` if the part has anything else, or a mistake.
+   */
+  read(start: number, end: number): object | undefined {
+    const value: Partial<Record<(typeof ORDER_FIELDS)[number], bigint | number | string | boolean>> = {};
+    this.#at = start;
+    if (!this.#take(OPEN)) return undefined;
+    let expected = 0;
+    do {
+      this.#skipWhiteSpace();
+      const place = this.#place(expected);
+      const name = ORDER_FIELDS[place];
+      if (name === undefined || value[name] !== undefined || !this.#take(COLON)) return undefined;
+      this.#skipWhiteSpace();
+      const read = this.#value();
+      if (read === undefined) return undefined;
+      value[name] = read;
+      expected = place + 1;
+    } while (this.#take(COMMA));
+    if (!this.#take(CLOSE)) return undefined;
+    this.#skipWhiteSpace();
+    return this.#at === end ? value : undefined;
   }
-  return quotes === expected ? value : undefined;
-}
 
-const NOT_PLAIN = -1;
-/**
- * The most digits of a plain number. A double keeps 15 digits, so it does not round a shorter
- * fraction to an integer.
- */
-const LONGEST_NUMBER = 15;
-
-/**
- * Returns a function that counts the quotes of the next line of the block at each call. It returns
- * {@link NOT_PLAIN} for a line with an escape, an exponent or a long number. Scanning the bytes of
- * a block is ten times as fast as scanning the characters of strings.
- */
-export function createQuoteCounter(block: Buffer): () => number {
-  let at = 0;
-  return () => {
-    let quotes = 0;
-    let digits = 0;
-    let isPlain = true;
-    for (; at < block.length; at++) {
-      const byte = block[at] ?? 0;
-      if (byte === LINE_FEED) break;
-      if (byte === 0x22) quotes++;
-      if ((byte >= 0x30 && byte <= 0x39) || byte === 0x2e) {
-        digits++;
-        if (digits > LONGEST_NUMBER) isPlain = false;
-      } else {
-        // A backslash begins an escape. An `e` after a digit begins an exponent.
-        if (byte === 0x5c || (digits > 0 && (byte | 0x20) === 0x65)) isPlain = false;
-        digits = 0;
-      }
+  /** Skips a name, and returns its place in the list of names. Tries the expected place first. */
+  #place(expected: number): number {
+    for (let tried = 0; tried < NAMES.length; tried++) {
+      const place = (expected + tried) % NAMES.length;
+      if (this.#skip(NAMES[place] ?? '')) return place;
     }
-    at++;
-    return isPlain ? quotes : NOT_PLAIN;
-  };
+    return -1;
+  }
+
+  #value(): bigint | number | string | boolean | undefined {
+    if (this.#text.charCodeAt(this.#at) === QUOTE) return this.#string();
+    const integer = this.#integer();
+    if (integer !== undefined) return integer;
+    if (this.#skip('true')) return true;
+    return this.#skip('false') ? false : undefined;
+  }
+
+  #string(): string | undefined {
+    const start = ++this.#at;
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#at);
+      if (code === QUOTE) return this.#text.slice(start, this.#at++);
+      // Also ends at the end of the text, where the code is NaN.
+      if (!(code >= SPACE) || code === BACKSLASH) return undefined;
+      this.#at++;
+    }
+  }
+
+  #integer(): bigint | number | undefined {
+    const isNegative = this.#text.charCodeAt(this.#at) === MINUS;
+    const start = isNegative ? ++this.#at : this.#at;
+    let value = 0;
+    for (;;) {
+      const digit = this.#text.charCodeAt(this.#at) - ZERO;
+      if (!(digit >= 0 && digit <= 9)) break;
+      value = 10 * value + digit;
+      this.#at++;
+    }
+    const digits = this.#at - start;
+    if (digits === 0 || digits > MOST_DIGITS || (digits > 1 && this.#text.charCodeAt(start) === ZERO)) return undefined;
+    if (digits <= EXACT_DIGITS) return isNegative ? 0 - value : value;
+    const exact = BigInt(this.#text.slice(start, this.#at));
+    return isNegative ? -exact : exact;
+  }
+
+  #skipWhiteSpace(): void {
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#at);
+      if (code !== SPACE && code !== TAB && code !== RETURN) return;
+      this.#at++;
+    }
+  }
+
+  #skip(expected: string): boolean {
+    if (!this.#text.startsWith(expected, this.#at)) return false;
+    this.#at += expected.length;
+    return true;
+  }
+
+  #take(mark: number): boolean {
+    this.#skipWhiteSpace();
+    if (this.#text.charCodeAt(this.#at) !== mark) return false;
+    this.#at++;
+    return true;
+  }
 }
+
+const NAMES = ORDER_FIELDS.map((name) => JSON.stringify(name));

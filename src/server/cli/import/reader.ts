@@ -3,7 +3,7 @@ import { JsonSyntaxError, parseJson, parseJsonArray } from '../../../orders/json
 import { type OrderRecord, type ParsedRecord, parseOrderRecord } from '../../../orders/record.js';
 import { createCsvReader } from './csv.js';
 import type { OrderLines } from './lines.js';
-import { createQuoteCounter, parsePlain } from './plain-json.js';
+import { PlainJson } from './plain-json.js';
 
 /** A mistake in the orders to import, with its line. */
 export class ImportMistake extends Error {
@@ -16,11 +16,13 @@ export class ImportMistake extends Error {
   }
 }
 
-type Element =
-  | { readonly ok: true; readonly line: number; readonly value: unknown }
-  | { readonly ok: false; readonly line: number; readonly message: string };
+interface Element {
+  readonly line: number;
+  readonly value: unknown;
+}
 
-const BATCH = 250;
+/** With a thousand orders a batch, a transaction for each batch costs little per order. */
+const BATCH = 1_000;
 const LINE_FEED = 0x0a;
 const BRACKET = 0x5b;
 /** White space as JSON defines it. Any other character is reported as a mistake. */
@@ -41,12 +43,11 @@ export async function* readOrders(
   statuses: readonly string[],
   lines: OrderLines,
 ): AsyncGenerator<readonly OrderRecord[]> {
+  const options = { statuses };
   let records: OrderRecord[] = [];
   for await (const elements of elementsOf(chunks, format)) {
-    for (const element of elements) {
-      const { line } = element;
-      if (!element.ok) throw new ImportMistake(line, element.message);
-      const parsed = parseOrderRecord(element.value, { statuses });
+    for (const { line, value } of elements) {
+      const parsed = parseOrderRecord(value, options);
       if (!parsed.ok) throw new ImportMistake(line, mistakeIn(parsed));
       const { id } = parsed.record;
       const earlier = lines.add(id, line);
@@ -73,27 +74,31 @@ function fieldName(field = 'the record'): string {
 
 async function* elementsOf(chunks: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<Iterable<Element>> {
   const blocks = wholeLines(chunks);
-  const first = await blocks.next();
-  const start = withoutMark(first.done ? Buffer.alloc(0) : first.value);
-  const firstByte = start.find((byte) => !WHITE_SPACE.includes(byte));
-  if (firstByte === undefined) {
-    yield [{ ok: false, line: 1, message: format === 'csv' ? NO_HEAD : NO_ORDERS }];
-    return;
+  const pieces: Buffer[] = [];
+  let firstByte: number | undefined;
+  while (firstByte === undefined) {
+    const next = await blocks.next();
+    if (next.done) throw new ImportMistake(1, format === 'csv' ? NO_HEAD : NO_ORDERS);
+    const block = pieces.length === 0 ? withoutMark(next.value) : next.value;
+    firstByte = block.find((byte) => !WHITE_SPACE.includes(byte));
+    pieces.push(block);
   }
   if (format === 'json' && firstByte === BRACKET) {
-    const pieces = [start];
     for await (const block of blocks) pieces.push(block);
     yield arrayElements(Buffer.concat(pieces));
     return;
   }
-  const readLine = createLineReader(format);
-  let texts = textsOf(start);
-  yield lineElements(texts, 1, readLine(start));
-  let line = texts.length;
-  for await (const block of blocks) {
-    texts = textsOf(block);
-    yield lineElements(texts, line, readLine(block));
-    line += texts.length - 1;
+  const readBlock = format === 'csv' ? createRowReader() : readLines;
+  let line = 1;
+  for (let block: Buffer = Buffer.concat(pieces); ; ) {
+    const good = utf8Lines(block);
+    const text = good.toString();
+    yield readBlock(text, line);
+    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) line++;
+    if (good.length < block.length) throw new ImportMistake(line, NO_UTF8);
+    const next = await blocks.next();
+    if (next.done) return;
+    block = next.value;
   }
 }
 
@@ -103,15 +108,13 @@ const NO_UTF8 = 'the text is not UTF-8';
 
 /**
  * Joins and splits the chunks into blocks that end with a line feed. A line feed is never part of
- * another UTF-8 character. The first block contains something other than white space.
+ * another UTF-8 character.
  */
 async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
-  let isBlank = true;
   for await (const chunk of chunks) {
     const head = chunk.subarray(0, chunk.lastIndexOf(LINE_FEED) + 1);
-    isBlank &&= head.every((byte) => WHITE_SPACE.includes(byte));
-    if (isBlank || head.length === 0) {
+    if (head.length === 0) {
       rest.push(chunk);
       continue;
     }
@@ -128,76 +131,83 @@ function withoutMark(bytes: Buffer): Buffer {
   return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
 }
 
-/**
- * Splits a block into lines. The last line is the text after the last line feed. A line that is not
- * UTF-8 is `undefined`.
- */
-function textsOf(block: Buffer): readonly (string | undefined)[] {
-  if (isUtf8(block)) return block.toString().split('\n');
-  const lines = block.toString('latin1').split('\n');
-  return lines.map((line) => Buffer.from(line, 'latin1')).map((line) => (isUtf8(line) ? line.toString() : undefined));
+/** Returns the lines before the first one that is not UTF-8. */
+function utf8Lines(block: Buffer): Buffer {
+  if (isUtf8(block)) return block;
+  let start = 0;
+  for (;;) {
+    const end = block.indexOf(LINE_FEED, start) + 1 || block.length;
+    if (!isUtf8(block.subarray(start, end))) return block.subarray(0, start);
+    start = end;
+  }
 }
 
-type LineReader = (text: string | undefined, line: number) => Element | undefined;
+/** Reads the lines of a text, the first of which has the number `from`. */
+type BlockReader = (text: string, from: number) => Iterable<Element>;
 
-function* lineElements(texts: readonly (string | undefined)[], from: number, read: LineReader): Generator<Element> {
+function* readLines(text: string, from: number): Generator<Element> {
+  const plain = new PlainJson(text);
   let line = from;
-  for (const text of texts) {
-    const element = read(text, line++);
-    if (element !== undefined) yield element;
+  for (let start = 0; start < text.length; line++) {
+    const end = endOfLine(text, start);
+    const value = plain.read(start, end) ?? parseLine(text.slice(start, end), line);
+    if (value !== undefined) yield { line, value };
+    start = end + 1;
   }
 }
 
-/** Creates a function that returns a reader for the lines of the next block. */
-function createLineReader(format: 'json' | 'csv'): (block: Buffer) => LineReader {
-  if (format === 'json') {
-    return (block) => {
-      const countQuotes = createQuoteCounter(block);
-      return (text, line) => {
-        const quotes = countQuotes();
-        if (text === undefined) return { ok: false, line, message: NO_UTF8 };
-        return BLANK.test(text) ? undefined : parseLine(text, line, quotes);
-      };
-    };
+/** Returns `undefined` for a blank line. */
+function parseLine(text: string, line: number): unknown {
+  if (BLANK.test(text)) return undefined;
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw mistakeOf(error, line);
   }
+}
+
+/** Reads the rows of one block after the other. The first row of all names the columns. */
+function createRowReader(): BlockReader {
   let readRow: Exclude<ReturnType<typeof createCsvReader>, { message: string }> | undefined;
-  return () => (text, line) => {
-    if (text === undefined) return { ok: false, line, message: NO_UTF8 };
-    const row = text.replace(/\r$/, '');
-    if (readRow !== undefined) return BLANK.test(row) ? undefined : { ...readRow(row), line };
-    const created = createCsvReader(row);
-    if (typeof created !== 'function') return { ok: false, line, message: created.message };
-    readRow = created;
-    return undefined;
+  return function* (text, from) {
+    let line = from;
+    for (let start = 0; start < text.length; line++) {
+      const end = endOfLine(text, start);
+      const row = text.slice(start, text[end - 1] === '\r' ? end - 1 : end);
+      start = end + 1;
+      if (readRow === undefined) {
+        const created = createCsvReader(row);
+        if (typeof created !== 'function') throw new ImportMistake(line, created.message);
+        readRow = created;
+      } else if (!BLANK.test(row)) {
+        const read = readRow(row);
+        if (!read.ok) throw new ImportMistake(line, read.message);
+        yield { line, value: read.value };
+      }
+    }
   };
 }
 
-function parseLine(text: string, line: number, quotes: number): Element {
-  try {
-    return { ok: true, line, value: parsePlain(text, quotes) ?? parseJson(text) };
-  } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error;
-    return invalidJson(error, line);
-  }
+function endOfLine(text: string, start: number): number {
+  const end = text.indexOf('\n', start);
+  return end < 0 ? text.length : end;
 }
 
-function arrayElements(bytes: Buffer): Iterable<Element> {
+function* arrayElements(bytes: Buffer): Generator<Element> {
   if (bytes.length > constants.MAX_STRING_LENGTH) {
-    return [{ ok: false, line: 1, message: 'the array is too large; write one object per line instead' }];
+    throw new ImportMistake(1, 'the array is too large; write one object per line instead');
   }
-  if (isUtf8(bytes)) return parseArray(bytes.toString());
-  return [{ ok: false, line: textsOf(bytes).indexOf(undefined) + 1, message: NO_UTF8 }];
-}
-
-function* parseArray(text: string): Generator<Element> {
+  const good = utf8Lines(bytes);
+  if (good.length < bytes.length) throw new ImportMistake(good.toString().split('\n').length, NO_UTF8);
   try {
-    for (const { line, value } of parseJsonArray(text)) yield { ok: true, line, value };
+    yield* parseJsonArray(bytes.toString());
   } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error;
-    yield invalidJson(error, error.line);
+    throw mistakeOf(error);
   }
 }
 
-function invalidJson({ reason, column }: JsonSyntaxError, line: number): Element {
-  return { ok: false, line, message: `invalid JSON, column ${column}: ${reason}` };
+/** The mistake behind a syntax error, by default on the line that the error names. */
+function mistakeOf(error: unknown, line?: number): unknown {
+  if (!(error instanceof JsonSyntaxError)) return error;
+  return new ImportMistake(line ?? error.line, `invalid JSON, column ${error.column}: ${error.reason}`);
 }
