@@ -23,7 +23,7 @@ for (const way of WAYS) {
       });
     }
 
-    test('9-version: paths begin with the base path: a version, several segments or none', async () => {
+    test('9-version: paths begin with the base path, which has one segment, several or none', async () => {
       for (const basePath of ['', '/v1', '/shop/animals/v2']) {
         const { service } = createShop({ basePath });
         const { ask, close } = await way.open(service);
@@ -38,7 +38,7 @@ for (const way of WAYS) {
   });
 }
 
-test('an invalid option throws at construction and is named', () => {
+test('an invalid option throws at construction, and the error names it', () => {
   const rows: [RegExp, Parameters<typeof createShop>[0]][] = [
     [/^basePath:/, { basePath: '/v1/' }],
     [/^basePath:/, { basePath: 'v1' }],

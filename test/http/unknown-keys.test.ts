@@ -47,7 +47,7 @@ describe('a key that was never seen', () => {
     assert.equal((await get('valid-ann')).status, 200, 'a request passes after the announced Retry-After');
   });
 
-  test('is looked up once its address has any quota left, and does not use that quota', async () => {
+  test('is looked up if its address has any quota left, and does not use that quota', async () => {
     const { get } = createParts();
     for (let i = 0; i < QUOTA - 1; i++) assert.equal((await get('made-up')).status, 401);
     for (let i = 0; i < 20; i++) assert.equal((await get(`valid-${i}`)).status, 200);

@@ -212,7 +212,7 @@ test('the guard is synchronous if its parts are', () => {
   assert.ok(!(createGuard({ limiter, authenticate }).admit({ rawHeaders: KEY }) instanceof Promise));
 });
 
-test('an invalid option throws at construction and is named', () => {
+test('an invalid option throws at construction, and the error names it', () => {
   const { limiter } = createShop();
   assert.throws(() => Reflect.apply(createGuard, undefined, [{ limiter }]), /^TypeError: authenticate: /);
   assert.throws(() => Reflect.apply(createGuard, undefined, [{ limiter: {}, authenticate }]), /^TypeError: limiter: /);

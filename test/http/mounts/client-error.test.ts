@@ -157,7 +157,7 @@ test('a response that has begun is not corrupted by a second one', async () => {
   await close();
 });
 
-test('a response that the client is still to read is sent to its end', async () => {
+test('a response that the client reads late is sent to its end', async () => {
   const orders = [{ id: 1n, shipDate: 'x'.repeat(32_000_000) }];
   const { server, port, close } = await serve(createShop({ store: { list: () => orders, cancel: () => 'not_found' } }));
   const error = once(server, 'clientError');

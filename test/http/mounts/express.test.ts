@@ -16,7 +16,7 @@ async function opened(t: TestContext, app: express.Express): Promise<string> {
 
 /**
  * Adds a header as version 1.0 of the package on-headers does, which middleware for compression,
- * sessions and response times used. It takes an array of headers for an array of pairs.
+ * sessions and response times used. It mistakes a flat array of headers for an array of pairs.
  */
 function addingLate(response: ServerResponse, name: string, value: string): void {
   const { writeHead } = response;

@@ -74,7 +74,7 @@ test('if the host removes a mount path from the URL, the handler matches the ori
   assert.equal(store.get(1n)?.status, 'cancelled');
   assertError(await askNode({ agent, port }, 'DELETE', `${ORDERS}/1`, [['Host', ''], KEY]), 'bad_request');
   const { answers } = await exchange(port, `GET ${ORDERS} HTTP/1.1\r\nConnection: close\r\n\r\n`);
-  assert.equal(answers[0]?.status, 400, 'the missing Host is refused under a mount path too');
+  assert.equal(answers[0]?.status, 400, 'a missing Host is refused under a mount path too');
   await close();
 });
 
@@ -184,7 +184,7 @@ test('the handler has three parameters, and returns nothing when it is called wi
   await close();
 });
 
-test('a small response is sent in one write, or through `end` if middleware has replaced it', async () => {
+test('a small response is sent in one write, or through `end` if middleware has replaced `end`', async () => {
   const handle = nodeHandler(createShop().service);
   const chunks: number[] = [];
   const ended: unknown[] = [];

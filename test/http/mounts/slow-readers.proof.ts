@@ -77,7 +77,7 @@ for (const [name, list] of Object.entries(streams)) {
   test(`a reader that stalls on ${name} is dropped, even if it keeps sending`, async (t) => {
     checkEach(t, 50);
     const { server, port, close, sockets } = await listenWith(list);
-    // With this listener, Node.js leaves closing idle connections to the host.
+    // With this listener, Node.js does not close idle connections itself.
     server.on('timeout', () => {});
     const reader = open(port, HEAD).pause();
     reader.on('error', () => {});

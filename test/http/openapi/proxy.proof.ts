@@ -14,8 +14,8 @@ import { pathOf, toolEnvironment, withoutTools } from './support/tools.js';
 import { operations, text } from './support/validate.js';
 
 // An example client calls the service through Prism, which compares each request and each response
-// with the document. A relay between the two does what a client cannot do through a proxy: it
-// corrupts requests.
+// with the document. A relay behind Prism does what a client cannot do through a proxy: it corrupts
+// requests.
 //
 // client → Prism → relay → service
 

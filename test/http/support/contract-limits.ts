@@ -20,7 +20,7 @@ async function exhaustAddress(ask: Ask): Promise<void> {
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-countdown',
-    says: 'X-RateLimit-* describe one window, exactly, down to the 429 of the minute and later that of the day',
+    says: 'X-RateLimit-* count one window down exactly: the minute to its 429, and later the day to its own',
     check: async (ask, { clock }) => {
       const startS = clock.nowMs() / 1_000;
       const expectNext = async (status: number, limit: number, remaining: number, reset: number) => {

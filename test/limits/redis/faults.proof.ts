@@ -157,8 +157,8 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
         const latenciesMs = answered.map((answer) => answer.endedMs - answer.startedMs);
         const back = changes.find(({ mode, atMs }) => mode === 'shared' && atMs > endedMs);
         const backMs = back === undefined ? 0 : back.atMs - endedMs;
-        t.diagnostic(`${answered.length} requests, ${spread(latenciesMs)}; shared ${backMs.toFixed(0)} ms after`);
-        t.diagnostic(`beside it ${spread(soundMs)}; held up for ${stallMs.toFixed(1)} ms`);
+        t.diagnostic(`${answered.length} requests, ${spread(latenciesMs)}; shared again after ${backMs.toFixed(0)} ms`);
+        t.diagnostic(`sound server: ${spread(soundMs)}; longest stall of the process: ${stallMs.toFixed(1)} ms`);
         assert.deepEqual(new Set(answered.map(({ status }) => status)), new Set([200]));
         if (!fault.isHarmless) {
           const added = (part: number) => quantile(latenciesMs, part) - quantile(soundMs, part);

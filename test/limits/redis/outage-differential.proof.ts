@@ -90,7 +90,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
   }
 
   /**
-   * Checks that an operation is done if `isDone`, and otherwise rejects, because the server is cut
+   * Checks that an operation succeeds if `isDone`, and otherwise rejects because the server is cut
    * off.
    */
   async function settles(asked: Promise<void>, isDone: boolean) {

@@ -37,8 +37,8 @@ export interface AnsweredWindow {
 }
 
 /**
- * An event of a window. Negative tokens were put back. Zero tokens mean that a read found the clock
- * stepped back.
+ * An event of a window. Negative tokens were put back. Zero tokens mean that the clock had stepped
+ * back when the window was read.
  */
 interface Entry {
   readonly policy: QuotaPolicy;

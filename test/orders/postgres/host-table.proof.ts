@@ -58,7 +58,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     [9n, 'not_found', undefined],
     [2n ** 31n, 'not_found', undefined],
   ] as const) {
-    test(`reports a cancel of order ${id} with ${outcome}, and leaves the state ${state}`, async () => {
+    test(`reports a cancel of order ${id} with ${outcome}, and its state is then ${state}`, async () => {
       assert.equal(await store.cancel(id), outcome);
       const { rows } = await pool.query(`SELECT state FROM shop."Orders ""2026""" WHERE "order no"::text = $1`, [
         `${id}`,

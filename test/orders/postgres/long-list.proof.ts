@@ -61,7 +61,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     const scan = createListScan();
     let put: Promise<unknown> | undefined;
     for await (const chunk of response) {
-      // The reader has passed the first of these ids, and has still to come to the second.
+      // The reader has passed the first of these ids, and not reached the second.
       put ??= admin.query("INSERT INTO store_orders (id, status) VALUES (1, 'pending'), (1999997, 'pending')");
       scan.add(chunk);
     }

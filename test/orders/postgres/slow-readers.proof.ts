@@ -78,7 +78,8 @@ describe(`${SLOW} slow readers of ${ORDERS} orders with one key`, { skip: missin
           read(response);
         });
         requests.push(asked);
-        // The first four wait for each other's response, so that each has a connection of its own.
+        // Each of the first four waits for the response to the one before. Otherwise they would
+        // share a snapshot and its connection.
         if (i < 4) await once(asked, 'response');
       }
       const servedMs: number[] = [];

@@ -187,7 +187,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.ok(Math.max(...turns) <= 8, `${turns}`);
     });
 
-    test('of the tables, when a store is created, fail if the file stays locked for 2 s', (t) => {
+    test('that create the tables fail if the file stays locked for 2 s', (t) => {
       const file = temporaryFile();
       const [holder, database] = [open(file), open(file)];
       holder.exec('BEGIN EXCLUSIVE');

@@ -13,8 +13,8 @@ export interface OpenedStore {
 }
 
 /**
- * Tests what every bundled store must do: the exported suite, and its promises to its owner. `open`
- * returns a store over the file named, or one in memory that ignores the name.
+ * Tests what every bundled store must do: pass the exported suite, and keep its promises to its
+ * owner. `open` returns a store over the named file, or one in memory that ignores the name.
  */
 export function testOrderStore(name: string, open: (file: string) => OpenedStore): void {
   async function stored(t: TestContext, ...orders: OrderInput[]): Promise<OwnedOrderStore> {

@@ -45,7 +45,7 @@ export function watchedPool(t: TestContext, connectionString: string, options?: 
     },
     async idle() {
       await until(() => open === 0);
-      // By now every caller has its result.
+      // One turn later, every result that is not delayed has reached its caller.
       await setImmediate();
     },
   };

@@ -33,7 +33,7 @@ export function cuttable(send: SendCommand): Cut {
         assert.ok(turns < 100_000, 'the limiter stays cut off');
         await setImmediate();
       }
-      await limiter.inspect('behind what is charged');
+      await limiter.inspect('sent after the charges');
     },
     stop: () => now.mock.restore(),
   };

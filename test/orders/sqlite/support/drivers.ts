@@ -60,7 +60,8 @@ for (const { name, runsHere, install, load } of KNOWN) {
   if (!runsHere) continue;
   const Database = firstFound(load);
   if (Database !== undefined) sqliteDrivers.push({ name, open: (file) => new Database(file) });
-  else missingDrivers.push({ name, remedy: `npm install ${install} in the folder STORE_ORDERS_TEST_MODULES names` });
+  else
+    missingDrivers.push({ name, remedy: `npm install ${install} in the folder that STORE_ORDERS_TEST_MODULES names` });
 }
 
 function firstFound(load: KnownDriver['load']): DatabaseClass | undefined {
