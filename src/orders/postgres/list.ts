@@ -3,6 +3,7 @@ import { createSnapshotReader, type SnapshotReader } from '../../databases/postg
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { ListedOrders } from '../store.js';
+import { createGrouping } from './grouping.js';
 import { type OrderTable, readOrder } from './table.js';
 
 /** Rows serialised in one go: about 200 KB and 3 ms of the server. */
@@ -13,7 +14,7 @@ const PAGE = 2_000;
  * array, the same one as long as a new query returns the same text. A longer list is streamed page
  * by page from one snapshot on a connection of its own, and not cached: a copy would cost its size
  * in memory, and a query of all rows to validate it. If the pool cannot hold a connection, the
- * array has all orders.
+ * array has all orders. Concurrent calls share the first query, which is sent after all of them.
  */
 export function createLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const connect = pool.connect?.bind(pool);
@@ -22,12 +23,24 @@ export function createLister(pool: PostgresPool, table: OrderTable): () => Promi
   let expected = 0;
   let remembered: { readonly text: string; readonly orders: readonly Order[] } | undefined;
 
-  return async () => {
+  async function readFirst(): Promise<() => ListedOrders> {
     const { text, count, last } = await readPage(pool, INT64_MIN, expected);
     expected = count;
-    if (last !== undefined && readSnapshot !== undefined) return readTexts(readSnapshot, table);
+    if (last !== undefined && readSnapshot !== undefined) return () => readTexts(readSnapshot, table);
     if (remembered?.text !== text) remembered = { text, orders: parseOrders(text) };
-    return remembered.orders;
+    const { orders } = remembered;
+    return () => orders;
+  }
+
+  const group = createGrouping<(first: ReturnType<typeof readFirst>) => void>(Infinity, (callers) => {
+    const first = readFirst();
+    for (const resolve of callers) resolve(first);
+    return first;
+  });
+
+  return async () => {
+    const list = await new Promise<() => ListedOrders>(group);
+    return list();
   };
 }
 

@@ -33,8 +33,8 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  * closes it, and listens for the `error` events by which `pg` reports idle connections that end.
  * Throws a TypeError if `pool` is not a pool.
  *
- * Every method is one statement and one round trip, and concurrent cancels share one. The exception
- * is `list` with 2,000 orders or more. Those are read from one snapshot, on a connection that is
+ * Every method is one statement and one round trip. Concurrent cancels share one, and so do
+ * concurrent lists. The exception is `list` with 2,000 orders or more. Those are read from one snapshot, on a connection that is
  * held until the client has read them or hung up. Long lists hold at most four connections of the
  * pool. While others wait for one, a client that reads less than about 1 MB per second may have its
  * list aborted.

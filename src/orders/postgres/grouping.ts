@@ -1,0 +1,35 @@
+/** A slower group delays no other: the next one is sent at the same time. */
+const SLOW_MS = 25;
+
+/**
+ * Groups calls of one turn of the event loop, and calls made while a group is in flight. `send`
+ * gets at most `most` calls, and starts after the last of them was made.
+ */
+export function createGrouping<Call>(
+  most: number,
+  send: (calls: readonly Call[]) => Promise<unknown>,
+): (call: Call) => void {
+  let waiting: Call[] = [];
+  let isHeld = false;
+
+  function sendNext(): void {
+    const calls = waiting.slice(0, most);
+    waiting = waiting.slice(most);
+    const slow = setTimeout(release, SLOW_MS);
+    let isReleased = false;
+    function release(): void {
+      if (isReleased) return;
+      isReleased = true;
+      clearTimeout(slow);
+      isHeld = waiting.length > 0;
+      if (isHeld) setImmediate(sendNext);
+    }
+    send(calls).then(release, release);
+  }
+
+  return (call) => {
+    waiting.push(call);
+    if (!isHeld) setImmediate(sendNext);
+    isHeld = true;
+  };
+}
