@@ -34,10 +34,10 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  * Throws a TypeError if `pool` is not a pool.
  *
  * Every method is one statement and one round trip. Concurrent cancels share one, and so do
- * concurrent lists. The exception is `list` with 2,000 orders or more. Those are read from one snapshot, on a connection that is
- * held until the client has read them or hung up. Long lists hold at most four connections of the
- * pool. While others wait for one, a client that reads less than about 1 MB per second may have its
- * list aborted.
+ * concurrent lists. The exception is `list` with 2,000 orders or more. Those are read from one
+ * snapshot, on a connection that is held until the client has read them or hung up. Long lists hold
+ * at most four connections of the pool. While others wait for one, a client that reads less than
+ * about 1 MB per second may have its list aborted.
  *
  * A statement whose reply is lost is never sent again, because it may have run: the call rejects.
  * Timeouts for a server that does not respond at all are set on the pool:
