@@ -22,10 +22,13 @@ import { publish } from './report/readme.js';
 import { printTable, type Table } from './report/table.js';
 
 interface Part {
-  /** The name of its section in README.md. `npm run bench -- NAME…` measures it alone. */
+  /**
+   * The name of the part and of its section in README.md. `npm run bench -- NAME…` measures only
+   * the named parts.
+   */
   readonly name: string;
   readonly packages?: readonly string[];
-  /** Returns the reason why it cannot be measured here, or `undefined`. */
+  /** Returns the reason why the part cannot be measured on this machine, or `undefined`. */
   readonly isMissing?: () => string | undefined;
   measure(): Promise<readonly Table[]>;
 }
@@ -46,7 +49,7 @@ const PARTS: readonly Part[] = [
     name: 'lists',
     measure: async () => [
       await longLists(),
-      // The same with more orders.
+      // Measures the same with more orders.
       ...(isQuick ? [] : [await longestLists()]),
       await besideLists(),
       await afterAChange(),

@@ -17,7 +17,11 @@ export interface LambdaEvent {
 
 type Handle = (request: Request, event: LambdaEvent) => Response | Promise<Response>;
 
-/** The service does not read content. A host that reads content adds it here. */
+/**
+ * Converts an event to a Request, and the response to the result that Lambda expects. It leaves out
+ * the content of a request, which the service does not read. A host that reads content adds it
+ * here.
+ */
 export const lambda = (handle: Handle) => async (event: LambdaEvent) => {
   const { rawPath, rawQueryString, headers, requestContext } = event;
   const url = `https://${headers['host'] ?? 'lambda'}${rawPath}?${rawQueryString}`;

@@ -1,5 +1,6 @@
 /**
- * The exact client against the real service, with responses that are refused, slow, torn and lost.
+ * Tests the client of `exact-client.ts` against the real service, with responses that are refused,
+ * slow, torn and lost.
  *
  *     node --import tsx --test examples/exact-client.test.ts
  */

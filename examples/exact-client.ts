@@ -5,10 +5,10 @@
  * - Ids are bigint. `JSON.parse` alone rounds them beyond 2^53, and a rounded id names another
  *   order.
  * - After 429, 5xx or a connection error it waits, at least for `Retry-After`, and tries again. It
- *   gives up after five attempts, or at once if the wait is too long: once the day's quota is used
- *   up, that is hours.
- * - A cancellation whose response was lost is repeated. An order that is then cancelled already
- *   counts as cancelled.
+ *   gives up after five attempts, or at once if the wait is too long. The wait is hours when the
+ *   quota of the day is used up.
+ * - A cancellation whose response was lost is repeated. If the order is then already cancelled, the
+ *   cancellation has succeeded.
  *
  * `exact-client.test.ts` beside this file tries it against the real service.
  */
@@ -84,8 +84,8 @@ export function createOrdersClient(options: OrdersClientOptions) {
   }
 
   /**
-   * Resolves to the first response that a retry cannot change. `mayBeDone` reports that an earlier
-   * attempt may have succeeded.
+   * Sends a request, and repeats it while a retry may help. Resolves to the last response.
+   * `mayBeDone` reports that an earlier attempt may have succeeded.
    */
   async function request(method: string, path: string): Promise<Answer & { readonly mayBeDone: boolean }> {
     let mayBeDone = false;
@@ -124,8 +124,8 @@ export function createOrdersClient(options: OrdersClientOptions) {
 }
 
 /**
- * Returns the wait in milliseconds, 0 without the field. A proxy may send a date instead of
- * seconds.
+ * Returns the wait of the field `Retry-After` in milliseconds, or 0 without the field. A proxy may
+ * send a date instead of seconds.
  */
 function retryAfterMs({ headers }: Response): number {
   const value = headers.get('Retry-After') ?? '0';

@@ -1,7 +1,8 @@
 /**
  * A client that waits by `setTimeout`, tested in Jest with its fake timers: `createDateClock()`
- * makes the quotas of the test service follow them. In Jest, save it as `fake-timers.test.js`. Jest
- * loads ES modules only when Node.js is started with `--experimental-vm-modules`.
+ * makes the quotas of the test service follow the fake timers. In Jest, save it as
+ * `fake-timers.test.js`. Jest loads ES modules only when Node.js is started with
+ * `--experimental-vm-modules`.
  */
 
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';

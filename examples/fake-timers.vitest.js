@@ -1,6 +1,7 @@
 /**
  * A client that waits by `setTimeout`, tested in Vitest with its fake timers: `createDateClock()`
- * makes the quotas of the test service follow them. In Vitest, save it as `fake-timers.test.js`.
+ * makes the quotas of the test service follow the fake timers. In Vitest, save it as
+ * `fake-timers.test.js`.
  */
 import { createDateClock, createTestService } from 'store-orders/testing';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Other routes of a host under the same keys and quotas. One of them is deprecated and has a sunset
- * date.
+ * Puts other routes of a host under the same keys and quotas as the orders. One of these routes is
+ * deprecated and has a sunset date.
  *
  *     node --import tsx examples/guarded.ts
  */

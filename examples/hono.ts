@@ -16,7 +16,8 @@ const app = new Hono();
 app.use(async (c, next) => {
   if (!service.owns(c.req.url)) return next();
   const response = await orders(c.req.raw, c);
-  // Created by the context again, so that earlier settings of `c.header` stay.
+  // Creates the response again through Hono's context, so that header fields set by `c.header`
+  // stay.
   return c.newResponse(response.body, response);
 });
 app.get('/', (c) => c.text('the host\n'));

@@ -1,6 +1,6 @@
 /**
  * HTTP/2 by node:http2. In production, use `createSecureServer({ key, cert, allowHTTP1: true }, …)`
- * with the same handler. It is the same for node:https.
+ * with the same handler. A server of node:https takes the same handler.
  *
  *     node --import tsx examples/http2.ts
  *     curl --http2-prior-knowledge -H 'Authorization: Bearer open-sesame' \

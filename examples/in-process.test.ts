@@ -1,6 +1,6 @@
 /**
  * Tests an API client against the real service in the same process: real quotas, no socket, no
- * waiting. The client waits as `Retry-After` asks. Its `sleep` moves the clock instead.
+ * waiting. Instead of waiting as `Retry-After` asks, the client moves the clock.
  *
  *     node --import tsx --test examples/in-process.test.ts
  */

@@ -44,7 +44,10 @@ function traceReplies(tracer: Tracer): () => void {
   return () => void unsubscribe('store-orders:reply', onReply);
 }
 
-/** The service passes on a `traceparent` only if it is valid. */
+/**
+ * Returns the context of the caller's span. The service passes on a `traceparent` only if it is
+ * valid.
+ */
 function parentOf({ traceparent }: ReplyMessage) {
   const [, traceId, spanId, flags] = traceparent?.split('-') ?? [];
   if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT;
@@ -56,7 +59,7 @@ function isReply(message: unknown): message is ReplyMessage {
   return typeof message === 'object' && message !== null && 'status' in message && 'durationMs' in message;
 }
 
-test('a reply is a span below that of its caller', async (t) => {
+test("each reply becomes a child span of its caller's span", async (t) => {
   const exporter = new InMemorySpanExporter();
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   t.after(traceReplies(provider.getTracer('store-orders')));

@@ -11,8 +11,8 @@ import {
   PLANS,
 } from 'store-orders';
 
-// The host's own rows. A real host reads and writes its database here, and runs both lines of
-// `cancel` in one transaction.
+// The host's own rows. A real host reads and writes its database instead, and runs the read and the
+// write of `cancel` in one transaction.
 const rows = [
   { id: 1n, petId: 12n, quantity: 1, shipDate: '2026-07-16T00:00:00Z', complete: true, status: 'shipped' },
   {

@@ -1,6 +1,6 @@
 /**
- * A limiter is an object with `take`, so an object that wraps a limiter is one too. This one counts
- * refusals, and the suite for limiters shows that it is still exact.
+ * Wraps a limiter to count its refusals. The wrapper has `take`, so it is a limiter too. The suite
+ * for limiters shows that it is still exact.
  *
  *     node --import tsx --test examples/own-limiter.test.ts
  */

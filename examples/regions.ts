@@ -1,7 +1,7 @@
 /**
- * Simulates one key in three regions, each with a limiter of its own. Measures how much more than
- * the quota the regions admit together, and how much of it they deny. Prints a table in % of the
- * quota. `src/server/README.md` explains the result.
+ * Simulates one key in three regions, each with a limiter of its own. Measures how many requests
+ * all regions together admit above the quota, and how many they deny although the quota is not used
+ * up. Prints a table in % of the quota. `src/server/README.md` explains the result.
  *
  *     node --import tsx examples/regions.ts
  */
@@ -13,8 +13,8 @@ const REGIONS = 3;
 const QUOTA = 1_000;
 const WINDOW_MS = 60_000;
 /**
- * The first window is a warm-up and does not count, because the regions do not know where the key
- * is used.
+ * The number of windows. The first is a warm-up and does not count, because the regions begin
+ * without knowing where the key is used.
  */
 const WINDOWS = 6;
 /** How often the regions exchange their counts. */
@@ -23,7 +23,7 @@ const EVERY_MS = 5_000;
 const DELAY_MS = 500;
 /** How many requests the key sends in a window, as a multiple of its quota. */
 const DEMANDS = [1, 2, 10];
-/** How long the requests of a window take. */
+/** How long the key takes to send the requests of a window. */
 const PACES: Readonly<Record<string, number>> = { 'over the minute': WINDOW_MS, 'within a second': 1_000 };
 
 /**
@@ -58,7 +58,7 @@ interface Policy {
   readonly shares: readonly number[];
   /**
    * Returns the shares that the regions keep when they send their counts of this window. Default:
-   * the same shares.
+   * they keep their whole shares.
    */
   keep?(shares: readonly number[], admitted: readonly number[]): readonly number[];
   /**
@@ -66,7 +66,7 @@ interface Policy {
    * since the last exchange. Default: the kept shares.
    */
   renew?(kept: readonly number[], admitted: readonly number[], asked: readonly number[]): readonly number[];
-  /** Returns the bound on admissions above the quota, as derived in theory. */
+  /** Returns the theoretical maximum of admissions above the quota. */
   mostAbove(requests: readonly Request[]): number;
   readonly mostDenied: number;
 }
@@ -137,7 +137,7 @@ function mostOnTheWay(requests: readonly Request[]): number {
   return Math.max(0, ...counts.values());
 }
 
-/** Results of the worst window over all demands, in requests. */
+/** The results of the worst window over all demands, in requests. */
 interface Outcome {
   readonly above: number;
   /** Requests that were refused although the quota was not used up. */

@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-// Runs the tests (*.test.ts), which need only Node.js, the proofs (*.proof.ts), which need engines
-// or minutes, or both. Ends with what was not run and how to run it. Finds the files itself,
-// because neither Node.js 20 nor the shell of Windows knows patterns.
+// Runs the tests (*.test.ts), which need only Node.js, or the proofs (*.proof.ts), which need
+// engines or minutes, or both. At the end, prints what was not run and how to run it. The program
+// finds the files itself, because neither Node.js 20 nor the shell of Windows knows patterns.
 
 const ENDINGS = {
   quick: ['.test.ts'],
   proofs: ['.proof.ts'],
   all: ['.test.ts', '.proof.ts'],
 } as const;
-/** With more files at once, tests that wait for an event would wait for a processor instead. */
+/** With more files at once, tests that wait for an event would in fact wait for a processor. */
 const MOST_AT_ONCE = 8;
 
 /** A skipped test, as test/support/skipped-reporter.mjs writes it. */

@@ -26,7 +26,7 @@ async function accessLogLine(): Promise<Table> {
     line.push(((user + system) * 1_000) / next);
   }
   return {
-    title: 'A line of the access log, with its part of the turn and of the write',
+    title: 'A line of the access log, with its share of the event-loop turn and of the write',
     head: ['', 'ns of a core'],
     rows: [['line', printSpread(line)]],
   };
@@ -48,7 +48,8 @@ function messageOf(index: number): ReplyMessage {
 }
 
 /**
- * Measures the processor time of a request with the default log and with `--log events`, in turns.
+ * Measures the processor time of a request with the default log and with `--log events`. The
+ * servers take turns.
  */
 export async function accessLog(): Promise<readonly Table[]> {
   const children = await Promise.all([
@@ -84,7 +85,7 @@ export async function accessLog(): Promise<readonly Table[]> {
     return [
       await accessLogLine(),
       {
-        title: 'The program with its default log, by what a request takes of a core',
+        title: 'The program with its default log: the processor time of a request',
         head: ['', 'µs of a core', 'to bare', '--log events to bare', 'to --log events'],
         rows,
       },

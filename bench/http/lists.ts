@@ -28,7 +28,7 @@ const WAYS = [
   { name: '`node:http`, JSON.stringify each time', server: 'stringify', coding: 'identity' },
 ] as const;
 
-/** Measures lists per second over loopback, each variant between two rounds of the others. */
+/** Measures lists per second over loopback. The variants take turns, one round each. */
 export function longLists(): Promise<Table> {
   return listsASecond(LONG, 500);
 }
@@ -45,11 +45,11 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
     for (const { server } of WAYS) {
       if (!servers.has(server)) servers.set(server, await startServer('lists', server, String(orders)));
     }
-    // The first round serialises, compresses and warms up.
+    // The first round serialises, compresses and warms up. It does not count.
     for (let round = 0; round <= rounds(ROUNDS); round++) {
       for (const [index, { server, coding }] of WAYS.entries()) {
-        // Each such list takes seconds, so few rounds suffice to show how far it is from the
-        // others.
+        // A list by JSON.stringify takes seconds, so few rounds suffice to show how much slower it
+        // is.
         if (server === 'stringify' && orders > LONG && round > 1) continue;
         const readers = await Promise.all(
           Array.from({ length: READERS }, () => openReader(servers.get(server)?.url ?? '', coding)),
@@ -79,8 +79,8 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
 }
 
 /**
- * Measures small requests while one client downloads a million orders again and again, and others
- * request them together but do not read.
+ * Measures small requests while one client downloads a million orders again and again. In one case,
+ * other clients request the same list at once but do not read it.
  */
 export async function besideLists(): Promise<Table> {
   const server = await startServer('lists', 'service', `${LONGEST}`);
@@ -144,8 +144,8 @@ export async function besideLists(): Promise<Table> {
 }
 
 /**
- * Measures the time until the last byte of a list, first and after one order has changed,
- * in-process.
+ * Measures in-process how long a list takes until its last byte: the first list, and the list after
+ * one order has changed.
  */
 export async function afterAChange(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -161,7 +161,14 @@ export async function afterAChange(): Promise<Table> {
   rmSync(directory, { recursive: true, force: true });
   return {
     title: 'Time to the last byte of a list in-process: the first list, and the next one after a change of one order',
-    head: ['store', 'orders', 'first, ms', 'memory for it, MiB', 'after a change, ms (median)', 'again, ms (median)'],
+    head: [
+      'store',
+      'orders',
+      'first, ms',
+      'memory for the first, MiB',
+      'after a change, ms (median)',
+      'again, ms (median)',
+    ],
     rows,
   };
 }
@@ -210,8 +217,8 @@ interface Reader {
 }
 
 /**
- * Reads no more of a response than its length. A complete HTTP client would dominate the
- * measurement.
+ * Opens a connection that only finds the end of each response. A complete HTTP client would
+ * dominate the measurement.
  */
 async function openReader(url: string, coding: string, target = 'GET /v1/store/orders'): Promise<Reader> {
   const { hostname, port } = new URL(url);
@@ -260,8 +267,8 @@ async function readFor({ read }: Reader, ms: number): Promise<number> {
 }
 
 /**
- * Returns how long cancels of a missing order took, one every other millisecond, in ascending
- * order.
+ * Cancels a missing order every other millisecond. Returns the response times in milliseconds, in
+ * ascending order.
  */
 async function askSmall(url: string, ms: number): Promise<number[]> {
   const reader = await openReader(url, 'identity', 'DELETE /v1/store/orders/1');

@@ -28,11 +28,11 @@ const SUBJECTS: readonly Subject[] = [
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
 /**
- * The id from which the first second of a slice cancels. That second does not count. The rest
+ * The first order that is cancelled in the warm-up second. The measured second, which follows,
  * begins with the first pending order.
  */
 const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
-/** How many servers are measured between two measurements of the bare one. */
+/** How many servers are measured between two measurements of the bare server. */
 const GROUP = 5;
 
 interface Measured extends Subject {
@@ -49,8 +49,8 @@ interface Measured extends Subject {
 }
 
 /**
- * Measures requests per second over loopback: the whole job of each server, beside a bare server
- * that sends the same bytes.
+ * Measures requests per second over loopback. Each server does its whole job, and is compared with
+ * a bare server that sends the same bytes.
  */
 export async function loopback(): Promise<readonly Table[]> {
   const children = await Promise.all([BARE, ...SUBJECTS].map(({ server }) => startServer(...server)));
@@ -71,7 +71,7 @@ export async function loopback(): Promise<readonly Table[]> {
     }
     const chart = {
       name: 'loopback',
-      title: `Requests a second over loopback, to a bare node:http server`,
+      title: `Requests a second over loopback, relative to a bare node:http server`,
       kind: 'bars',
       y: 'requests a second, bare node:http = 1',
       rule: 1,
@@ -92,8 +92,8 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
   const ask = (server: Child, seconds: number, firstId = FIRST_PENDING_ID) =>
     load({ server, request, connections: CONNECTIONS, seconds, firstId });
   async function slice({ child, rates, cpuUs }: Measured) {
-    // If garbage is collected while no client is connected, after a refill or while idle, Node.js
-    // also drops compiled code.
+    // Warms the server up. If garbage is collected while no client is connected, after a refill or
+    // while idle, Node.js also drops compiled code.
     if (!isQuick) await ask(child, 1, WARM_UP_ID);
     const fromUs = child.cpuUs();
     const { answers, perSecond } = await ask(child, 1);
@@ -126,8 +126,8 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
 }
 
 /**
- * Checks that the floors send the same bytes as the service, except for the digits of the time, the
- * quota and the tag.
+ * Checks that the bare servers send the same bytes as the service, except for the digits of the
+ * time, the quota and the tag.
  */
 async function checkBytes(children: readonly Child[]): Promise<void> {
   const same = children.slice(0, [BARE, ...SUBJECTS].findIndex(({ role }) => role === 'ours') + 1);
@@ -155,7 +155,7 @@ async function toTable(measured: readonly Measured[], request: LoadRequest): Pro
       'a second',
       'to bare (least–most)',
       'µs of a core each',
-      'to bare, by that',
+      'to bare, by core time',
       ...(request === CANCEL ? [] : ['bytes of an answer']),
     ],
     rows: await Promise.all(rows),

@@ -18,7 +18,7 @@ const ROUNDS = 20;
 
 /**
  * Measures the time from the start of a process to its first list, over a file that a server has
- * had open before.
+ * opened before.
  */
 export async function start(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -30,7 +30,7 @@ export async function start(): Promise<Table> {
     server('`store-orders serve`', [MAIN, 'serve', '--port', `${PORT}`, ...db]),
   ];
   try {
-    // The first round warms the file and the cache of the system.
+    // The first round opens the file once and fills the cache of the system. It does not count.
     for (let round = -1; round < rounds(ROUNDS); round++) {
       for (const { parameters, wallMs, cpuMs } of servers) {
         const startMs = performance.now();
@@ -64,7 +64,10 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** Resolves to `undefined` while no server listens. */
+/**
+ * Requests the list. Resolves to the status of the response, or to `undefined` while no server
+ * listens.
+ */
 function statusOf(key: string): Promise<number | undefined> {
   const headers = { Authorization: `Bearer ${key}` };
   return new Promise((resolve) => {

@@ -3,9 +3,10 @@ import { isQuick } from '../processes/pace.js';
 import { shuffled } from './limiter.js';
 import { type AsyncTake, SUBJECTS } from './limiter-rivals.js';
 
-// Runs one limiter in a process of its own, so that no limiter pays for the garbage or the types of
-// another. Reports when it is ready. At the first message it takes from every key once, and reports
-// the cost. At each further message it reports how many million takes it did in a second.
+// Runs one limiter in a process of its own, so that the garbage and the compiled code of another
+// limiter cannot slow it down. Reports when it is ready. At the first message it takes from every
+// key once, and reports the cost. At each further message it reports how many million takes it did
+// in a second.
 
 /** Takes per timed call, because one take is shorter than the timer's resolution. */
 const BATCH = 1_000;
@@ -16,7 +17,7 @@ if (subject === undefined) throw new TypeError(`${name}: no such limiter`);
 const keys = shuffled(Array.from({ length: Number(count) }, (_, index) => `key_${index}`));
 const take = subject.create(keys.length);
 
-// Compiles the code beforehand, so that the keys are not charged for it.
+// Compiles the code beforehand, so that compiling does not count as a cost of the keys.
 const rehearsal = subject.create(BATCH);
 for (let i = 0; i < (isQuick ? 1 : 100) * BATCH; i++) await rehearsal(`rehearsal_${i % BATCH}`);
 const isAsync = typeof rehearsal('rehearsal_0') !== 'boolean';

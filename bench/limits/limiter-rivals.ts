@@ -17,8 +17,8 @@ export interface Subject {
 }
 
 /**
- * Each limiter uses its own in-memory store and no middleware. A limiter that supports only one
- * window is called twice.
+ * The limiters to compare. Each uses its own in-memory store and no middleware. A limiter that
+ * supports only one window is called twice.
  */
 export const SUBJECTS: readonly Subject[] = [
   { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: bound },
@@ -64,8 +64,8 @@ interface FastifyStore {
 }
 
 /**
- * This limiter has room for all keys here. By default it forgets all but the last 5,000 keys, and
- * gives the forgotten ones a fresh quota.
+ * Creates @fastify/rate-limit with room for all keys. By default it forgets all but the last 5,000
+ * keys, and gives forgotten keys a fresh quota.
  */
 function createFastify(keyCount: number): Take {
   const LocalStore: new (continueExceeding: boolean, exponentialBackoff: boolean, cache: number) => FastifyStore =

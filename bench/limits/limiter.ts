@@ -1,7 +1,7 @@
 import { createMemoryLimiter, type Decision } from 'store-orders/limiter';
 import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from '../servers/plenty.js';
 
-/** Takes one token of the minute and one of the day. Returns false if refused. */
+/** Takes one token of the minute window and one of the day window. Returns false if one refuses. */
 export type Take = (key: string) => boolean;
 
 /** Keeping the decision prevents it from being optimised away. */
@@ -17,9 +17,10 @@ export function ours({ isKept = false } = {}): Take {
 }
 
 /**
- * Creates the floor, written by hand for exactly this plan: one Map look-up, two windows in 24
- * bytes, one clock read. It has no cost, ban, other plan, sweep or decision, and nothing for
- * headers.
+ * Creates the limiter that serves as the floor of the comparison: the least work, written by hand
+ * for exactly this plan. A take is one Map look-up, one clock read and two windows in 24 bytes. It
+ * supports no cost, no ban and no other plan, never frees a key, and returns only whether the
+ * request is allowed.
  */
 export function bound(): Take {
   const { performance } = globalThis;

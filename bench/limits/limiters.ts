@@ -13,8 +13,8 @@ const LEAST_WEIGHED = isQuick ? 1 : 1_000;
 const ROUNDS = 4;
 
 /**
- * Measures takes per second with two windows, and the memory per key. Compares the limiter with
- * rivals, and with the least work that any such limiter has to do.
+ * Measures takes per second from two windows, and the memory per key. Compares the limiter of this
+ * project with rivals, and with the least work that any such limiter has to do.
  */
 export async function limiters(): Promise<readonly Table[]> {
   const measured = SUBJECTS.map((subject) => ({
@@ -56,7 +56,7 @@ export async function limiters(): Promise<readonly Table[]> {
   const keys = (count: number) => `${count.toLocaleString('en')} key${count > 1 ? 's' : ''}`;
   return [
     {
-      title: 'Limiters: million takes a second, a minute and a day window together, and to the floor (least–most)',
+      title: 'Limiters: million takes a second from a minute and a day window, and the ratio to the floor (least–most)',
       head: ['limiter', 'both or none', ...KEY_COUNTS.map(keys)],
       rows: measured.map(({ name, isAtomic, rates }) => [
         name,

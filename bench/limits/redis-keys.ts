@@ -10,13 +10,13 @@ const KEYS = isQuick ? 100 : 100_000;
 const AT_ONCE = 64;
 
 /**
- * Measures the server's memory per key, and the processor time of a decision in the server and in
- * this process.
+ * Measures the memory per key in the Redis server, and the processor time of a decision in the
+ * server and in this process.
  */
 export async function redisKeys(): Promise<Table> {
   const once = createPlan({ name: 'once', policies: [perMinute(1), perDay(1_000)] });
   return {
-    title: 'A key in Redis, a minute and a day together: 100,000 keys, each with two requests, 64 at a time',
+    title: 'A key in Redis with a minute and a day window: 100,000 keys, each with two requests, 64 at a time',
     head: ['key', 'bytes by `MEMORY USAGE`', 'by `used_memory`', 'µs of our core a decision', "µs of Redis's core"],
     rows: [
       ['within its quotas', ...(await measure(PLENTY))],

@@ -13,8 +13,8 @@ const AT_ONCE = [64, 256] as const;
 const KEYS = 1_000;
 
 /**
- * Measures decisions per second over one connection each to the same server, with two windows
- * together, and reads the remainder.
+ * Measures the decisions per second of each limiter over one connection to the same Redis server. A
+ * decision takes from two windows together, and the caller reads what remains.
  */
 export async function redis(): Promise<Table[]> {
   const server = await startRedis();
@@ -48,7 +48,7 @@ export async function redis(): Promise<Table[]> {
       }
       const [floor = []] = rates;
       tables.push({
-        title: `Decisions a second over one connection to Redis, a minute and a day together, ${atOnce} at a time`,
+        title: `Decisions a second over one connection to Redis, from a minute and a day window, ${atOnce} at a time`,
         head: ['limiter', 'a second', 'ratio (least–most)'],
         rows: ways.map(([name], index) => {
           const values = rates[index] ?? [];
@@ -62,7 +62,7 @@ export async function redis(): Promise<Table[]> {
   }
 }
 
-/** Returns the remaining requests of the window that refuses first. */
+/** Returns the remaining requests of the window that would refuse first. */
 function leastOf(results: Readonly<Record<string, RateLimiterRes>>): number {
   return Math.min(...Object.values(results).map(({ remainingPoints }) => remainingPoints));
 }

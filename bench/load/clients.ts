@@ -3,7 +3,7 @@ import { nextMessage, startProcess } from '../processes/child.js';
 export interface CancelTask {
   readonly what: 'cancel';
   readonly url: string;
-  /** `Infinity` runs until stopped. */
+  /** How long to send. `Infinity` sends until the task is stopped. */
   readonly ms: number;
   readonly connections: number;
   /** Cancels in the sequence `offset` + `index` × `stride` modulo `range`. */
@@ -24,12 +24,12 @@ export interface ListTask {
   readonly ms: number;
 }
 
-/** A client in its own process, so that it cannot delay the measurements of another one. */
+/** A client in its own process, so that it cannot delay the measurements of another client. */
 export interface Client {
   /**
    * Resolves to the response times in milliseconds, in ascending order. Cancels also count the last
-   * response of each connection, although it arrived after the time was over. A task that cancels
-   * without an end stops when `until` resolves.
+   * response of each connection, although it arrived after the time was over. A task whose `ms` is
+   * `Infinity` stops when `until` resolves.
    */
   run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;
   stop(): void;
@@ -39,7 +39,7 @@ export function startClient(): Client {
   const child = startProcess('load/client-process.ts', 'load');
   return {
     async run(task, until) {
-      // JSON has no Infinity.
+      // Messages between processes are JSON, which has no Infinity.
       child.send({ ...task, ms: Number.isFinite(task.ms) ? task.ms : Number.MAX_VALUE });
       const answer = nextMessage(child);
       if (until !== undefined) await until.finally(() => child.send('enough'));

@@ -18,7 +18,7 @@ export interface LoadOptions {
   readonly request: LoadRequest;
   readonly connections: number;
   readonly seconds: number;
-  /** Where {@link CANCEL} begins. Default: the first pending order. */
+  /** The first order that {@link CANCEL} cancels. Default: the first pending order. */
   readonly firstId?: number;
 }
 
@@ -35,7 +35,8 @@ export interface Loaded {
 }
 
 /**
- * Loads a server. Rejects if a response has a status other than `request.status`, or none arrives.
+ * Loads a server. Rejects if a response has a status other than `request.status`, or if no response
+ * arrives.
  */
 export function load(options: LoadOptions): Promise<Loaded> {
   if (isQuick) return askOnce(options);
@@ -107,7 +108,8 @@ export function ask({ url, apiKey }: Child, { method, path, status }: LoadReques
     socket.write(`${method} ${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n\r\n`);
     socket.on('data', (text) => {
       answer += text;
-      // By then the whole response has arrived. The servers here keep the connection open.
+      // After 50 ms the whole response has arrived. The servers keep the connection open, so close
+      // it here.
       setTimeout(() => socket.destroy(), 50);
     });
     socket.once('close', () => resolve(answer));

@@ -56,7 +56,8 @@ export async function cancelsDuringBackups(): Promise<Table> {
     fromIndex += durationsMs.length;
     const backupMs = await until;
     if (backupMs !== undefined) backupsMs.push(backupMs);
-    // The last cancel of each connection finished after the time was over.
+    // The last cancel of each connection does not count, because it finished after the time was
+    // over.
     figures?.rates.push((durationsMs.length - CONNECTIONS) / ((backupMs ?? ms) / 1_000));
     figures?.slowestMs.push(durationsMs.at(-1) ?? Number.NaN);
   }
@@ -67,7 +68,7 @@ export async function cancelsDuringBackups(): Promise<Table> {
   ] as const;
   return {
     title: `Durable cancels over loopback while ${whole(ORDERS)} orders are backed up, which takes ${(median(backupsMs) / 1_000).toFixed(1)} s`,
-    head: ['meanwhile', 'a second', 'to no backup (least–most)', 'slowest answer of all, ms'],
+    head: ['meanwhile', 'a second', 'to no backup (least–most)', 'slowest response, ms'],
     rows: rows.map(([name, { rates, slowestMs }]) => [
       name,
       whole(median(rates)),
@@ -77,7 +78,7 @@ export async function cancelsDuringBackups(): Promise<Table> {
   };
 }
 
-/** Resolves with how long the backup took, in milliseconds. */
+/** Runs `db backup`. Resolves to its duration in milliseconds. */
 async function backUp(file: string, copy: string): Promise<number> {
   const startMs = performance.now();
   const [command, parameters] = onCore('any', process.execPath, [MAIN, 'db', 'backup', copy, '--db', file]);

@@ -13,8 +13,8 @@ const CALLERS = 64;
 const ROUNDS = 4;
 
 /**
- * Measures durable cancels without HTTP, each variant between two rounds of the others, beside what
- * the disk alone can do.
+ * Measures durable cancels without HTTP, and compares them with writes to the disk alone. The
+ * variants take turns, one round each.
  */
 export async function cancelsInProcess(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));

@@ -33,8 +33,8 @@ interface Way {
 }
 
 /**
- * The first server of each load is the one to compare with: a bare server that responds with 204
- * and stores nothing.
+ * The servers to measure under each load. They are compared with the first: a bare server that
+ * responds with 204 and stores nothing.
  */
 const LOADS: readonly (readonly Way[])[] = [
   [
@@ -52,8 +52,8 @@ const LOADS: readonly (readonly Way[])[] = [
 ];
 
 /**
- * Measures durable cancels over HTTP and how long a list takes meanwhile, each server between two
- * rounds of the others.
+ * Measures durable cancels over HTTP, and how long a list takes meanwhile. The servers take turns,
+ * one round each.
  */
 export async function cancelsOverHttp(): Promise<readonly Table[]> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -98,7 +98,8 @@ export async function cancelsOverHttp(): Promise<readonly Table[]> {
       lister.run({ what: 'list', url, ms: ROUND_MS }),
     ]);
     server.cancelled += cancels.length;
-    // The last cancel of each connection finished after the time was over.
+    // The last cancel of each connection does not count, because it finished after the time was
+    // over.
     return { rate: (cancels.length - CONNECTIONS) / (ROUND_MS / 1_000), idleMs: p99(idle), busyMs: p99(busy) };
   }
 }

@@ -15,12 +15,15 @@ const FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as 
 const TABLE =
   'orders (id INTEGER PRIMARY KEY, pet_id INTEGER, quantity INTEGER, ship_date TEXT, complete INTEGER, status TEXT NOT NULL)';
 
-/** Why it cannot be measured here, if so. */
+/** Returns the reason why imports cannot be measured on this machine, or `undefined`. */
 export function sqlite3IsMissing(): string | undefined {
   return spawnSync('sqlite3', ['--version']).error && 'sqlite3 is not installed';
 }
 
-/** Imports of the same orders into a new file, beside what SQLite's own program takes. */
+/**
+ * Measures imports into a new file, and compares them with an import of the same orders by SQLite's
+ * own program.
+ */
 export async function imports(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   try {
@@ -52,7 +55,7 @@ export async function imports(): Promise<Table> {
     const [floor = { seconds: [], cores: [] }] = figures;
     return {
       title: `Import of ${whole(ORDERS)} orders into a new SQLite file`,
-      head: ['way', 'seconds', 'to `sqlite3` (least–most)', 'seconds of a core', 'to `sqlite3`, by that'],
+      head: ['way', 'seconds', 'to `sqlite3` (least–most)', 'seconds of a core', 'to `sqlite3`, by core time'],
       rows: figures.map(({ seconds, cores }, index) => [
         ways[index]?.[0] ?? '',
         median(seconds).toFixed(1),

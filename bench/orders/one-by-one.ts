@@ -1,7 +1,10 @@
 import { type CancelOutcome, cancelOutcome } from 'store-orders/cancellation';
 import type { SqliteDatabase } from 'store-orders/sqlite';
 
-/** The usual way: each cancel in its own durable transaction, on the caller's thread. */
+/**
+ * Cancels in the usual way: each cancel in a durable transaction of its own, on the caller's
+ * thread.
+ */
 export function cancelOneByOne(database: SqliteDatabase): (id: bigint) => CancelOutcome {
   database.exec('PRAGMA synchronous = FULL');
   const select = database.prepare('SELECT status FROM orders WHERE id = ?');

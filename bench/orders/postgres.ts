@@ -24,8 +24,8 @@ const NAMED_BY_HAND = 'a named `UPDATE` by hand, 64 at a time';
 const [AIM_TIMES, AIM_US] = [2, 67];
 
 /**
- * Measures statements without HTTP, over a pool as large as the bundled server's, beside the disk
- * and SQLite.
+ * Measures PostgreSQL statements without HTTP, over a pool of ten connections. Compares them with
+ * writes to the disk and with SQLite.
  */
 export async function postgres(): Promise<readonly Table[]> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -54,14 +54,14 @@ export async function postgres(): Promise<readonly Table[]> {
       ['the disk: 4 KiB appended and fdatasync', 1, () => disk.write(page).then(() => disk.datasync())],
       ['SQLite with its thread, cancels, 64 at a time', CALLERS, async () => sqlite.cancel(sqliteId())],
       ['PostgreSQL, one cancel at a time', 1, cancel],
-      ['the same, its statement named', 1, () => ours.named.cancel(ourId())],
+      ['PostgreSQL, one cancel at a time, as a named statement', 1, () => ours.named.cancel(ourId())],
       [GROUPED, CALLERS, cancel],
       [BY_HAND, CALLERS, () => update()],
       [NAMED_BY_HAND, CALLERS, () => update('cancel')],
       ['PostgreSQL, orders that are not there, 64 at a time', CALLERS, () => ours.orders.cancel(-1n)],
       ['PostgreSQL, lists of ten orders, 64 at a time', CALLERS, () => ten.orders.list()],
       ['PostgreSQL, one list of ten orders at a time', 1, () => ten.orders.list()],
-      ['the same, its statement named', 1, () => ten.named.list()],
+      ['PostgreSQL, one list of ten orders at a time, as a named statement', 1, () => ten.named.list()],
       ['a named `SELECT 1`, one at a time', 1, () => ten.pool.query({ name: 'one', text: 'SELECT 1' })],
     ]);
   } finally {
@@ -72,7 +72,7 @@ export async function postgres(): Promise<readonly Table[]> {
   }
 }
 
-/** Cancels one order after the other. */
+/** Creates a function that returns the next order id at each call, from 0. */
 function counter(): () => bigint {
   let next = 0n;
   return () => next++;

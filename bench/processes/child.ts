@@ -10,8 +10,8 @@ export interface Child {
   readonly url: string;
   readonly apiKey: string;
   /**
-   * Returns the processor time that all its threads have used so far, in microseconds. `NaN` if the
-   * system does not report it.
+   * Returns the processor time that all threads of the server have used so far, in microseconds.
+   * `NaN` if the system does not report it.
    */
   cpuUs(): number;
   /** Sends a message to the server and resolves to its reply. */

@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
-/** Servers run on one core and their load on another, if the system supports that. */
+/**
+ * The core of a process. Servers run on one core and their load on another, if the system supports
+ * that.
+ */
 export type Core = 'server' | 'load' | 'any';
 const CORES: Readonly<Record<Core, string>> = { server: '0', load: '1', any: '0,1' };
 

@@ -3,7 +3,7 @@
  */
 export const isQuick = process.argv.includes('--quick') || process.env['STORE_ORDERS_BENCH'] === 'quick';
 
-/** Returns how many rounds count. */
+/** Returns the number of rounds that count: `count`, or 1 with `--quick`. */
 export function rounds(count: number): number {
   return isQuick ? 1 : count;
 }

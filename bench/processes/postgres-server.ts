@@ -17,7 +17,9 @@ export interface PostgresServer {
   readonly host: string;
   /** Creates a schema, and a pool whose connections use it. */
   pool(schema: string, connections: number): Promise<pg.Pool>;
-  /** Returns the processor time that all its processes have used so far, in microseconds. */
+  /**
+   * Returns the processor time that all processes of the server have used so far, in microseconds.
+   */
   cpuUs(): number;
   stop(): Promise<void>;
 }

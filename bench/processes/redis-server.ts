@@ -15,7 +15,7 @@ export function redisIsMissing(): string | undefined {
 export interface RedisServer {
   readonly port: number;
   connect(): Redis;
-  /** The same function as in `Child`. */
+  /** Returns the processor time that the server has used so far, in microseconds. See `Child`. */
   cpuUs(): number;
   stop(): Promise<void>;
 }

@@ -9,10 +9,10 @@ export interface Chart {
   /** The alternative text of the image. */
   readonly title: string;
   readonly kind: 'bars' | 'lines';
-  /** The label of the axis under lines. */
+  /** The label of the horizontal axis, in a chart of lines. */
   readonly x?: string;
   readonly y: string;
-  /** The scale of `y` under lines. Default: linear, from 0. */
+  /** The scale of `y`, in a chart of lines. Default: linear, from 0. */
   readonly scale?: 'log' | 'linear';
   /** The value that bars are compared with. */
   readonly rule?: number;
@@ -21,7 +21,7 @@ export interface Chart {
 
 export interface Point {
   readonly series: string;
-  /** Default: a rival. */
+  /** The role of the series. Default: a rival. */
   readonly role?: 'ours' | 'floor' | undefined;
   /** The name of the panel, in a chart of bars. */
   readonly x: number | string;
@@ -110,7 +110,7 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
       ticks: 6,
     },
     marks: [
-      // A scale's own axis leaves out ticks that are not powers of ten.
+      // The default axis would leave out ticks that are not powers of ten.
       Plot.axisX(ticks, { text: shortened, label: x ?? null, labelAnchor: 'center' }),
       Plot.ruleX(points, { x: 'x', y1: 'least', y2: 'most', stroke: 'colour', strokeOpacity: 0.5, strokeWidth: 4 }),
       Plot.line(points, { x: 'x', y: 'y', z: 'series', stroke: 'colour', strokeWidth: 2.5 }),

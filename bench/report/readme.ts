@@ -2,7 +2,10 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { draw } from './chart.js';
 import { printTable, type Table } from './table.js';
 
-/** README.md has the figures of this Node.js line. Every other line has its own page and charts. */
+/**
+ * README.md has the figures of this Node.js line. Every other Node.js line has its own page and
+ * charts.
+ */
 const README_LINE = '20';
 const README = new URL('../README.md', import.meta.url);
 
@@ -11,7 +14,7 @@ const isOther = line !== README_LINE;
 const page = isOther ? new URL(`../node-${line}.md`, import.meta.url) : README;
 const charts = isOther ? `charts/node-${line}` : 'charts';
 
-/** Replaces the part of the page between its two marks, and its charts. */
+/** Replaces a part of the page, between the two marks that name it, and the charts of the part. */
 export function publish(part: string, machine: string, tables: readonly Table[]): void {
   const readme = readFileSync(README, 'utf8');
   const [begin, end] = [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];

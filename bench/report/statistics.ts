@@ -6,12 +6,15 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
-/** Compares within a round, because machines drift by more than the measured difference. */
+/**
+ * Returns the ratios of values to floors of the same round, because machines drift by more than the
+ * measured difference between rounds.
+ */
 function ratios(values: readonly number[], floors: readonly number[]): readonly number[] {
   return values.map((value, round) => value / (floors[round] ?? Number.NaN));
 }
 
-/** Prints the median with the least and the most. */
+/** Prints the median with the least and the greatest value. */
 export function printSpread(values: readonly number[]): string {
   return `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)})`;
 }

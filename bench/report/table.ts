@@ -4,7 +4,7 @@ export interface Table {
   readonly title: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /** The note below the table. */
+  /** The chart below the table. */
   readonly chart?: Chart | undefined;
 }
 

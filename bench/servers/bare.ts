@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { announce } from './announce.js';
 import { CANCELLED, LISTED, MISSING } from './replies.js';
 
-// The floor: sends exactly the bytes that the service sends, without doing any work for them.
+// The floor of the comparison: sends exactly the bytes that the service sends, without the work of
+// the service.
 const server = createServer((request, response) => {
   const { status, headers, body } = replyTo(request);
   response.writeHead(status, headers);

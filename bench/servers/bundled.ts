@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { PENDING_IDS, TEN } from './orders.js';
 import { PER_MINUTE } from './plenty.js';
 
-// The program itself, as `store-orders serve` runs it: SQLite on disk, and the key from its tables.
-// It logs `requests` or `events` to a file.
+// The program itself, as `store-orders serve` runs it: with SQLite on disk, and with a key in the
+// same database. It logs `requests` or `events` to a file.
 const [log = 'events'] = process.argv.slice(2);
 const program = fileURLToPath(import.meta.resolve('store-orders/server')).replace(/index\.js$/, 'main.js');
 const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -17,7 +17,7 @@ const file = join(directory, 'orders.ndjson');
 const output = join(directory, 'log');
 
 importOrders(TEN);
-// No larger quota is possible in the program.
+// The program allows no larger quota than this.
 const plan = ['--plan', 'enterprise', '--per-minute', `${PER_MINUTE}`, '--per-day', `${PER_MINUTE}`];
 const apiKey: unknown = JSON.parse(command('keys', 'create', ...plan, '--json')).key;
 

@@ -6,8 +6,8 @@ import { announce } from './announce.js';
 import { API_KEY, tenOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// Durable cancels in one of two ways. The list has ten orders in memory, so that it shows how
-// cancels delay it.
+// A server whose cancels are durable, in one of two ways. Its list has only ten orders, in memory,
+// so that the time of a list shows how much cancels delay other requests.
 const [way, file = ''] = process.argv.slice(2);
 const { list } = tenOrders();
 const cancel = way === 'together' ? openSqliteOrderStore(file).cancel : cancelOneByOne(openSqliteDatabase(file));

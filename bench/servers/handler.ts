@@ -4,7 +4,8 @@ import { announce, refilling } from './announce.js';
 import { API_KEY, tenListedAndPending } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// The whole job: credential, two windows, order, every header.
+// A server that does the whole job: checks the credential, takes from two windows, finds the order,
+// and sends every header.
 const { store, refill } = tenListedAndPending();
 const keys = new Map([[API_KEY, { id: 'bench', plan: PLENTY }]]);
 const service = createOrderService({

@@ -7,8 +7,8 @@ import { announce } from './announce.js';
 import { API_KEY, manyOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// A long list, served in one of several ways. On request, it reports its memory and its longest
-// stall to its parent.
+// A server of a long list, sent in one of several ways. On request, the server reports its memory
+// and its longest stall to its parent.
 const [way = '', count = '0'] = process.argv.slice(2);
 const store = manyOrders(Number(count));
 

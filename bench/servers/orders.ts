@@ -24,7 +24,7 @@ export function tenOrders() {
   return createMemoryOrderStore(TEN);
 }
 
-/** Returns orders whose fields vary as real ones do. */
+/** Returns orders whose fields vary like those of real orders. */
 export function manyOrders(count: number) {
   return createMemoryOrderStore(
     Array.from({ length: count }, (_, index) => {
@@ -42,8 +42,7 @@ export function manyOrders(count: number) {
 }
 
 /**
- * Returns a store that lists the ten orders and cancels the pending ones, once `refill` has put
- * them there.
+ * Returns a store that lists the ten orders and cancels other orders, which `refill` makes pending.
  */
 export function tenListedAndPending() {
   const { list } = tenOrders();

@@ -2,7 +2,8 @@ import { createServer } from 'node:net';
 import { announce } from './announce.js';
 import { CANCELLED, LISTED, MISSING } from './replies.js';
 
-// A lower floor than node:http: sends the same bytes, and parses a request only to find its end.
+// A server without node:http, as an even lower floor: sends the same bytes, and parses a request
+// only to find its end.
 const END = '\r\n\r\n';
 const SECOND_MS = 1_000;
 let answers = print();
@@ -35,8 +36,8 @@ const server = createServer((socket) => {
     .setEncoding('latin1')
     .on('error', () => {});
   socket.on('data', (text) => {
-    // The load waits for each response. So a request always arrives whole, and rarely together with
-    // another one.
+    // The load generator waits for each response before it sends again. So a request always arrives
+    // complete, and rarely together with another request.
     for (const request of `${text}`.split(END).slice(0, -1)) socket.write(answerTo(request), 'latin1');
   });
 });

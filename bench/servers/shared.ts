@@ -8,7 +8,8 @@ import { announce } from './announce.js';
 import { API_KEY } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// The whole job with what many processes share: orders in PostgreSQL, quotas in Redis.
+// A server that does the whole job over backends that many processes share: orders in PostgreSQL,
+// quotas in Redis.
 const [host = '', port = '', schema = ''] = process.argv.slice(2);
 const redis = new Redis(Number(port), '127.0.0.1');
 const pool = new pg.Pool({ host, user: 'postgres', max: 10, options: `-c search_path=${schema}` });

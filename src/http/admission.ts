@@ -1,17 +1,18 @@
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
+import { checkPlan } from '../limits/plan.js';
 import type { MaybePromise } from '../orders/index.js';
 import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { addressOf, type Exchange } from './exchange.js';
 import { afterHost, failHost, hostCall, isPromise } from './host-call.js';
-import { checkMethods, checkOptions } from './options.js';
+import { checkFunction, checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
 import { type Reply, refusal } from './reply.js';
 
-/** The owner of an API key: the key of its buckets, and the plan it has bought. */
+/** The owner of an API key, with the plan that it has bought. */
 export interface Principal {
-  /** Identifies the key in limiters and logs, so it must never be the API key itself. */
+  /** Identifies the owner in limiters and logs, so it must never be the API key itself. */
   readonly id: string;
   readonly plan: Plan;
 }
@@ -26,27 +27,29 @@ export interface AdmissionOptions {
   readonly limiter: RateLimiter;
   readonly authenticate: Authenticate;
   /**
-   * Returns whether the key was valid recently, as far as this process remembers. Provide it if
-   * `authenticate` calls a backend that strangers could keep busy with made-up keys. An address
-   * over its limit is then refused with 429 without looking up keys for which this returns `false`.
-   * Such a key may be valid: it is not charged, and is looked up again once its address is within
-   * its limit. Without this function every key is looked up, whatever its address has sent.
+   * Returns whether this process remembers the key as recently valid. Provide it if `authenticate`
+   * calls a backend that strangers could keep busy with made-up keys. While an address is over its
+   * limit, its requests with keys for which this returns `false` are then refused with 429, without
+   * a look-up. Such a key may be valid, so it is not charged. Without this function every key is
+   * looked up, even from an address over its limit. If this function throws, the client receives a
+   * 503.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /**
-   * The limit of an address that sends no valid key, with `partition: 'address'`. Default: 600 per
-   * minute.
+   * The plan for requests without a valid key, which are counted by client address. Must have
+   * `partition: 'address'`. Default: 600 requests per minute.
    */
   readonly addressPlan?: Plan | undefined;
   /**
-   * Whether replies also carry `RateLimit` and `RateLimit-Policy` of the IETF draft. Default: true.
+   * Whether replies also carry the fields `RateLimit` and `RateLimit-Policy` of the IETF draft.
+   * Default: true.
    */
   readonly draftFields?: boolean | undefined;
 }
 
 /**
- * Returns the plan of an address with `quota` requests per minute. Its policy has a name that no
- * key's policy uses.
+ * Returns a plan that allows each address `quota` requests per minute. The policy is named
+ * `address-minute`, unlike any policy of the fixed plans.
  */
 export function addressPerMinute(quota: number): Plan {
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];
@@ -56,15 +59,15 @@ export function addressPerMinute(quota: number): Plan {
 export const ADDRESS_PLAN = addressPerMinute(600);
 
 /**
- * Handles a request up to `serve`: identify, admit, serve. Each step is called once by the previous
- * one.
+ * Decides whether a request may be served. `identify` checks the key, then charges it, then calls
+ * `serve`.
  */
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**
-   * Charges a request without a valid key to its address only, and refuses it with `code`, or sends
-   * `reply`. Over the limit the connection is closed, so that a client that does not stop pays for
-   * a new one each time.
+   * Charges a request without a valid key to its address, and returns `reply`, or the refusal with
+   * that error code. If the address is over its limit, the connection is closed, so that a client
+   * that does not stop must open a new one for each request.
    */
   chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }
@@ -79,7 +82,7 @@ export function createAdmission<Served>(
     const { apiKey, keyFault, fault } = exchange.head;
     if (fault !== undefined) return chargeAddress(exchange, fault);
     if (apiKey === undefined) return chargeAddress(exchange, keyFault);
-    return isKnownKey === undefined || isKnownKey(apiKey)
+    return isKnownKey === undefined || hostCall('isKnownKey', () => isKnownKey(apiKey))
       ? lookUp(exchange, apiKey)
       : lookUpWithinLimit(exchange, apiKey);
   }
@@ -92,8 +95,8 @@ export function createAdmission<Served>(
   }
 
   /**
-   * Refuses an address that is over its limit. Charges the address only if the key turns out to be
-   * invalid.
+   * Looks up a key, unless its address is over its limit. Charges the address only if the key turns
+   * out to be invalid.
    */
   function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
     const look = ({ inForce }: Decision) =>
@@ -103,10 +106,11 @@ export function createAdmission<Served>(
   }
 
   function admit(exchange: Exchange, principal: Principal | undefined): Served | Reply | Promise<Served | Reply> {
-    // A host's look-up may return `null` despite its type. That also means an unknown key.
+    // An `authenticate` that is not type-checked may return `null`, which also means an unknown
+    // key.
     if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
     const { id, plan } = principal;
-    // Keys without an id would share one quota.
+    // Principals without an id would all share one quota.
     if (typeof id !== 'string' || id === '') return failPrincipal('id');
     if (!Array.isArray(plan?.policies)) return failPrincipal('plan');
     exchange.keyId = id;
@@ -122,7 +126,8 @@ export function createAdmission<Served>(
     principal: Principal,
     decision: Decision,
   ): Served | Reply | Promise<Served | Reply> {
-    // This line comes first, so that a limiter that returns no decision fails here.
+    // This line comes first, so that a limiter that returns no decision fails before the request is
+    // served.
     exchange.limitFields = limitFields(decision, draftFields);
     return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }
@@ -162,16 +167,21 @@ const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
   draftFields: true,
 };
 
-/** Throws a TypeError that names the option. The options in `others` are known too. */
+/**
+ * Throws a TypeError that names an invalid or unknown option. The names in `others` are allowed
+ * too.
+ */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
   checkOptions(options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
-  const { limiter, authenticate, isKnownKey, addressPlan } = options;
+  const { limiter, authenticate, isKnownKey, addressPlan, draftFields } = options;
   checkMethods('limiter', limiter, ['take']);
-  if (typeof authenticate !== 'function') throw new TypeError('authenticate: expected a function');
-  if (isKnownKey !== undefined && typeof isKnownKey !== 'function') {
-    throw new TypeError('isKnownKey: expected a function');
-  }
+  checkFunction('authenticate', authenticate);
+  if (isKnownKey !== undefined) checkFunction('isKnownKey', isKnownKey);
   if (addressPlan !== undefined && addressPlan?.partition !== 'address') {
     throw new TypeError("addressPlan: expected a plan of the partition 'address'");
+  }
+  if (addressPlan !== undefined) checkPlan(addressPlan);
+  if (draftFields !== undefined && typeof draftFields !== 'boolean') {
+    throw new TypeError('draftFields: expected true or false');
   }
 }

@@ -10,18 +10,19 @@ export interface AddressedRequest {
 const NO_ADDRESS = 'local';
 
 /**
- * Returns the peer of the connection, which is the client if no proxy stands in front of this
- * server.
+ * Returns the address of the connection's peer. The peer is the client if no proxy stands in front
+ * of this server.
  */
 export function socketAddress(request: AddressedRequest): string | undefined {
   return request.socket?.remoteAddress;
 }
 
 /**
- * Creates a function that returns the client's address behind `proxies` trusted proxies, each of
- * which appends its peer to `X-Forwarded-For`. That is the entry with this number from the right.
- * Stops at the first invalid entry, and falls back to the last valid one, initially the peer's
- * address. Throws a RangeError if `proxies` is not a whole number from 0 up.
+ * Creates a function that returns the client's address behind `proxies` trusted proxies. Each proxy
+ * appends the address of its peer to `X-Forwarded-For`, so the client's address is entry number
+ * `proxies` from the right. Reads the entries from the right, and stops at an invalid one. The
+ * result is then the last valid entry, or the connection's peer if there is none. Throws a
+ * RangeError if `proxies` is not a whole number from 0 up.
  */
 export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
   if (!Number.isInteger(proxies) || proxies < 0) throw new RangeError('proxies: expected a whole number from 0 up');
@@ -39,9 +40,9 @@ export function forwardedAddress(proxies: number): (request: AddressedRequest) =
 }
 
 /**
- * Returns the key under which an address is limited. IPv4 stays as it is, also if mapped into IPv6.
- * IPv6 is cut to its /64, because one subscriber has all of it. Invalid and missing addresses share
- * one fixed key.
+ * Returns the key under which an address is limited. An IPv4 address stays as it is, even if it is
+ * mapped into IPv6. An IPv6 address is cut to its /64 prefix, because one subscriber has all
+ * addresses of that prefix. Invalid and missing addresses share one fixed key.
  */
 export function addressKey(address: string | undefined): string {
   const text = address === undefined ? undefined : bare(address);

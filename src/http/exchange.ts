@@ -28,7 +28,7 @@ export interface Exchange {
   operation: 'listOrders' | 'cancelOrder' | undefined;
   orderId: OrderId | undefined;
   keyId: string | undefined;
-  /** The plan whose limits the reply announces, initially that of an address. */
+  /** The plan whose limits the reply announces: initially the address plan, later the key's. */
   plan: Plan;
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
@@ -36,13 +36,13 @@ export interface Exchange {
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
-  /** The client's request id. Otherwise one is created, but only if there are subscribers. */
+  /** The client's request id, or a new one if the diagnostics channel has subscribers. */
   requestId: string | undefined;
 }
 
 /**
- * Sets every field from the start. An object that grows later would slow down every step that reads
- * it.
+ * Creates the exchange with every field set. An object that gets fields later would slow down every
+ * step that reads it.
  */
 export function createExchange(
   route: Route,
@@ -98,8 +98,8 @@ function createRequestId(): string {
 
 /**
  * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply. If a
- * list fails after its reply has begun, it is published a second time with its `error`. Contains no
- * secrets.
+ * list fails after its reply has begun, the reply is published a second time, with the `error`.
+ * Contains no secrets.
  */
 export interface ReplyMessage {
   /**
@@ -131,7 +131,10 @@ export interface ReplyMessage {
    * (behind a 500).
    */
   readonly error?: unknown;
-  /** The time from reading the request's head until the reply is ready, without writing it. */
+  /**
+   * The time from reading the request's head until the reply is ready, without the time to write
+   * it.
+   */
   readonly durationMs: number;
 }
 
@@ -139,8 +142,8 @@ const CHANNEL = 'store-orders:reply';
 const replies = channel(CHANNEL);
 
 /**
- * Without subscribers nothing is measured or published, and the first failure of each kind is
- * warned of.
+ * Publishes the reply on the diagnostics channel. Without subscribers, only warns of the first
+ * failure of each kind.
  */
 export function publish(exchange: Exchange, status: number, bytes: number | undefined): void {
   if (!replies.hasSubscribers) {
@@ -171,7 +174,8 @@ const MAX_PATH_LENGTH = 1_024;
 
 /**
  * Returns the path of a request target, without its query and fragment. The target of a fetch
- * Request is absolute. One with an `@` may contain a password, so it has no path here.
+ * Request is an absolute URL. Returns `undefined` for one with an `@`, because it may contain a
+ * password.
  */
 function pathOf(target: string): string | undefined {
   const end = target.search(/[?#]/);
@@ -184,7 +188,8 @@ function pathOf(target: string): string | undefined {
 }
 
 /**
- * A request that needs no address gets its response even if the host cannot determine the address.
+ * Returns `undefined` if the host cannot determine the address. A request that was served without
+ * the address must still get its reply.
  */
 function knownAddress(exchange: Exchange): string | undefined {
   try {
@@ -202,15 +207,15 @@ function warn({ error, operation }: Exchange): void {
   warnedOf.add(failed);
   // Some runtimes of a fetch handler have no `process`.
   globalThis.process?.emitWarning?.(
-    `${failed}: ${kindOf(error)}. This is the first time; the diagnostics channel "${CHANNEL}" publishes ` +
-      'each failure, with its error.',
+    `${failed}: ${kindOf(error)}. Further failures of this kind are not shown here. To receive each with its error, ` +
+      `subscribe to the diagnostics channel "${CHANNEL}".`,
     'StoreOrdersWarning',
   );
 }
 
 /**
- * Returns the class of an error, its code and where it was thrown. Its message may contain a
- * secret.
+ * Returns the class of an error, its code and where it was thrown. The message is left out, because
+ * it may contain a secret.
  */
 function kindOf(error: unknown): string {
   try {

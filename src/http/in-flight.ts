@@ -2,8 +2,8 @@
 export interface InFlight {
   readonly isClosed: boolean;
   /**
-   * Makes closing wait for this work and for the code that awaits it, so that the reply is
-   * written.
+   * Makes `close` wait for this work. Code that awaits the same promise runs before `close`
+   * resolves, so that the reply is written.
    */
   hold(work: Promise<unknown>): void;
   /** Resolves when no work is held. */

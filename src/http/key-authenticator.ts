@@ -24,7 +24,7 @@ export function createKeyAuthenticator(
   keys: Readonly<Record<string, Principal>>,
 ): (apiKey: string) => Principal | undefined {
   if (typeof keys !== 'object' || keys === null) {
-    throw new TypeError('keys: expected an object with a principal by each API key');
+    throw new TypeError('keys: expected an object that maps each API key to a principal');
   }
   const principals = new Map<string, Principal>();
   for (const [index, [apiKey, principal]] of Object.entries(keys).entries()) {

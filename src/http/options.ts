@@ -7,6 +7,11 @@ export function checkMethods(option: string, part: unknown, names: readonly stri
   }
 }
 
+/** Throws a TypeError that names the option, unless the option is a function. */
+export function checkFunction(option: string, part: unknown): void {
+  if (typeof part !== 'function') throw new TypeError(`${option}: expected a function`);
+}
+
 /** Throws a TypeError that names the first unknown option. */
 export function checkOptions(options: unknown, names: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {

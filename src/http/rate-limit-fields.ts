@@ -1,18 +1,15 @@
 import type { Decision, Plan } from '../limits/index.js';
 import { isFrozen } from '../limits/plan.js';
 
-/**
- * Converts milliseconds to whole seconds, rounded up so that the wait is long enough. The only such
- * conversion.
- */
+/** Converts milliseconds to whole seconds, rounded up so that a wait is long enough. */
 function seconds(ms: number): number {
   return Math.ceil(ms / 1_000);
 }
 
 /**
- * Returns the header fields of a decision as a flat list of names and values: `X-RateLimit-*` of
- * the window in force (specification, part 8), and with `draft` the fields of the IETF RateLimit
- * draft for every window.
+ * Returns the header fields of a decision, as alternating names and values: `X-RateLimit-*` for the
+ * window that will refuse first (specification, part 8). With `draft`, also the fields of the IETF
+ * RateLimit draft, for every window.
  */
 export function limitFields(decision: Decision, draft: boolean): string[] {
   const { policy, remaining, resetAtMs } = decision.inForce;
@@ -34,8 +31,8 @@ export function limitFields(decision: Decision, draft: boolean): string[] {
 }
 
 /**
- * Returns the fields for a failed limiter: nothing passes before `resetAtMs`, in Unix time. The
- * limiter may have failed because of an invalid plan, so this function must accept one.
+ * Returns the fields for a reply without a decision: no requests remain until `resetAtMs`, in Unix
+ * time. The limiter may have failed because of an invalid plan, so this function accepts one.
  */
 export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
   return trio(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
@@ -62,8 +59,8 @@ export function retryAfter(ms: number): string {
 const policyFields = new WeakMap<Plan, string>();
 
 /**
- * Follows draft-ietf-httpapi-ratelimit-headers-11, an RFC 9651 list: `"minute";q=60;w=60,
- * "day";q=1000;w=86400`.
+ * Returns the value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), an RFC 9651
+ * list: `"minute";q=60;w=60, "day";q=1000;w=86400`.
  */
 function policyField(plan: Plan): string {
   let text = policyFields.get(plan);
@@ -75,9 +72,10 @@ function policyField(plan: Plan): string {
 }
 
 /**
- * Follows §4.1 of the same draft: `"minute";r=59;t=60, "day";r=999;t=86400`. For `t` seconds no
- * more than `r` can be used. `Retry-After` is no earlier than the `t` of a refusing window (§6),
- * because both end when quota comes back.
+ * Returns the value of `RateLimit` (§4.1 of the same draft): `"minute";r=59;t=60,
+ * "day";r=999;t=86400`. At most `r` requests pass in the next `t` seconds. `Retry-After` is never
+ * shorter than the `t` of a window that refuses (§6), because both end when the window's quota
+ * comes back.
  */
 function rateLimitField({ windows, nowMs }: Decision): string {
   let text = '';

@@ -6,7 +6,7 @@ import { retryAfter, unavailableFields } from './rate-limit-fields.js';
 /** A response before it is written: exactly what `writeHead` and `end` accept. */
 export interface Reply {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: string[];
   /** ASCII text, bytes, or bytes in pieces. `undefined` if there is no body. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
@@ -22,7 +22,7 @@ interface PreparedError {
   readonly body: string;
 }
 
-/** RFC 6750 §3: the error attribute is added only if a token was sent. */
+/** The challenge has the `error` attribute only if a token was sent (RFC 6750 §3). */
 export const CHALLENGE = 'Bearer realm="store-orders"';
 export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
@@ -31,7 +31,7 @@ const UNAVAILABLE_MS = 1_000;
 
 const prepared = new Map<ErrorCode, PreparedError>();
 
-/** Prepares the parts that all replies with this code share. */
+/** Prepares the parts that all replies with this error code share. */
 function prepare(code: ErrorCode): PreparedError {
   const object = errorObject(code);
   const body = JSON.stringify(object);
@@ -43,7 +43,10 @@ function prepare(code: ErrorCode): PreparedError {
   return error;
 }
 
-/** Returns a reply with the Error object and one more header field. */
+/**
+ * Returns a reply with the Error object of `code`, the limit fields and, if `name` is given, one
+ * more header field.
+ */
 export function refusal(exchange: Exchange, code: ErrorCode, name?: string, value = ''): Reply {
   exchange.code = code;
   const { status, fields, body } = prepared.get(code) ?? prepare(code);
@@ -56,7 +59,10 @@ export function unavailable(exchange: Exchange): Reply {
   return refusal(exchange, 'service_unavailable', 'Retry-After', retryAfter(UNAVAILABLE_MS));
 }
 
-/** Returns the fields of the decision. Before there is a decision, they let nothing pass. */
+/**
+ * Returns the limit fields of the decision. Without a decision, they announce that no requests
+ * remain.
+ */
 export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[] {
   return limitFields ?? unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
 }
@@ -86,7 +92,10 @@ function lengthOf(body: Reply['body']): number | undefined {
   return typeof body === 'string' || body instanceof Uint8Array ? body.length : undefined;
 }
 
-/** Completes every reply: publishes it, and closes the connection if nothing can follow on it. */
+/**
+ * Completes every reply: adds `X-Request-Id`, adds `Connection: close` if no further request can be
+ * read from the connection, and publishes the reply on the diagnostics channel.
+ */
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
   const { requestId } = exchange;
   const { hasContent, fault, isMultiplexed } = exchange.head;
@@ -96,7 +105,7 @@ export function finish(exchange: Exchange, reply: Reply, isClosing = false): Rep
   publish(exchange, reply.status, exchange.method === 'HEAD' ? 0 : lengthOf(reply.body));
   if (exchange.method !== 'HEAD') return reply;
   if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
-    // Ends the store's list, because nobody will read it.
+    // Stops the store's reading of the list, because a reply to HEAD has no body.
     reply.body[Symbol.asyncIterator]()
       .return?.()
       .catch(() => {});

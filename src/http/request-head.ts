@@ -6,16 +6,16 @@ export interface RequestHead {
   readonly method?: string | undefined;
   /** The request target: a path with or without query, or an absolute URL (RFC 9112 §3.2). */
   readonly url?: string | undefined;
-  /** Names and values in turn, as received. A repeated field is listed repeatedly. */
+  /** Alternating names and values, as received. A repeated field is listed repeatedly. */
   readonly rawHeaders: readonly string[];
   /**
-   * The fields by name. Read only if `rawHeaders` is empty, because hosts that emulate node:http
-   * may fill nothing else.
+   * The header fields by name. Read only if `rawHeaders` is empty, because some emulations of
+   * node:http fill only `headers`.
    */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
   /**
-   * Only HTTP/1.1 requires a Host field. Absent if the request did not come over HTTP, or if a
-   * runtime has checked the field.
+   * If this is `1.1`, the request must have a Host field. Absent if the request did not come over
+   * HTTP, or if a runtime has already checked its Host.
    */
   readonly httpVersion?: string | undefined;
   /**
@@ -24,19 +24,20 @@ export interface RequestHead {
   readonly stream?: unknown;
 }
 
-/** The request with another target, for hosts that rewrite it. */
+/** Returns the request with another target, for hosts that rewrite `url`. */
 export function withTarget(request: RequestHead, url: string): RequestHead {
   const { method, rawHeaders, httpVersion, stream } = withRawHeaders(request);
   return { method, url, rawHeaders, httpVersion, stream };
 }
 
 /**
- * Returns the request with its fields in `rawHeaders`. Fields that only `headers` has were not
- * received over HTTP, so they need no Host. A duplicate among them is noticed only if its value is
- * an array.
+ * Returns the request with its header fields in `rawHeaders`. A request that has them only in
+ * `headers` was not received over HTTP, so it needs no Host. In `headers`, a repeated field is
+ * noticed only if its value is an array.
  */
 export function withRawHeaders(request: RequestHead): RequestHead {
-  // Node.js creates `headers` when it is read, which costs a tenth of a small request.
+  // `headers` is read only if necessary, because Node.js builds it on the first read. That takes a
+  // tenth of the time of a small request.
   if (request.rawHeaders?.length > 0) return request;
   const { method, url, headers = {}, httpVersion, stream } = request;
   const rawHeaders = Object.entries(headers).flatMap(([name, value = []]) =>
@@ -48,11 +49,11 @@ export function withRawHeaders(request: RequestHead): RequestHead {
 export interface ReadHead {
   /** The bearer token. */
   readonly apiKey: string | undefined;
-  /** Why there is no key. */
+  /** Why there is no `apiKey`, if there is none. */
   readonly keyFault: KeyFault;
   /**
-   * A GET or DELETE with content (RFC 9110 §9.3.1). It is not read, so the connection cannot be
-   * reused.
+   * Whether the request has content (RFC 9110 §9.3.1). The content is not read, so the connection
+   * cannot be reused.
    */
   readonly hasContent: boolean;
   /** Why the request is refused before its key is checked. */
@@ -62,7 +63,7 @@ export interface ReadHead {
    * §8.2.2).
    */
   readonly isMultiplexed: boolean;
-  /** `X-Request-Id`, if it was sent once and is short and plain enough to be repeated. */
+  /** `X-Request-Id`, if it was sent once and is short and plain enough to be sent back. */
   readonly requestId: string | undefined;
   /** W3C Trace Context, if it was sent once and is valid. */
   readonly traceparent: string | undefined;
@@ -91,13 +92,16 @@ export const UNREADABLE: ReadHead = {
 };
 
 /**
- * The number of header items, names and values counted separately, from which a request is refused.
- * Unless `maxHeadersCount` is set, Node.js 20 silently drops the fields beyond it, and one of those
- * could be a second credential.
+ * A request with this many header items (names and values counted separately) is refused. Unless
+ * `maxHeadersCount` is set, Node.js 20 silently drops further fields, and one of those could be a
+ * second credential.
  */
 const MAX_HEADER_ITEMS = 2_000;
 
-/** Reads the header fields in one pass. Compares lengths first, because few fields matter. */
+/**
+ * Reads the header fields in one pass. The length of a name is compared first, because that rules
+ * out most fields cheaply.
+ */
 export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): ReadHead {
   const isMultiplexed = stream !== undefined;
   let apiKey: string | undefined;
@@ -175,7 +179,7 @@ function join(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
 }
 
-/** Matches ids with characters that need no escaping in a header field, a log or a shell. */
+/** Matches an id of characters that need no escaping in a header field, a log or a shell. */
 const REQUEST_ID = /^[\w.:+/=@-]{1,128}$/;
 
 /**
@@ -190,7 +194,10 @@ const TRACEPARENT =
  */
 const HOST = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i;
 
-/** The most recent valid value. Most requests repeat it, and comparing is cheaper than matching. */
+/**
+ * The most recent valid Host. Most requests repeat it, and a comparison is cheaper than the
+ * pattern.
+ */
 let validHost = 'localhost';
 
 export function isHost(value: string): boolean {
@@ -200,9 +207,7 @@ export function isHost(value: string): boolean {
   return true;
 }
 
-/**
- * RFC 6750 §2.1: `Bearer` in any case (RFC 9110 §11.1), spaces, and a token of these characters.
- */
+/** Matches `Bearer` in any case (RFC 9110 §11.1), spaces, and a token (RFC 6750 §2.1). */
 const BEARER = /^bearer +[A-Za-z0-9._~+/-]+=* *$/i;
 const BEARER_SCHEME = /^bearer(?: |$)/i;
 
@@ -211,8 +216,8 @@ export function bearerToken(value: string): string | undefined {
 }
 
 /**
- * Another scheme, or the bare word, means that no key was sent. Anything else after the scheme is a
- * malformed key.
+ * Reports whether a field without a valid token contains a malformed one. With another scheme, or
+ * with `Bearer` alone, no key was sent.
  */
 function isMalformedBearer(value: string): boolean {
   return BEARER_SCHEME.test(value) && value.trim().length > 'bearer'.length;

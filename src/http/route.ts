@@ -14,8 +14,8 @@ const TOO_LONG: Route = { resource: 'too_long' };
 const MALFORMED: Route = { resource: 'malformed' };
 
 /**
- * Longest path, in characters. Every path of this service is shorter than a hundred after the base
- * path.
+ * Longest request target, in characters, with its query. Valid paths of this service have fewer
+ * than a hundred characters after the base path.
  */
 const MAX_TARGET_LENGTH = 8_192;
 

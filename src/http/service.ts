@@ -22,26 +22,35 @@ export interface OrderServiceOptions extends AdmissionOptions {
 export interface OrderService {
   /** The version segment with which all paths begin. */
   readonly basePath: string;
-  /** Responds to a request. Synchronous, without a promise, if the parts are. */
+  /**
+   * Responds to a request. Returns a promise only if the store, the limiter or `authenticate`
+   * returns one, or if the list cannot be serialised or compressed at once.
+   */
   respond(request: RequestHead, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /**
-   * Returns the reply to a request that could not be parsed, and charges the address. Close the
-   * connection after it.
+   * Returns the reply to a request that could not be parsed, and charges the client's address.
+   * Close the connection after the reply.
    */
   refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
-  /** Reports whether a request target is a path of this service. Any other belongs to the host. */
+  /**
+   * Reports whether a request target is a path of this service. Any other target belongs to the
+   * host.
+   */
   owns(target: string): boolean;
   /**
    * Makes the service respond to every further request with 503. Resolves when earlier requests
-   * have their replies and the store is no longer read: a list streamed to one reader is read to
-   * its end, and a shared list is serialised to its end. Sending the rest is up to the server.
+   * have their replies and the store is no longer read. Every list that is being streamed or
+   * serialised is first read to its end. Sending the remaining bytes is up to the server.
    */
   close(): Promise<void>;
 }
 
 export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
 
-/** RFC 9110 §9.3 and RFC 5789. Any other method gets 501, because it is implemented on no path. */
+/**
+ * The methods of RFC 9110 §9.3 and RFC 5789, which get 405 where a path does not support them. Any
+ * other method gets 501.
+ */
 const METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' ');
 
 const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorCode>> = {
@@ -165,7 +174,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   };
 }
 
-/** RFC 9110 §9.1. */
+/** Returns 405 for a standard method, 501 for any other (RFC 9110 §9.1). */
 function refuseMethod(exchange: Exchange, allowed: string): Reply {
   return METHODS.includes(exchange.method ?? '')
     ? refusal(exchange, 'method_not_allowed', 'Allow', allowed)

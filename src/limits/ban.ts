@@ -40,15 +40,15 @@ export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: num
 }
 
 /**
- * Returns the most refusals of a streak that the grace forgives. More cannot have been in flight.
+ * Returns how many refusals of a streak can be forgiven. More requests cannot have been in flight.
  */
 function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
   return Math.max(10 * policy.after, Math.min(...policies.map(({ quota }) => quota)));
 }
 
 /**
- * Returns a settled state after a window has refused a request. The refusal starts a streak, is
- * forgiven, or counts as a strike. The last of `after` strikes bans the key.
+ * Returns the state after a window has refused a request. `state` must be settled. The refusal
+ * starts a streak, is forgiven, or counts as a strike. Strike number `after` bans the key.
  */
 export function refused(state: BanState, policy: BanPolicy, policies: Plan['policies'], nowMs: number): BanState {
   const { refusedAtMs, forgiven, strikesAtMs, level } = state;
@@ -62,7 +62,7 @@ export function refused(state: BanState, policy: BanPolicy, policies: Plan['poli
   return { ...NO_STRIKES, banEndMs, banMs, level: level + 1, forgetAtMs: banEndMs + policy.forgetMs };
 }
 
-/** Returns a settled state after an allowed request, which ends the streak. */
+/** Returns the state after an allowed request, which ends the streak. `state` must be settled. */
 export function passed(state: BanState): BanState {
   return state.refusedAtMs === 0 ? state : { ...state, refusedAtMs: 0, forgiven: 0, strikesAtMs: [] };
 }

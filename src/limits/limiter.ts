@@ -2,8 +2,8 @@ import type { Plan, QuotaPolicy } from './plan.js';
 
 /**
  * Takes tokens from the buckets of a key. Being over quota is a decision, not an error. If a method
- * throws or rejects, the limiter has failed and the client receives a 503. A part that wraps a
- * limiter is a limiter too.
+ * throws or rejects, the limiter has failed and the client receives a 503. A wrapper of a limiter
+ * implements this interface too.
  */
 export interface RateLimiter {
   /**
@@ -17,7 +17,8 @@ export interface RateLimiter {
 /**
  * The verdict on one request. Instants are whole milliseconds of the limiter's clock; add
  * `utcOffsetMs` for Unix time. Some properties may be computed on access, and a spread does not
- * copy those. Destructure the decision instead. `JSON.stringify` and `console.log` show all of it.
+ * copy those. Destructure the decision instead. `JSON.stringify` and `console.log` show all
+ * properties.
  */
 export interface Decision {
   readonly key: string;
@@ -25,7 +26,10 @@ export interface Decision {
   readonly cost: number;
   /** Whether the request may proceed. Always true in shadow mode. */
   readonly allowed: boolean;
-  /** The verdict of the windows and the ban. Only a request `within_quota` was charged. */
+  /**
+   * The verdict of the windows and the ban, even in shadow mode. Only a request `within_quota` was
+   * charged.
+   */
   readonly verdict: 'within_quota' | 'over_quota' | 'banned';
   readonly nowMs: number;
   readonly utcOffsetMs: number;
@@ -39,18 +43,18 @@ export interface Decision {
    */
   readonly windows: readonly WindowState[];
   /**
-   * The window to announce, one of `windows`. If windows refuse: the last of them to reset.
-   * Otherwise: the one with the least remaining, or on a tie the last to reset. If every request
-   * costs 1, exactly its `remaining` more requests pass.
+   * The window to announce, one of `windows`. If windows refuse the request, it is the refusing
+   * window that resets last. Otherwise it is the window with the least remaining, or on a tie the
+   * one that resets last. If every request costs 1, exactly its `remaining` more requests pass.
    *
-   * During a ban its `remaining` is 0, and it resets when a request would pass. It is the window
-   * that would be in force in the last millisecond of that wait, so every response during a ban
-   * announces the same window.
+   * During a ban, `remaining` is 0, and `resetAtMs` is the instant when a request would pass. The
+   * window is the one that would be in force a millisecond before that instant, so every response
+   * during a ban announces the same window.
    */
   readonly inForce: WindowState;
 }
 
-/** Copies the decision into a plain object, which a spread copies whole. */
+/** Copies the decision into a plain object, of which a spread copies every property. */
 export function plainDecision(decision: Decision): Decision {
   const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = decision;
   return { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };
@@ -63,7 +67,8 @@ export interface WindowState {
   /** The instant when the bucket is full again. */
   readonly resetAtMs: number;
   /**
-   * The first instant when more than `remaining` can be taken. With interval refill: `resetAtMs`.
+   * The first instant when more than `remaining` can be taken. With interval refill, it is
+   * `resetAtMs`.
    */
   readonly refillAtMs: number;
 }
@@ -89,16 +94,21 @@ export interface NamedBucket {
 
 /** The refusals and bans of a key. An instant of 0 means "not set". */
 export interface BanState {
-  /** The first refusal of the current streak. The next allowed request ends the streak. */
+  /**
+   * The instant of the first refusal in the current streak. The next allowed request ends a streak.
+   */
   readonly refusedAtMs: number;
-  /** Further refusals of the streak that the grace has forgiven. */
+  /** How many further refusals of the streak were forgiven (see `BanPolicy.graceMs`). */
   readonly forgiven: number;
-  /** The streak's strikes that still count: ascending, and fewer than the plan's `ban.after`. */
+  /**
+   * The instants of the streak's strikes that still count, ascending. There are fewer than the
+   * plan's `ban.after`.
+   */
   readonly strikesAtMs: readonly number[];
   readonly banEndMs: number;
-  /** The length of that ban. */
+  /** The length of the ban that ends at `banEndMs`. */
   readonly banMs: number;
-  /** How many earlier bans still count. */
+  /** How many bans still count towards the length of the next one. */
   readonly level: number;
   readonly forgetAtMs: number;
 }

@@ -1,6 +1,6 @@
 /**
- * A named quota and its window, complete and checked. The IETF RateLimit draft calls it a "quota
- * policy".
+ * A named quota and its window, with all defaults filled in and all values checked. The IETF
+ * RateLimit draft calls it a "quota policy".
  */
 export interface QuotaPolicy {
   readonly name: string;
@@ -19,25 +19,30 @@ export interface QuotaPolicy {
   readonly align: 'first' | 'utc';
 }
 
-/** When to refuse every request of a key that ignores 429s (specification, part 5). */
+/**
+ * When, and for how long, every request of a key that ignores 429s is refused (specification, part
+ * 5).
+ */
 export interface BanPolicy {
   /**
-   * Strikes that start a ban, at most 1,000. A strike is a refusal that the grace does not forgive.
+   * The number of strikes that start a ban, at most 1,000. A strike is a refusal that is not
+   * forgiven (see `graceMs`).
    */
   readonly after: number;
   /** The time within which the strikes must fall. */
   readonly withinMs: number;
   /**
-   * How long after the first refusal of a streak further refusals are forgiven, because those
-   * requests were already in flight. At most `10 × after` refusals are forgiven, or the plan's
-   * smallest quota if that is more. An allowed request ends the streak.
+   * A streak is a series of refusals without an allowed request between them. Refusals within this
+   * time after the first of a streak are forgiven, because those requests may already have been in
+   * flight. At most `10 × after` refusals are forgiven, or the plan's smallest quota if that is
+   * more. An allowed request ends the streak.
    */
   readonly graceMs: number;
   /** Length of the first ban. Each further ban is `factor` times longer, up to `maxMs`. */
   readonly baseMs: number;
   readonly factor: number;
   readonly maxMs: number;
-  /** How long after the end of a ban the next ban counts as a first one again. */
+  /** When this time has passed since the end of a ban, the next ban counts as a first one again. */
   readonly forgetMs: number;
 }
 
@@ -56,8 +61,8 @@ export interface Plan {
    */
   readonly enforce: boolean;
   /**
-   * `key` for issued keys. `address` for client addresses, whose number is bounded because
-   * strangers choose them.
+   * `key` for issued keys. `address` for client addresses: a limiter remembers only a bounded
+   * number of them, because strangers choose them.
    */
   readonly partition: 'key' | 'address';
 }
@@ -65,7 +70,7 @@ export interface Plan {
 export interface PlanOptions {
   readonly name: string;
   readonly policies: readonly QuotaPolicyOptions[];
-  /** Each part has a default. `false` disables bans, which is the default of an `address` plan. */
+  /** Each field has a default. `false` disables bans, which is the default of an `address` plan. */
   readonly ban?: BanOptions | false | undefined;
   /** Default: true. */
   readonly enforce?: boolean | undefined;
@@ -125,7 +130,9 @@ export function createPlan(options: PlanOptions): Plan {
   return plan;
 }
 
-/** Every request pays for each policy, in time and in header fields. */
+/**
+ * The most policies of a plan. Each policy costs every request time and space in the header fields.
+ */
 const MAX_POLICIES = 32;
 
 function complete(options: PlanOptions): Plan {
@@ -140,11 +147,11 @@ function complete(options: PlanOptions): Plan {
   oneOf(where('enforce'), enforce, [true, false]);
   oneOf(where('partition'), partition, ['key', 'address']);
   if (partition === 'address' && ban !== false) {
-    throw new TypeError(`${where('ban')}: addresses are limited, not banned; leave it out`);
+    throw new TypeError(`${where('ban')}: a plan for addresses cannot have a ban; omit this option`);
   }
   const completed = policies.map((policy, index) => completePolicy(where(`policies[${index}]`), policy));
   const names = new Set(completed.map((policy) => policy.name));
-  if (names.size < completed.length) throw new RangeError(`${where('policies')}: two have the same name`);
+  if (names.size < completed.length) throw new RangeError(`${where('policies')}: two policies have the same name`);
   return Object.freeze({
     name,
     policies: Object.freeze(completed),
@@ -155,8 +162,8 @@ function complete(options: PlanOptions): Plan {
 }
 
 /**
- * Throws a TypeError or RangeError unless the plan is as {@link createPlan} makes it: complete,
- * with every value checked.
+ * Throws a TypeError or RangeError unless the plan is complete and valid, as {@link createPlan}
+ * makes it.
  */
 export function checkPlan(plan: Plan): void {
   complete(plan);
@@ -164,7 +171,7 @@ export function checkPlan(plan: Plan): void {
     PLAN_FIELDS.find((field) => plan[field] === undefined) ??
     POLICY_FIELDS.find((field) => plan.policies.some((policy) => policy[field] === undefined)) ??
     BAN_FIELDS.find((field) => plan.ban && plan.ban[field] === undefined);
-  if (missing !== undefined) throw new TypeError(`plan ${plan.name}: without ${missing}; make it with createPlan`);
+  if (missing !== undefined) throw new TypeError(`plan ${plan.name}: ${missing} is missing; use createPlan`);
 }
 
 /**
@@ -215,7 +222,7 @@ function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy
 /** The largest integer of a structured field (RFC 9651 §3.3.1). */
 const MAX_PRINTED_INTEGER = 999_999_999_999_999;
 
-/** The largest allowed `ban.after`. Each strike is remembered by its instant. */
+/** The largest allowed `ban.after`. It is bounded because the instant of each strike is stored. */
 export const MAX_STRIKES = 1_000;
 
 function completeBan(where: string, options: BanOptions): BanPolicy {
@@ -244,7 +251,7 @@ function anObject(where: string, value: unknown): void {
   if (typeof value !== 'object' || value === null) throw new TypeError(`${where}: expected an object`);
 }
 
-/** Throws unless `value` is an object without other fields than these. */
+/** Throws unless `value` is an object and has only `known` fields. */
 export function onlyFields(where: string, value: object, known: readonly string[]): void {
   anObject(where, value);
   const unknown = Object.keys(value).find((field) => !known.includes(field));
@@ -252,7 +259,8 @@ export function onlyFields(where: string, value: object, known: readonly string[
 }
 
 /**
- * Throws unless `value` is a whole number that is small enough to be added to an instant exactly.
+ * Throws unless `value` is a whole number from `min` to `max`. The default of `max` can be added to
+ * an instant exactly.
  */
 export function wholeNumber(where: string, value: number, min: number, max = MAX_PRINTED_INTEGER): void {
   if (typeof value !== 'number') throw new TypeError(`${where}: expected a number`);

@@ -15,7 +15,7 @@ import {
 
 export interface Ruling {
   readonly decision: Decision;
-  /** The state to store for the key. */
+  /** The state to store for the key, or `undefined` to forget the key. */
   readonly next: KeyState | undefined;
 }
 
@@ -69,7 +69,7 @@ function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
-/** Returns the public view of a settled bucket. */
+/** Returns what a decision reports about a bucket, which must be settled. */
 export function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
   return {
     policy,
@@ -83,7 +83,7 @@ function banAfter(ban: BanState, plan: Plan, cost: number, passes: boolean, nowM
   // Refusals during a ban do not count, so that its end never moves.
   if (cost === 0 || ban.banEndMs > 0) return ban;
   if (passes) return passed(ban);
-  // In shadow mode no client was told to wait, so none has ignored it.
+  // In shadow mode no client was told to wait, so a refusal is not a strike.
   return plan.ban === false || !plan.enforce ? ban : refused(ban, plan.ban, plan.policies, nowMs);
 }
 
@@ -107,8 +107,8 @@ function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: In
 }
 
 /**
- * Returns the window to announce when none refuses: the one with less remaining, or on a tie the
- * later reset.
+ * Returns the window to announce when neither refuses: the one with less remaining, or on a tie the
+ * one that resets later.
  */
 export function lesser(a: WindowState, b: WindowState): WindowState {
   if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
@@ -116,8 +116,8 @@ export function lesser(a: WindowState, b: WindowState): WindowState {
 }
 
 /**
- * Stores a bucket that was charged, or whose end was pulled back to one window from now. A refusal
- * otherwise changes no window.
+ * Returns the state to store. Only these buckets change: those that were charged, and those whose
+ * end `settle` has moved because the clock has stepped back.
  */
 function remember(
   state: KeyState | undefined,
@@ -151,11 +151,12 @@ export function giveBack(state: KeyState, decision: Decision, nowMs: number): Ke
   const { cost, windows, utcOffsetMs } = decision;
   const buckets = state.buckets.flatMap((stored) => {
     const window = windows.find(({ policy }) => isSame(stored, policy));
-    // At the window's reset its tokens came back. Putting one back again would be one too many.
+    // After its reset, a window has all its tokens again. Putting back more would make too many.
     if (window === undefined || window.resetAtMs <= nowMs) return stored;
     if (stored.refill === 'interval' && stored.atMs !== window.resetAtMs) return stored;
     const bucket = withTaken(settle(stored, window.policy, { nowMs, utcOffsetMs }), window.policy, -cost);
-    // A full bucket needs no record. Continuous refill may already have made it more than full.
+    // A full bucket needs no record. With continuous refill, the refund may even make it more than
+    // full.
     return bucket.taken > 0 ? named(window.policy, bucket) : [];
   });
   return keyState(buckets, state.ban);

@@ -6,7 +6,7 @@ import type { QuotaPolicy } from './plan.js';
  * | refill       | `taken`                                          | `atMs`                           |
  * |--------------|--------------------------------------------------|----------------------------------|
  * | `interval`   | tokens taken in this window                      | the instant the window ends      |
- * | `continuous` | the deficit in token·ms; one token = `windowMs`  | the instant the deficit is as of |
+ * | `continuous` | the deficit in token·ms; one token = `windowMs`  | the instant of this deficit      |
  *
  * All numbers are integers below 2^53, so nothing is ever rounded.
  */
@@ -22,15 +22,16 @@ export interface Instant {
 }
 
 /**
- * Returns the bucket with the tokens that have come back by now. If the clock has stepped back,
- * moves its end to at most one window from now.
+ * Returns the bucket with the tokens that have come back by now. If the clock has stepped back, the
+ * window's end is moved to at most one window from now.
  */
 export function settle(bucket: Bucket | undefined, policy: QuotaPolicy, instant: Instant): Bucket {
   const { nowMs } = instant;
   const { windowMs } = policy;
   if (policy.refill === 'continuous') {
     if (bucket === undefined) return { taken: 0, atMs: nowMs };
-    // Under a smaller plan the deficit is at most the whole bucket, so that one window refills it.
+    // After a change to a smaller plan, the deficit is at most the whole bucket, so that one window
+    // refills it.
     const deficit = Math.min(bucket.taken, policy.quota * windowMs);
     const elapsedMs = Math.min(Math.max(0, nowMs - bucket.atMs), windowMs);
     return { taken: Math.max(0, deficit - elapsedMs * policy.quota), atMs: nowMs };
@@ -47,23 +48,23 @@ function windowEndMs({ align, windowMs }: QuotaPolicy, { nowMs, utcOffsetMs }: I
   return nowMs + windowMs - (utcMs % windowMs);
 }
 
-// The functions below expect a settled bucket.
+// The functions below expect a bucket that `settle` has returned.
 
 export function holds(bucket: Bucket, policy: QuotaPolicy, tokens: number): boolean {
   return bucket.taken + tokens * unit(policy) <= policy.quota * unit(policy);
 }
 
 /**
- * Returns the bucket with `tokens` fewer, or more if negative. Putting back too many leaves it more
- * than full.
+ * Returns the bucket after `tokens` were taken from it, or put back if the number is negative.
+ * Putting back too many makes it more than full.
  */
 export function withTaken(bucket: Bucket, policy: QuotaPolicy, tokens: number): Bucket {
   return { taken: bucket.taken + tokens * unit(policy), atMs: bucket.atMs };
 }
 
 /**
- * Returns the whole tokens left. If a smaller plan now applies than when tokens were taken, this
- * can be 0.
+ * Returns the number of whole tokens left. This is 0 if more tokens were taken under an earlier,
+ * larger plan than the quota now allows.
  */
 export function remaining(bucket: Bucket, policy: QuotaPolicy): number {
   return Math.max(0, Math.floor((policy.quota * unit(policy) - bucket.taken) / unit(policy)));
@@ -76,7 +77,7 @@ export function resetAtMs(bucket: Bucket, policy: QuotaPolicy): number {
 
 /**
  * Returns the first instant when more than {@link remaining} can be taken. For a full bucket this
- * is one refill after now.
+ * is now plus the time in which one token is refilled.
  */
 export function refillAtMs(bucket: Bucket, policy: QuotaPolicy): number {
   if (policy.refill === 'interval') return bucket.atMs;
@@ -91,7 +92,7 @@ export function holdsAtMs(bucket: Bucket, policy: QuotaPolicy, tokens: number): 
   return bucket.atMs + Math.ceil(missing / policy.quota);
 }
 
-/** Returns what one token counts for in `taken`. */
+/** Returns how much one token adds to `taken`. */
 function unit(policy: QuotaPolicy): number {
   return policy.refill === 'interval' ? 1 : policy.windowMs;
 }

@@ -1,6 +1,6 @@
 /**
- * `pending`, `shipped` and `cancelled` are the statuses of this service. A host may have others:
- * such an order can be neither cancelled nor shipped.
+ * `pending`, `shipped` and `cancelled` are the statuses of this service. A host may have other
+ * statuses. An order with one of those can be neither cancelled nor shipped.
  */
 export type OrderStatus = 'pending' | 'shipped' | 'cancelled' | (string & {});
 
@@ -21,9 +21,9 @@ const TRANSITIONS = new Map<string | undefined, { readonly cancel: CancelOutcome
 ]);
 
 /**
- * Returns the outcome of cancelling an order that has this status, or `undefined` if there is no
- * such order (specification, part 3: only a pending order can be cancelled). Pure. A store calls it
- * inside its atomic step, and writes `cancelled` if that is the outcome.
+ * Returns the outcome of cancelling an order that has this status, which is `undefined` for an
+ * order that does not exist (specification, part 3: only a pending order can be cancelled). Pure. A
+ * store calls it inside its atomic step, and writes `cancelled` if that is the outcome.
  */
 export function cancelOutcome(status: OrderStatus | undefined): CancelOutcome {
   return TRANSITIONS.get(status)?.cancel ?? 'not_pending';

@@ -2,11 +2,13 @@ import type { Order } from './order.js';
 import type { OrderBatch } from './store.js';
 
 /**
- * Serialises one order as JSON: fields in the order of the specification, int64 exact, ASCII only.
+ * Serialises one order as JSON in ASCII, with exact int64 values, and its fields in the sequence of
+ * the specification.
  */
 export function printOrder(order: Order): string {
   let text = `{"id":${order.id}`;
-  // Rows of a host's database may have `null` despite the type. It means absent as well.
+  // Rows of a host's database may have `null` despite the type. `null` also means that the field is
+  // absent.
   if (order.petId !== undefined && order.petId !== null) text += `,"petId":${order.petId}`;
   if (order.quantity !== undefined && order.quantity !== null) text += `,"quantity":${order.quantity}`;
   if (order.shipDate !== undefined && order.shipDate !== null) text += `,"shipDate":${printString(order.shipDate)}`;
@@ -30,7 +32,7 @@ function printString(text: string): string {
 }
 
 /**
- * Escapes JSON to ASCII. Then its length in characters is its length in bytes, and Node.js can
+ * Escapes JSON to ASCII, so that its length in characters is its length in bytes, and Node.js can
  * write it as latin1.
  */
 export function escapeNonAscii(json: string): string {
@@ -207,7 +209,7 @@ class JsonReader {
 }
 
 const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
-/** The largest number is below 10^309. */
+/** The most zeros that are appended to the digits, because the largest double is below 10^309. */
 const MAX_SHIFT = 308;
 
 /**

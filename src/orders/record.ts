@@ -10,7 +10,8 @@ export interface OrderRecord extends Order {
 }
 
 /**
- * An order as a host passes it in: ids as bigint or safe number. The status defaults to `pending`.
+ * An order as a host passes it in, with ids as bigints or safe integers. The status defaults to
+ * `pending`.
  */
 export interface OrderInput {
   readonly id: bigint | number;
@@ -52,7 +53,7 @@ export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordO
 }
 
 const FIELDS: ReadonlySet<string> = new Set(['id', 'petId', 'quantity', 'shipDate', 'complete', 'status']);
-/** RFC 3339 does not limit the digits of a second. */
+/** A limit is needed, because RFC 3339 does not limit the decimals of a second. */
 const MAX_DATE_TIME_LENGTH = 64;
 const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
 
@@ -102,14 +103,14 @@ function wrong(field: string, message: string): ParsedRecord {
   return { ok: false, field, message };
 }
 
-/** The exact integer, or what is wrong. */
+/** Returns the exact integer, or the message of an error. */
 function readInt64(value: unknown): bigint | string {
   if (Number.isSafeInteger(value)) return BigInt(Number(value));
   if (typeof value !== 'bigint' && typeof value !== 'number') return 'must be an integer';
   // A literal such as 1e400 becomes an infinite number. It is an integer, but far too large.
   if (Number.isNaN(value) || (Number.isFinite(value) && !Number.isInteger(value))) return 'must be an integer';
   if (value < INT64_MIN || value > INT64_MAX) return 'must fit into int64, -2^63 to 2^63-1';
-  return typeof value === 'bigint' ? value : 'must be a bigint where it is beyond 2^53-1';
+  return typeof value === 'bigint' ? value : 'must be a bigint if it is beyond 2^53-1';
 }
 
 function readQuantity(value: unknown): number | string {
@@ -128,6 +129,17 @@ export function toOrderRecord(input: OrderInput): OrderRecord {
   throw new TypeError(`order ${String(input?.id)}: ${parsed.field ?? 'the record'} ${parsed.message}`);
 }
 
+/**
+ * Validates orders that the host's own code passes in, as {@link toOrderRecord} does. Throws a
+ * TypeError.
+ */
+export function toOrderRecords(orders: Iterable<OrderInput>): OrderRecord[] {
+  if (typeof orders?.[Symbol.iterator] !== 'function') {
+    throw new TypeError('orders: expected an array or another iterable of orders');
+  }
+  return Array.from(orders, toOrderRecord);
+}
+
 /** Returns the record without its status. */
 export function toOrder({ status: _, ...order }: OrderRecord): Order {
   return order;
@@ -138,7 +150,7 @@ const DATE_TIME =
 
 /**
  * Reports whether the text is an RFC 3339 §5.6 date-time on a day that exists. `:60` is a leap
- * second, which ends a day in UTC.
+ * second, which is valid only at the end of a day in UTC.
  */
 function isDateTime(text: string): boolean {
   if (!DATE_TIME.test(text)) return false;

@@ -40,7 +40,7 @@ export type ListedOrders = readonly Order[] | readonly OrderBatch[] | AsyncItera
  */
 export type OrderBatch = readonly Order[] | string | VersionedText;
 
-/** A text that may be cached from an earlier list, so that it need not be read again. */
+/** A batch whose text need not be read if it is cached from an earlier list. */
 export interface VersionedText {
   /** The same object as long as the text is the same. */
   readonly version: object;
@@ -48,7 +48,7 @@ export interface VersionedText {
   text(): string;
 }
 
-/** A text of a streamed list, which may still have to be fetched. */
+/** A batch of a streamed list, whose text may still have to be fetched. */
 export interface StreamedText {
   readonly version: object;
   text(): string | Promise<string>;
@@ -57,8 +57,8 @@ export interface StreamedText {
 /** A bundled store, with further methods for its owner. The service never calls them. */
 export interface OwnedOrderStore extends OrderStore {
   /**
-   * Adds all the orders or none. If an id exists already, that is an outcome, unless `replace` is
-   * set.
+   * Adds all the orders or none. If an id exists already, nothing is stored and the outcome is
+   * `exists`, unless `replace` is set.
    */
   put(orders: Iterable<OrderInput>, options?: PutOptions): MaybePromise<PutOutcome>;
   get(id: OrderId): MaybePromise<OrderRecord | undefined>;
@@ -72,11 +72,11 @@ export interface OwnedOrderStore extends OrderStore {
 }
 
 export interface PutOptions {
-  /** Overwrites existing orders, including their status. Default: false. */
+  /** Whether to overwrite existing orders, including their status. Default: false. */
   readonly replace?: boolean | undefined;
 }
 
 export type PutOutcome =
   | { readonly outcome: 'stored'; readonly count: number }
-  /** `id` is the first that exists already or occurs twice. Nothing was stored. */
+  /** `id` is the first id that exists already or occurs twice. Nothing was stored. */
   | { readonly outcome: 'exists'; readonly id: OrderId };

@@ -4,7 +4,7 @@ export async function writeBehind<T>(batches: AsyncIterable<T>, write: (batch: T
   for await (const batch of batches) {
     await writing;
     writing = write(batch);
-    // A failure is met when it is awaited, if it ever is.
+    // A failure is thrown where `writing` is awaited. Until then it must not count as unhandled.
     writing.catch(() => {});
   }
   await writing;

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { runProgram } from './cli/program.js';
 
-// Node 22 and 24 warn at each start that node:sqlite is experimental. The operator does not need
-// this.
+// Hides a warning: Node 22 and 24 report at each start that node:sqlite is experimental. An
+// operator cannot do anything about it.
 const printers = process.listeners('warning');
 process.removeAllListeners('warning');
 process.on('warning', (warning) => {

@@ -7,8 +7,8 @@ export interface ManualClock extends Clock {
 }
 
 /**
- * Creates a clock that stands still until it is moved. It starts at a Unix time in whole
- * milliseconds. Default: 2026-01-01T00:00:00Z. Throws a TypeError for anything else.
+ * Creates a clock that stands still until it is moved. It starts at `startMs`, a Unix time in whole
+ * milliseconds (default: 2026-01-01T00:00:00Z). Throws a TypeError for any other value.
  */
 export function createManualClock(startMs: number = Date.UTC(2026, 0)): ManualClock {
   if (!Number.isSafeInteger(startMs)) throw new TypeError('startMs: expected a Unix time in whole milliseconds');
@@ -16,8 +16,9 @@ export function createManualClock(startMs: number = Date.UTC(2026, 0)): ManualCl
 }
 
 /**
- * Creates a clock that follows `Date`, and so the fake timers of Vitest, Jest and node:test, which
- * replace `Date`. Without fake timers it runs. `advance` adds to the time of `Date`.
+ * Creates a clock that shows the time of `Date`. So it follows the fake timers of Vitest, Jest and
+ * node:test, which replace `Date`. Without fake timers it shows the real time. `advance` adds to
+ * the time of `Date`.
  */
 export function createDateClock(): ManualClock {
   // Fake timers replace `Date`, so each reading looks it up again.

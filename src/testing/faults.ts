@@ -10,12 +10,14 @@ import type { OrderStore } from '../orders/index.js';
  * - `'request_lost'`: the connection fails before the service has the request. Nothing is
  *   cancelled.
  * - `'response_lost'`: the connection fails after the request has been carried out.
- * - `'response_torn'`: the same, after half of the body. A response without a body is lost.
- * - `{ delayMs }`: the response arrives that much later, by `setTimeout`, at most 2^31-1 ms.
+ * - `'response_torn'`: the same, but half of the body arrives first. A response without a body is
+ *   lost.
+ * - `{ delayMs }`: the response arrives this many milliseconds later, at most 2^31-1, by
+ *   `setTimeout`.
  */
 export type TestFault = 500 | 503 | 'request_lost' | 'response_lost' | 'response_torn' | { readonly delayMs: number };
 
-/** Causes a 500, because it returns something that no store may return. */
+/** A store that causes a 500, because it returns something that no store may return. */
 const WRONG_STORE: OrderStore = { list: () => JSON.parse('null'), cancel: () => JSON.parse('""') };
 const FAILING_STORE: OrderStore = { list: failStore, cancel: failStore };
 
@@ -23,7 +25,7 @@ function failStore(): never {
   throw new Error('the test asked for this failure');
 }
 
-/** A longer delay of `setTimeout` ends at once. */
+/** The longest delay of `setTimeout`, which would end a longer delay at once. */
 const MOST_DELAY_MS = 2 ** 31 - 1;
 
 /** Throws a TypeError unless the value is a fault, and a RangeError for too long a delay. */
@@ -38,7 +40,7 @@ export function checkFault(fault: unknown): void {
   throw new TypeError("fault: expected 500, 503, 'request_lost', 'response_lost', 'response_torn' or { delayMs }");
 }
 
-/** Where a faulty response is sent. */
+/** The client that gets a faulty response, and the connection to it. */
 interface Connection {
   readonly clientAddress: ClientAddress;
   /** Aborted when the client no longer waits. */
@@ -55,8 +57,8 @@ export type RespondWith = (
 ) => Promise<Reply | undefined>;
 
 /**
- * Creates a function that responds with a fault. `createService` creates services that differ only
- * in their store.
+ * Creates a function that responds with a fault. `createService` returns a service like `service`,
+ * over another store.
  */
 export function createRespondWith(
   service: OrderService,
@@ -75,7 +77,7 @@ export function createRespondWith(
   };
 }
 
-/** Fails after the first half of the body, like a connection that breaks. */
+/** Yields the first half of the body, then fails like a connection that breaks. */
 async function* firstHalf(body: Exclude<Reply['body'], undefined>, flush: () => Promise<void>): AsyncGenerator<Buffer> {
   const pieces: Buffer[] = [];
   const isStream = typeof body === 'object' && Symbol.asyncIterator in body;
@@ -86,7 +88,10 @@ async function* firstHalf(body: Exclude<Reply['body'], undefined>, flush: () => 
   throw new TypeError('terminated');
 }
 
-/** Ends early when the signal is aborted, so that no timer keeps the process running. */
+/**
+ * Waits for `ms`, but not longer than until the signal is aborted, so that no timer keeps the
+ * process running.
+ */
 function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(end, ms);

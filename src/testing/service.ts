@@ -1,6 +1,7 @@
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
 import { checkMethods, checkOptions } from '../http/options.js';
 import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
+import { checkPlan } from '../limits/plan.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput, type OrderStore } from '../orders/index.js';
 import { createManualClock, type ManualClock } from './clock.js';
 import { checkFault, createRespondWith, type TestFault } from './faults.js';
@@ -12,7 +13,8 @@ export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath'
   /** The plan of `apiKey`. Default: the free plan. */
   readonly plan?: Plan | undefined;
   /**
-   * The limiter's clock. Default: a clock that stands still. For fake timers: `createDateClock()`.
+   * The limiter's clock. Default: a clock that stands still. Pass `createDateClock()` in tests with
+   * fake timers.
    */
   readonly clock?: ManualClock | undefined;
 }
@@ -25,8 +27,8 @@ export interface TestService {
   /** The base address of requests by `fetch`. Nothing listens there. */
   readonly url: string;
   /**
-   * Accepts the same parameters as the global `fetch`, with any host name. Rejects like it when a
-   * `signal` is aborted.
+   * Accepts the same parameters as the global `fetch`, with any host name. Like the global `fetch`,
+   * rejects when a `signal` is aborted.
    */
   readonly fetch: typeof globalThis.fetch;
   /** A valid key. */
@@ -41,15 +43,15 @@ export interface TestService {
   listen(): Promise<ListeningTestService>;
   /**
    * Makes the next requests fail, by `fetch` or by a socket: one request for each fault, in this
-   * order. A request that is refused earlier, such as one over quota, keeps that response instead
-   * of a 500 or 503. Throws a TypeError for an unknown fault.
+   * order. A request that the service refuses, such as one over quota, gets its refusal instead of
+   * a 500 or 503. Throws a TypeError for an unknown fault.
    */
   failNext(...faults: readonly TestFault[]): void;
   /** Creates another valid key. Default: of the free plan. */
   issueKey(plan?: Plan): string;
   /**
-   * Takes all remaining tokens of the window with the fewest, so that the next request with the key
-   * gets 429.
+   * Uses up the window in which the key has the fewest tokens left, so that the next request with
+   * the key gets 429.
    */
   exhaust(apiKey: string): void;
   /** Bans the key for this many milliseconds. Default: one minute. */
@@ -93,6 +95,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   const transports = createTransports(service, createRespondWith(service, createService), () => faults.shift());
 
   function issueKey(bought: Plan = PLANS.free): string {
+    checkPlan(bought);
     const number = principals.size + 1;
     principals.set(`test-${number}-key`, { id: `test-${number}`, plan: bought });
     return `test-${number}-key`;

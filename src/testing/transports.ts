@@ -20,8 +20,8 @@ interface Transports {
 }
 
 /**
- * Creates the two transports of the service: `fetch` and a socket. Each takes the next fault for
- * each request.
+ * Creates the two ways to reach the service: `fetch` and a socket. A request by either of them gets
+ * the next fault from `nextFault`.
  */
 export function createTransports(
   service: OrderService,
@@ -85,8 +85,8 @@ export function createTransports(
 }
 
 /**
- * Rejects with the signal's reason if it is aborted before or during the request, or while the body
- * is read.
+ * Returns the response. Rejects with the signal's reason if the signal is aborted before or during
+ * the request. After that, an abort makes reading the body fail.
  */
 async function abortable(answer: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
   signal.throwIfAborted();
@@ -105,8 +105,8 @@ async function abortable(answer: () => Promise<Response>, signal: AbortSignal): 
 }
 
 /**
- * Fails when the signal is aborted. A transform with a `signal` option would not do: it reads
- * ahead, and cannot fail once it has read everything.
+ * Returns a copy of the body that fails when the signal is aborted. `pipeThrough` with a `signal`
+ * would not do: it reads ahead, and cannot fail once it has read everything.
  */
 function abortableBody(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   const reader = body.getReader();

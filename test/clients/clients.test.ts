@@ -10,7 +10,10 @@ import { Agent, RetryAgent, request } from 'undici';
 import { createOrdersClient } from '../../examples/exact-client.js';
 import { listening } from '../http/mounts/support/mount.js';
 
-/** The window is two seconds, because clients wait for it with real timers. Bans are as usual. */
+/**
+ * The window is two seconds, because clients wait for it with real timers. Bans have their default
+ * settings.
+ */
 const PLAN = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 6, windowMs: 2_000 }] });
 const HEADERS = { Authorization: 'Bearer any' };
 
@@ -63,7 +66,10 @@ const CLIENTS: Readonly<Record<string, () => Client>> = {
   },
 };
 
-/** Holds the first `atOnce` requests until all have arrived, however slow the machine is. */
+/**
+ * Starts a service that holds the first `atOnce` requests until all have arrived, however slow the
+ * machine is.
+ */
 async function open(atOnce = 1) {
   const store = createMemoryOrderStore(Array.from({ length: 10 }, (_, id) => ({ id })));
   const limiter = createMemoryLimiter();
@@ -99,7 +105,7 @@ suite('with default settings', { concurrency: true }, () => {
       exhaust();
       assert.equal(await client.delete(`${url}/1`), 204);
       assert.deepEqual(statuses, [429, 200, 429, 204], 'one wait is enough');
-      assert.equal(limiter.inspect('client')?.ban, undefined, 'no strikes are held against it');
+      assert.equal(limiter.inspect('client')?.ban, undefined, 'the client has no strikes');
     });
 
     test(`ten concurrent requests of ${name} above the limit all succeed, without a ban`, async (t) => {

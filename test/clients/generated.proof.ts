@@ -60,7 +60,7 @@ suite('a client generated from the document', { skip: withoutTools }, () => {
   after(() => rmSync(generated, { recursive: true, force: true }));
 
   for (const [name, cancel, exact] of CLIENTS) {
-    test(`${name} cancels the right order with exactFetch, and its neighbour without`, async (t) => {
+    test(`${name} cancels the right order with exactFetch, and its neighbour without it`, async (t) => {
       const { listen, store, apiKey } = createTestService({ orders: [{ id: EDGE }, { id: EDGE + 1n }] });
       const { url, close } = await listen();
       t.after(close);

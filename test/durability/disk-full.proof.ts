@@ -43,7 +43,8 @@ test('on a full disk nothing is acknowledged and orders are still listed; with s
   for (const id of orders.next(10)) assert.equal(await cancel(id), 204);
   const ballast = join(directory, 'ballast');
   fillDisk(ballast);
-  // SQLite may have some room left in its existing pages. What it acknowledges there counts too.
+  // SQLite may have some room left in its existing pages. A cancel that is acknowledged there
+  // counts like any other.
   for (const id of orders.next(200)) await cancel(id);
   assert.ok(refused.length > 100, `only ${refused.length} of 200 cancels were refused`);
   requests++;
@@ -59,7 +60,7 @@ test('on a full disk nothing is acknowledged and orders are still listed; with s
 
   rmSync(ballast);
   await until(async () => (await readiness()) === 200, 2_000);
-  // No requests arrive, and still the quotas that could not be saved are saved.
+  // The quotas that could not be saved are saved now, although no request arrives.
   await until(async () => (await countedOnDisk()) === countedMeanwhile, 3_000);
   for (const id of refused.splice(0)) assert.equal(await cancel(id), 204);
   t.diagnostic(`${promised.size} cancels 204 in the end, 0 of them false; quotas of ${countedMeanwhile} requests kept`);

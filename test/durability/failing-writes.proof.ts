@@ -16,7 +16,7 @@ interface Job {
   /** A new file has no orders and no key. */
   readonly isNew: boolean;
   readonly apiKey: string;
-  /** The file that strace writes to, and its options. */
+  /** The file that strace writes to, and further options of strace. */
   readonly record: string;
   readonly options: readonly string[];
 }
@@ -32,7 +32,7 @@ interface Workload {
   run(t: TestContext, job: Job): Promise<Cancelled>;
 }
 
-/** The process has 5 s and needs a fraction of it. */
+/** The longest that the process may run. It needs a fraction of this time. */
 const DEADLINE_MS = 5_000;
 
 const WORKLOADS: readonly Workload[] = [
@@ -144,7 +144,8 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
           const firstRejected = answers.findIndex(isRejected);
           assert.ok(firstRejected >= 0 && answers.slice(firstRejected).every(isRejected), failing);
           assert.ok(again.every(isRejected), failing);
-          // If its fsync failed but nothing overwrote it, a cancel may still be in the file.
+          // A rejected cancel may still be in the file, if its fsync failed and nothing overwrote
+          // its data.
           assert.ok(unpromised <= 1, failing);
         }
       });

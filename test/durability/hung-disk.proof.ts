@@ -10,7 +10,7 @@ import { createOrderFile, type OrderFile } from './support/order-file.js';
 
 /** The longest time for a response that needs no disk, on a busy machine. */
 const AT_ONCE_MS = 500;
-/** A waiting read times out after 2 s, a write after 3 s. */
+/** A read that waits for the disk times out after 2 s, and a write after 3 s. */
 const LIST_MS = 3_000;
 const CANCEL_MS = 6_500;
 const EXIT_MS = 10_000;
@@ -123,10 +123,7 @@ function isGone(pid: number): boolean {
   }
 }
 
-/**
- * Each write and fsync of the files is delayed for this long, after a thread has made a few without
- * delay.
- */
+/** The delay of each write and fsync of the files, except the first few calls of a thread. */
 const HANG_MS = 20_000;
 
 test('SIGTERM ends a server whose writes and fsyncs hang within 10 s', async (t) => {

@@ -17,7 +17,7 @@ test('a million orders are listed from one snapshot, in bounded memory, during a
   const server = await startServer(t, { cwd }, '--db', 'many.db', '--log', 'events');
   const headers = { authorization: `Bearer ${key}`, 'accept-encoding': 'identity' };
   const ask = (method: string, path = '') => fetch(`${server.url}/store/orders${path}`, { method, headers });
-  // Starts the thread that writes, which is part of the base.
+  // This cancel starts the thread that writes, so that its memory is part of the base.
   assert.equal((await ask('DELETE', '/0')).status, 204);
   const baseBytes = peakBytes(server.child.pid);
 

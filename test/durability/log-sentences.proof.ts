@@ -23,7 +23,7 @@ for (const { calls, operation, says } of [
       'and put a sound backup in its place with db restore',
   },
 ]) {
-  test(`that the disk fails to ${operation} is reported in the log as a sentence`, {
+  test(`a disk that fails to ${operation} is reported in the log as a sentence`, {
     skip: cannotTrace(),
   }, async (t) => {
     const orders = await createOrderFile(temporaryDirectory(t), 2_000);

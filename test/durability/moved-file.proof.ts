@@ -23,9 +23,8 @@ async function serving(t: TestContext) {
   return { orders, client, file, readiness, cancel, isLogged };
 }
 
-const REMOVED = /store-orders\.db was moved or removed while it is in use; put it back, or stop the server and restore/;
-const REPLACED =
-  /store-orders\.db was replaced by another file while it is in use; restart the server to serve what is/;
+const REMOVED = /store-orders\.db was moved or removed while in use; put it back, or stop the server and restore/;
+const REPLACED = /store-orders\.db was replaced by another file while in use; restart the server to serve what is/;
 
 test('a file that is moved away is neither written nor listed until it is back', async (t) => {
   const { client, file, readiness, cancel, isLogged } = await serving(t);

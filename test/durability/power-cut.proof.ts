@@ -9,7 +9,8 @@ import { DATABASE } from './support/reopened.js';
 import { cannotTrace, trace } from './support/system-calls.js';
 
 /**
- * Long enough for SQLite to checkpoint its log and start it over, and again when the store opens.
+ * These steps are so long that SQLite checkpoints its log and starts it over, and does so again
+ * after the store is opened a second time.
  */
 const LONG: readonly Step[] = [
   { put: [0, 2_000] },
@@ -33,7 +34,7 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
 
   // Shows that the test above can fail.
   for (const { store, title } of [
-    { store: 'relaxed', title: 'loses cancels where synchronous=NORMAL is' },
+    { store: 'relaxed', title: 'loses cancels under synchronous=NORMAL' },
     { store: 'hasty', title: 'loses cancels of a store that responds before it commits' },
   ] satisfies { store: StoreName; title: string }[]) {
     test(title, async (t) => {
@@ -43,8 +44,8 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
     });
   }
 
-  // After a failed fsync the kernel may return data that is not on disk, and that it will not write
-  // again.
+  // After a failed fsync the kernel may return data to processes that is not on disk, and that it
+  // will not write again.
   test('loses nothing that was acknowledged after fsyncs of the same process failed', async (t) => {
     const { losses } = await powerCuts(t, [
       { steps: [{ put: [0, 1_000] }, { cancel: [0, 120], atOnce: 4 }], failingFsyncs: '10+7' },
@@ -96,7 +97,7 @@ async function powerCuts(t: TestContext, runs: readonly Run[]) {
   const { losses, contents } = await cutPower(folder, records);
   t.diagnostic(JSON.stringify(losses));
   for (const [name, bytes] of contents) {
-    assert.ok(bytes.equals(readFileSync(join(folder, name))), `the record tells all of ${name}`);
+    assert.ok(bytes.equals(readFileSync(join(folder, name))), `the record has every byte of ${name}`);
   }
   return { losses };
 }

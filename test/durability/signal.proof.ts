@@ -9,12 +9,16 @@ import { createOrderFile, QUOTA } from './support/order-file.js';
 
 const SIGNALS = Math.ceil(ROUNDS / 4);
 const CLIENTS = 32;
-/** Some clients also list. That takes so long that responses have begun when the signal arrives. */
+/**
+ * How many of the clients also list orders. A list takes so long that its response has begun when
+ * the signal arrives.
+ */
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
 /**
- * This is longer than a request is in flight, so the connection is idle when the server closes it.
- * A client that sends at that moment may lose its request.
+ * The pause between two requests of some clients. It is longer than a request takes, so that their
+ * connections are often idle when the server closes them. A request that a client sends at that
+ * moment could be lost.
  */
 const REST_MS = 20;
 const EXIT_MS = 10_000;
@@ -26,8 +30,8 @@ interface Account {
   answered: number;
   readonly cancelled: bigint[];
   /**
-   * Requests that were sent on a connection that was not announced to close, and that got no
-   * response or a truncated one.
+   * Requests with no response or a truncated one, sent on a connection that the server had not
+   * announced to close.
    */
   readonly lost: string[];
 }
@@ -60,8 +64,8 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
       client.close();
     }
 
-    // All clients connect before the load begins. Later, the stopping server would refuse those
-    // that are not accepted in time.
+    // All clients connect before the load begins, because a stopping server refuses connections
+    // that it has not accepted.
     const clients = Array.from({ length: CLIENTS }, () => createClient(server.url, orders.key.key));
     await Promise.all(clients.map((client) => client.cancel(NO_ORDER)));
     total.answered += CLIENTS;

@@ -18,15 +18,16 @@ const REST_MS = 100;
 
 /**
  * Each fsync takes 40 ms longer and is recorded. No other system call is affected, and the server
- * stays our child.
+ * stays a child of this process.
  */
 const strace = (log: string) => [
   ...['strace', '--daemonize=grandchild', '--follow-forks', '--seccomp-bpf', '--quiet=all', `--output=${log}`],
   ...['--trace=fsync,fdatasync', `--inject=fsync,fdatasync:delay_exit=${FSYNC_MS * 1_000}`],
 ];
 
-// With commits on the main thread (`threaded: false` in serve.ts), all 56 fsyncs were there, 20 of
-// 22 tenths of a second had stalls over 25 ms, and the median list took 37 ms instead of 1 ms.
+// Commits on the main thread (`threaded: false` in src/server/storage/open.ts) make this test fail:
+// all 56 fsyncs were on that thread, 20 of 22 tenths of a second had stalls over 25 ms, and the
+// median list took 37 ms instead of 1 ms.
 test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event loop`, async (t) => {
   const cwd = temporaryDirectory(t);
   const log = join(cwd, 'fsyncs');
@@ -91,7 +92,8 @@ test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event l
   assert.ok(fsyncs.length > 10);
   // The main thread's id is that of the process.
   assert.equal(fsyncs.filter((thread) => thread === server.child.pid).length, 0, 'fsyncs on the main thread');
-  // A busy machine stalls any process now and then. Commits would do so in every tenth of a second.
+  // A busy machine stalls any process now and then. Commits on the main thread would stall it in
+  // every tenth of a second.
   assert.ok(stalls < stallsMs.length / 2);
   assert.ok(median(times(lists)) < STALL_MS);
 });

@@ -12,7 +12,7 @@ async function readiness({ url }: RunningServer): Promise<unknown> {
   return [response.status, Object(await response.json()).backends.database];
 }
 
-test('a damaged page leads to a 503 rather than a truncated list, shows in /readyz, and is named in the log', async (t) => {
+test('a damaged page leads to a 503 rather than a truncated list, and /readyz and the log report it', async (t) => {
   const orders = await createOrderFile(temporaryDirectory(t), 5_000);
   const server = await startServer(t, { cwd: orders.cwd });
   const client = createClient(server.url, orders.key.key);
@@ -29,7 +29,7 @@ test('a damaged page leads to a 503 rather than a truncated list, shows in /read
   await until(() => server.log().some(({ error }) => said.test(String(error))), 2_000);
 });
 
-test('nothing is acknowledged on a file system that has become read-only, and it shows in /readyz', async (t) => {
+test('nothing is acknowledged on a file system that has become read-only, and /readyz reports it', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
   const orders = await createOrderFile(image.directory, 10);

@@ -84,7 +84,8 @@ function unpackImage(t: TestContext) {
     const run = `exec chroot --userspec=1000:1000 '${image}' /bin/node "$@"`;
     const assignments = Object.fromEntries(settings.map((pair) => pair.split(/=(.*)/s).slice(0, 2)));
     return spawn('unshare', ['--mount', 'sh', '-c', `${mounts} && ${run}`, 'sh', ...command.slice(1)], {
-      // Node.js would pass on its own variable, and fail to write the coverage in the image.
+      // Without the empty value, Node.js would pass on its own NODE_V8_COVERAGE, and fail to write
+      // the coverage in the image.
       env: { PATH: process.env['PATH'], NODE_V8_COVERAGE: '', ...assignments, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -31,8 +31,8 @@ const servers = files.filter((name) => !tests.includes(name) && !MODULES.include
 type Fetch = (request: Request) => Response | Promise<Response>;
 
 /**
- * Starts an example as its first lines show. Without the variables of this test run, to which a
- * nested test run would report.
+ * Starts an example as its first lines show, but without the variables of this test run. With them,
+ * a nested test run would report to this one.
  */
 function start(file: string, command = process.execPath, ...parameters: string[]) {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
@@ -42,7 +42,10 @@ function start(file: string, command = process.execPath, ...parameters: string[]
   });
 }
 
-/** Returns the address that a server prints. Each host prints it in its own words and stream. */
+/**
+ * Returns the address that a server prints. Each host prints it in its own words, to stdout or
+ * stderr.
+ */
 async function originOf({ stdout, stderr }: ReturnType<typeof start>): Promise<string> {
   let printed = '';
   return new Promise((resolve, reject) => {
@@ -134,7 +137,7 @@ test('examples/bun.ts and examples/deno.ts export the handlers that their runtim
   for (const response of [await bun.fetch(unauthorized, server), await deno.fetch(unauthorized, info)]) {
     assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each client address has its own limit');
   }
-  // Both have the orders of the next test, which cancels one.
+  // Both handlers share orders with the next test, which cancels one of them.
   await assertLists(origin, (request) => bun.fetch(request, server));
   await assertLists(origin, (request) => deno.fetch(request, info));
 });

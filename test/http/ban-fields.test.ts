@@ -26,7 +26,9 @@ function open(...args: Parameters<typeof createTestService>) {
   };
 }
 
-/** The fields count whole seconds, and the manual clock begins at one. */
+/**
+ * Returns the time in seconds, as header fields have it. A manual clock begins at a whole second.
+ */
 function secondsOf({ nowMs }: { nowMs(): number }): number {
   return nowMs() / 1_000;
 }
@@ -49,7 +51,7 @@ test('X-RateLimit-* stay the same throughout a ban, and RateLimit reports the tr
   assert.equal((await ask()).status, 200);
 });
 
-test('a ban of a key with full quotas announces its end', async () => {
+test('responses announce the end of a ban, even if the key has full quotas', async () => {
   const { ask, ban, apiKey, clock } = open();
   ban(apiKey, 90_000);
   const passesAt = secondsOf(clock) + 90;
@@ -61,7 +63,7 @@ test('a ban of a key with full quotas announces its end', async () => {
   }
 });
 
-test('announces a window that refuses for longer than the ban', async () => {
+test('a window that refuses for longer than the ban is announced instead of the ban', async () => {
   const plan = createPlan({ name: 'small', policies: [perMinute(60), perDay(2)] });
   const { ask, ban, apiKey, clock } = open({ plan });
   for (let n = 0; n < 2; n++) await ask();
@@ -95,5 +97,5 @@ test('for continuous refill, RateLimit reports when the next token comes, and X-
   }
   clock.advance(1_000_000);
   const { windows, nowMs } = quota(apiKey);
-  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'for a full bucket, when a token taken now comes back');
+  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'for a full bucket, when a token taken now would come back');
 });

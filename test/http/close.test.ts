@@ -5,7 +5,7 @@ import { createShop, KEY, ORDERS } from './support/shop.js';
 
 const GET = { method: 'GET', url: ORDERS, rawHeaders: KEY };
 
-/** Creates a service that responds to a list on command of the test. */
+/** Creates a service whose lists wait until the test finishes them. */
 function createSlowShop() {
   const finish: ((orders: readonly Order[]) => void)[] = [];
   const list = () => new Promise<readonly Order[]>((resolve) => finish.push(resolve));
@@ -34,7 +34,7 @@ test('close() resolves only when every earlier request has its reply', async () 
       order.push(`${name} ${status} ${headers.at(-1)}`);
     });
   }
-  // Twice, because a second call waits for the same.
+  // Call `close` twice, because a second call must wait for the same requests.
   for (const name of ['closed', 'closed again']) void service.close().then(() => order.push(name));
   await settleAll();
   finish[0]?.([]);

@@ -9,7 +9,7 @@ const orders: readonly Order[] = Array.from({ length: 1_000 }, (_, i) => Object.
 
 const LISTS: Readonly<Record<string, () => ListedOrders>> = {
   'a short list': () => Object.freeze(orders.slice(0, 2)),
-  'a list that is serialised in turns': () => Object.freeze([...orders]),
+  'a list that is serialised in several turns of the event loop': () => Object.freeze([...orders]),
   'a streamed list': () =>
     Object.freeze({
       async *[Symbol.asyncIterator]() {
@@ -26,7 +26,7 @@ for (const way of WAYS) {
         const { service } = createShop({ store: { list: () => listed, cancel: () => 'not_found' } });
         const { ask, close } = await way.open(service);
         const asked = (method: string, ...fields: [string, string][]) => ask(method, ORDERS, [KEY, ...fields]);
-        // The very first request waits for the tag.
+        // Even the very first request gets a 412, because it waits until the tag is known.
         assertError(await asked('GET', ['If-Match', '"another"']), 'precondition_failed');
         for (const coding of ['identity', 'br, identity;q=0']) {
           const accept: [string, string] = ['Accept-Encoding', coding];
@@ -35,7 +35,7 @@ for (const way of WAYS) {
             for (const field of ['*', tag, `"another", ${tag}`]) {
               assert.equal((await asked(method, accept, ['If-Match', field])).status, 200, field);
               const both = await asked(method, accept, ['If-Match', field], ['If-None-Match', tag]);
-              assert.equal(both.status, 304, 'if both are sent, both are evaluated');
+              assert.equal(both.status, 304, 'If-None-Match is evaluated after If-Match');
             }
             for (const field of ['"another"', `W/${tag}`, '', tag.slice(1)]) {
               const failed = await asked(method, accept, ['If-Match', field], ['If-None-Match', tag]);
@@ -58,7 +58,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('If-Match on a list that its host may still change, which has no tag', async () => {
+    test('If-Match on a list without a tag, which its host may still change: 412 for any tag, but not for *', async () => {
       await withShop(
         async (ask) => {
           assert.equal((await ask('GET', ORDERS, [KEY, ['If-Match', '*']])).status, 200);

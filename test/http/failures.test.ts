@@ -192,7 +192,7 @@ test("after a failing limiter, X-RateLimit-* show the plan's limits with nothing
   assert.deepEqual([limit, remaining], [1_000, 0]);
 });
 
-test('the channel reports what was done, and never the API key', async () => {
+test('the diagnostics channel reports what was done, and never the API key', async () => {
   const { service } = createShop();
   await service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
   await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
@@ -210,7 +210,7 @@ test('the channel reports what was done, and never the API key', async () => {
   ]);
 });
 
-test('the channel reports a list that fails midway a second time, with the error', async () => {
+test('a list that fails midway is reported to the diagnostics channel a second time, with the error', async () => {
   for (const freeze of [(list: object) => list, Object.freeze]) {
     messages = [];
     const list = {
@@ -234,7 +234,7 @@ test('the channel reports a list that fails midway a second time, with the error
   }
 });
 
-test('a clientAddress that throws leads to 503 without a key, and is not called with one', async () => {
+test('a clientAddress that throws leads to 503 for a request without a key, and is not called for one with a key', async () => {
   const { service } = createShop();
   const clientAddress = () => {
     throw failure;

@@ -6,7 +6,7 @@ import { createKeyAuthenticator, createOrderService, ERROR_CODES } from 'store-o
 const shop: Principal = { id: 'shop', plan: PLANS.pro };
 const ann: Principal = { id: 'ann', plan: PLANS.free };
 
-test('a known key returns its principal, and any other key returns none, down to the last character', () => {
+test('a known key returns its principal, and every other key none, even if it differs in one character', () => {
   const authenticate: (apiKey: string) => MaybePromise<Principal | undefined> = createKeyAuthenticator({
     'open-sesame': shop,
     '4711': ann,
@@ -20,7 +20,7 @@ test('a known key returns its principal, and any other key returns none, down to
   }
 });
 
-test('the keys are read once: the object may change afterwards', () => {
+test('the keys are read once, so later changes of the object have no effect', () => {
   const keys: Record<string, Principal> = { 'open-sesame': shop };
   const authenticate = createKeyAuthenticator(keys);
   delete keys['open-sesame'];
@@ -29,7 +29,7 @@ test('the keys are read once: the object may change afterwards', () => {
   assert.equal(authenticate('another'), undefined);
 });
 
-test('a service over it serves the key, and refuses another one', () => {
+test('a service with this authenticator serves its key, and refuses another one', () => {
   const { respond } = createOrderService({
     store: createMemoryOrderStore([{ id: 1 }]),
     limiter: createMemoryLimiter(),
@@ -38,19 +38,19 @@ test('a service over it serves the key, and refuses another one', () => {
   const answer = (apiKey: string) =>
     respond({ method: 'GET', url: '/v1/store/orders', rawHeaders: ['Authorization', `Bearer ${apiKey}`] });
   const [known, unknown] = [answer('open-sesame'), answer('open-sesamf')];
-  assert.ok(!(known instanceof Promise) && !(unknown instanceof Promise), 'at once');
+  assert.ok(!(known instanceof Promise) && !(unknown instanceof Promise), 'both replies are synchronous');
   assert.deepEqual([known.status, unknown.status], [200, 401]);
 });
 
 const WRONG: readonly (readonly [keys: unknown, message: string])[] = [
-  [undefined, 'keys: expected an object with a principal by each API key'],
-  [null, 'keys: expected an object with a principal by each API key'],
+  [undefined, 'keys: expected an object that maps each API key to a principal'],
+  [null, 'keys: expected an object that maps each API key to a principal'],
   [{ '': ann }, 'keys: entry 1: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end'],
   [
     { ok: shop, 'se cret': ann },
     'keys: entry 2: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end',
   ],
-  // An environment variable that is not set.
+  // The key comes from an environment variable that is not set.
   [
     { [`${undefined}`]: ann },
     'keys: entry 1: expected an API key of letters, digits and "-._~+/", perhaps with "=" at its end',

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { PLANS } from 'store-orders/limiter';
 import { createTestService } from 'store-orders/testing';
 
-test('no policy of an address has the name of one of a key', async () => {
+test('the policy of addresses has another name than the policies of keys', async () => {
   const { url, fetch, apiKey } = createTestService();
   const policyOf = async (headers: Record<string, string>) =>
     (await fetch(`${url}/store/orders`, { headers })).headers.get('RateLimit-Policy');

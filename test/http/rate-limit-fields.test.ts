@@ -98,7 +98,7 @@ test('of windows that refuse, the one that resets last is in force', async () =>
   }
 });
 
-test('X-RateLimit-Reset is Unix time, rounded up, by the offset of the limiter to the wall clock', async () => {
+test('X-RateLimit-Reset is Unix time, rounded up: the instant on the clock of the limiter, plus the offset to the wall clock', async () => {
   const { createMemoryLimiter } = await import('store-orders/limiter');
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5_001, utcOffsetMs: () => 1_000_000 } });
   const shop = createShop({ limiter, authenticate: () => ({ id: 'owner', plan: planOf(perMinute(2)) }) });
@@ -118,7 +118,7 @@ test('draftFields: false omits the fields of the draft, and nothing else', async
   assert.equal(withDraft.length, without.length + 2);
 });
 
-test('in shadow mode a request over the limit is announced and never refused', async () => {
+test('in shadow mode a request over the limit has 0 remaining, and is not refused', async () => {
   const plan = createPlan({ name: 'shadow', policies: [perMinute(1)], enforce: false, ban: false });
   const shop = shopWith(plan);
   for (let i = 0; i < 3; i++) {

@@ -21,7 +21,7 @@ function isReplyMessage(message: unknown): message is ReplyMessage {
 }
 
 for (const way of WAYS) {
-  test(`reached by ${way.name}: the message has the request, its id and the reply`, async (t) => {
+  test(`reached by ${way.name}: the message on the channel has the request, its id and the reply`, async (t) => {
     const messages = listen(t);
     const { ask, close } = await way.open(createShop().service);
     t.after(close);
@@ -66,7 +66,7 @@ test('an id that is too long, unsafe or sent twice is replaced', async (t) => {
   const twice = await ask('GET', ORDERS, [KEY, ['X-Request-Id', 'a'], ['x-request-id', 'b']]);
   assert.match(twice.fields.get('x-request-id') ?? '', /^[a-z0-9]{14}$/);
   const longest = await ask('GET', ORDERS, [['X-REQUEST-ID', 'x'.repeat(128)]]);
-  assert.equal(longest.fields.get('x-request-id'), 'x'.repeat(128), 'also on a refusal');
+  assert.equal(longest.fields.get('x-request-id'), 'x'.repeat(128), 'a 401 has the id too');
 });
 
 test("without a subscriber no id is created, and the client's id is still returned", async () => {
@@ -87,7 +87,7 @@ test('only a valid traceparent is passed on', async (t) => {
     [TRACEPARENT.replace(/4bf92f3577b34da6a3ce929d0e0e4736/, '0'.repeat(32)), false],
     [TRACEPARENT.replace('00f067aa0ba902b7', '0'.repeat(16)), false],
     ['00-1-2-01', false],
-    // Either would end the string of a log line.
+    // A quote or a backslash would break the string in a log line.
     [`${TRACEPARENT.replace(/^00/, 'cc')}-"`, false],
     [`${TRACEPARENT.replace(/^00/, 'cc')}-\\`, false],
   ];

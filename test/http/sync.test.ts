@@ -46,20 +46,20 @@ test('a part that throws synchronously gets a synchronous reply too', () => {
   assert.equal(reply.status, 503);
 });
 
-test('a frozen list is serialised once, and an array that its host may change for each request', async () => {
+test('a frozen list is serialised once, but an array that its host may change is serialised for each request', async () => {
   const frozen = createShop();
   const bodyOf = async ({ service }: Pick<ReturnType<typeof createShop>, 'service'>) =>
     (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).body;
   frozen.store.put(Array.from({ length: 10_000 }, (_, i) => ({ id: 1_000 + i })));
   const first = await bodyOf(frozen);
-  assert.ok(typeof first === 'object' && Symbol.asyncIterator in first, 'a long list is pieces');
+  assert.ok(typeof first === 'object' && Symbol.asyncIterator in first, 'a long list is sent in pieces');
   const pieces = await piecesOf(first);
   const again = await piecesOf(await bodyOf(frozen));
-  assert.ok(pieces.length > 10 && pieces.every((piece, index) => piece === again[index]), 'the very same bytes');
+  assert.ok(pieces.length > 10 && pieces.every((piece, index) => piece === again[index]), 'the same pieces again');
   frozen.store.put([{ id: 7 }]);
   const changed = await piecesOf(await bodyOf(frozen));
   const reprinted = changed.filter((piece) => !pieces.includes(piece));
-  assert.deepEqual([reprinted.length, changed.length], [1, pieces.length], 'and after a change all but one');
+  assert.deepEqual([reprinted.length, changed.length], [1, pieces.length], 'a change reprints one piece');
 
   const orders = [{ id: 1n }];
   const changing = createShop({ store: { list: () => orders, cancel: () => 'not_found' } });

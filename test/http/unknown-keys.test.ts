@@ -8,7 +8,7 @@ const QUOTA = 5;
 const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(QUOTA)] });
 const FLOODED = '192.0.2.1';
 
-/** Creates a service and a guard over the same parts. They look keys up in a remote table. */
+/** Creates a service and a guard over the same parts, which look keys up in a remote table. */
 function createParts(withKnownKeys = true) {
   const asked: string[] = [];
   const known = new Set<string>();
@@ -55,7 +55,7 @@ describe('a key that was never seen', () => {
     assert.equal((await get('made-up')).status, 429);
   });
 
-  test('that is sent from another address is looked up', async () => {
+  test('is looked up if it is sent from another address', async () => {
     const { get, flood } = createParts();
     await flood();
     assert.equal((await get('valid-ann', '192.0.2.2')).status, 200);
@@ -78,7 +78,7 @@ describe('a key that was never seen', () => {
   });
 });
 
-test('a key that was valid here passes behind a flooded address', async () => {
+test('a key that was valid in this process is served even if its address is over its limit', async () => {
   const { get, flood, guard } = createParts();
   assert.equal((await get('valid-ann')).status, 200);
   await flood();

@@ -9,10 +9,11 @@ import { connect, type Server, skip, startServer } from './redis/support/server.
 import { keyPlan, plansToPack } from './support/arbitraries.js';
 import { plainDecision } from './support/plain-decision.js';
 
-// The packed memory limiter, the rule and Redis get the same requests at the same instants, and
-// must return equal decisions and equal replies.
+// Three limiters get the same requests at the same instants, and must return equal decisions and
+// replies. One is the Redis limiter. The others are memory limiters: one packs its state, and one
+// has state that it cannot pack, so that it applies `decide` (src/limits/rule.ts).
 
-/** A long run: OPERATIONS=200000. */
+/** `OPERATIONS=200000` makes a long run. */
 const OPERATIONS = Number(process.env['OPERATIONS'] ?? 4_000);
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const PER_HISTORY = 300;
@@ -35,8 +36,8 @@ after(async () => {
 });
 
 /**
- * A bucket that belongs to no plan, so that a memory limiter cannot pack the key and applies the
- * rule every time.
+ * A bucket that belongs to no plan, so that the memory limiter cannot pack the key's state and
+ * applies `decide` every time.
  */
 const UNPACKABLE = { name: 'other', windowMs: 10 ** 14, refill: 'continuous', taken: 1, atMs: 1 } as const;
 
@@ -50,7 +51,7 @@ function sorted(state: KeyState | undefined): KeyState | undefined {
   return state && { ...state, buckets: state.buckets.toSorted((a, b) => (text(a) < text(b) ? -1 : 1)) };
 }
 
-/** Returns what a client learns from a decision, down to the last header. */
+/** Returns the reply that a client gets for a decision, with all headers. */
 async function replyTo(decision: Decision): Promise<unknown> {
   const service = createOrderService({
     store: createMemoryOrderStore(),

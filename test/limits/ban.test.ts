@@ -25,8 +25,8 @@ function strict(ban?: Partial<BanPolicy> | false) {
 test('20 strikes within a minute ban a key; the first refusal, and refusals within 2 s of it, are not strikes', () => {
   const plan = strict();
   /**
-   * Milliseconds since the first refusal, the number of requests, and the verdict on the last of
-   * them.
+   * Each row has the milliseconds since the first refusal, the number of requests, and the verdict
+   * on the last of these requests.
    */
   const rows = [
     [0, 1, 'over_quota'],
@@ -66,10 +66,10 @@ test('counts strikes in a sliding minute', () => {
   beRefused(plan, 2);
   clock.advance(1);
   beRefused(plan, 1);
-  assert.equal(limiter.take('key', plan).verdict, 'banned', '4 within 2 ms');
+  assert.equal(limiter.take('key', plan).verdict, 'banned', '4 strikes within 2 ms');
 });
 
-test('two strikes more than half a minute apart never ban where three within a minute do', () => {
+test('a strike every half a minute never bans, if three strikes within a minute do', () => {
   const plan = strict({ after: 3 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -98,7 +98,7 @@ for (const { quota, after, forgiven } of [
   });
 }
 
-test('an allowed request ends the streak: strikes are forgotten, and the next refusal is a first one', () => {
+test('an allowed request ends a series of refusals: strikes are forgotten, and the next refusal counts as the first', () => {
   const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
   for (let streak = 0; streak < 5; streak++) {
     assert.equal(limiter.take('key', plan).verdict, 'within_quota');
@@ -132,8 +132,8 @@ for (const { laterMs, banMs } of [
     clock.advance(1);
     assert.equal(limiter.take('key', plan).verdict, 'banned');
     clock.advance(MINUTE);
-    // This refusal begins the next streak. The only strike of that streak comes a millisecond
-    // later.
+    // This refusal is not a strike, because it begins a new series of refusals. The only strike of
+    // the series comes a millisecond later.
     clock.advance(laterMs - 1);
     beRefused(plan, 1);
     clock.advance(1);
@@ -280,8 +280,8 @@ function beRefused(plan: ReturnType<typeof strict>, times: number): void {
 }
 
 /**
- * Keeps sending after refusals until the key, whose quota is used up, is banned. Returns the length
- * of the ban.
+ * Sends requests of a key whose quota is used up, until the key is banned. Returns the length of
+ * the ban.
  */
 function getBanned(plan: ReturnType<typeof strict>): number | undefined {
   beRefused(plan, 1);

@@ -27,8 +27,8 @@ test('the offset to the wall clock changes only when the two differ by more than
   const originMs = Math.floor(performance.timeOrigin);
   const clock = createSystemClock();
   /**
-   * Each row has the lead of the wall clock over the monotonic one, and the offset that is then
-   * announced.
+   * Each row has the milliseconds by which the wall clock is ahead of the monotonic one, and the
+   * offset that the clock then reports.
    */
   for (const [aheadMs, offsetMs] of [
     [0, 0],
@@ -99,7 +99,7 @@ test('setting the wall clock moves no window of the default limiter, only the an
 test('a window aligned to UTC ends at the next UTC midnight, whatever the offset of the clock', () => {
   const plan = createPlan({ name: 'calendar', policies: [{ ...perDay(1), align: 'utc' }] });
   const midnightMs = Date.UTC(2026, 0, 2);
-  /** Milliseconds before midnight UTC, and the offset of the clock. */
+  /** Each row has the milliseconds before midnight UTC, and the offset of the clock. */
   for (const [beforeMs, utcOffsetMs] of [
     [86_400_000, 0],
     [86_399_999, 0],

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { createMemoryLimiter, createPlan, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 
-// In a full pool newcomers share one bucket. Once there is room again, each gets its own.
+// The memory limiter has a pool of `maxAddresses` buckets for addresses. While it is full, new
+// addresses share one more bucket. Once there is room again, each gets its own.
 
 const SECOND = 1_000;
 
@@ -59,8 +60,8 @@ test('no address passes before its Retry-After or above its quota, whichever add
       assert.ok(nowMs >= (retryAtMs.get(address) ?? 0), `${address} passed early`);
       const times = [...(admitted.get(address) ?? []), nowMs];
       admitted.set(address, times);
-      // These windows begin with their first token. With a quota of 3, the next window may begin 50
-      // ms later, so up to 6 requests can pass in less than a window.
+      // A window begins with its first token. With a quota of 3, 3 requests can pass at the end of
+      // one window and 3 at the beginning of the next, so up to 6 within 50 ms.
       assert.ok(times.filter((atMs) => atMs > nowMs - 50).length <= 2 * 3);
     }
   });

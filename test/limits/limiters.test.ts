@@ -8,7 +8,8 @@ const limiters: Readonly<Record<string, OpenRateLimiter>> = {
     const clock = createManualClock();
     return { limiter: createMemoryLimiter({ clock }), advance: clock.advance };
   },
-  // Like a limiter on a server: it responds later, and its time moves on.
+  // This limiter is like one on a server: it responds in a later turn, and the test cannot stop its
+  // clock.
   'an asynchronous limiter on a clock that the suite cannot advance'() {
     const limiter = createMemoryLimiter();
     return {

@@ -21,7 +21,10 @@ type Command =
   | { readonly do: 'ban'; readonly key: number; readonly ms: number }
   | { readonly do: 'unban' | 'reset' | 'restore'; readonly key: number };
 
-/** A cost is counted up from 0, or down from the most that the plan can ever grant. */
+/**
+ * How a random number becomes a cost: counted up from 0, or down from the most that a plan can ever
+ * grant.
+ */
 type Share = 'little' | 'most';
 
 const KEYS = ['first', 'second', 'third', 'fourth', 'fifth'];
@@ -120,7 +123,7 @@ function play(plans: readonly Plan[], script: readonly Command[]): number {
 
 function announced(decision: Decision): Answer {
   const { key, plan, cost, allowed, verdict, retryAfterMs, windows, inForce } = decision;
-  assert.equal(windows.includes(inForce), verdict !== 'banned', 'a window in force is one of them, save during a ban');
+  assert.equal(windows.includes(inForce), verdict !== 'banned', 'without a ban, one of the windows is in force');
   return {
     key,
     plan,
@@ -139,8 +142,8 @@ function windowOf({ policy, remaining, resetAtMs, refillAtMs }: WindowState): An
 
 test('the limiter decides as the model does, whichever way the clock steps', () => {
   let commandsDone = 0;
-  // The histories use only one key and one address. With more of them, a sweep for one key may drop
-  // the state of another that a clock stepping back would need again.
+  // The histories use only one key and one address. With more keys, a request of one may drop the
+  // expired state of another, which a clock that steps back would need again.
   const plans = fc.tuple(keyPlan, keyPlan, addressPlan);
   fc.assert(
     fc.property(plans, commands(1, anyMs), (ofEither, script) => {

@@ -80,10 +80,10 @@ test('an invalid or incomplete plan throws a TypeError and takes nothing', () =>
     ['plan p: policies', { name: 'p' }],
     ['plan p: policies', { ...PLANS.free, name: 'p', policies: 5 }],
     ['plan p: policies[0]', { ...PLANS.free, name: 'p', policies: [{}] }],
-    ['plan p: without ban', { name: 'p', policies: [day] }],
-    ['plan p: without refill', { ...PLANS.free, name: 'p', policies: [{ ...day, refill: undefined }] }],
-    ['plan p: without factor', { ...PLANS.free, name: 'p', ban: { ...PLANS.free.ban, factor: undefined } }],
-    ['plan p: without partition', Object.freeze({ ...PLANS.free, name: 'p', partition: undefined })],
+    ['plan p: ban is missing', { name: 'p', policies: [day] }],
+    ['plan p: refill is missing', { ...PLANS.free, name: 'p', policies: [{ ...day, refill: undefined }] }],
+    ['plan p: factor is missing', { ...PLANS.free, name: 'p', ban: { ...PLANS.free.ban, factor: undefined } }],
+    ['plan p: partition is missing', Object.freeze({ ...PLANS.free, name: 'p', partition: undefined })],
   ];
   for (const [named, plan] of rows) {
     for (const request of ['take', 'peek'] as const) {
@@ -199,7 +199,7 @@ for (const [named, kind, options] of bad) {
 test('two policies of one plan cannot have the same name', () => {
   assert.throws(() => createPlan({ name: 'p', policies: [perDay(1), perDay(2)] }), {
     name: 'RangeError',
-    message: 'plan p: policies: two have the same name',
+    message: 'plan p: policies: two policies have the same name',
   });
 });
 

@@ -28,7 +28,7 @@ function requests(ms: fc.Arbitrary<number>, maxCost = 6): fc.Arbitrary<Request[]
   });
 }
 
-/** Plays a history and calls `look` after each request. */
+/** Sends the requests of a history to a limiter, and calls `look` after each request. */
 function live(plan: Plan, history: readonly Request[], look: (now: Now) => void): void {
   const clock = createManualClock();
   const limiter = createMemoryLimiter({ clock });
@@ -49,7 +49,7 @@ interface Now {
   readonly decision: Decision;
 }
 
-/** Copies the key into a new limiter, to try what would happen. */
+/** Copies the state of the key into a new limiter, where a test can try what would happen. */
 function fork(limiter: MemoryLimiter, clock: ManualClock): MemoryLimiter {
   const other = createMemoryLimiter({ clock });
   const state = limiter.inspect('key');
@@ -159,7 +159,7 @@ test('a refused request changes no window', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('no span of one window from its first token admits more than the quota', () => {
+test('a window admits at most the quota, counted from its first token', () => {
   const interval = policies(intervalPolicy).map((options) => createPlan({ name: 'p', policies: options, ban: false }));
   const check = fc.property(interval, requests(forwardMs), (plan, history) => {
     const admitted: { atMs: number; cost: number }[] = [];
@@ -189,7 +189,8 @@ test('a client that obeys Retry-After is never banned, even with as many request
   const bursts = fc.array(
     fc.record({
       pauseMs: forwardMs,
-      // The first refusal, and the ten that the grace forgives for a single strike.
+      // The first refusal begins the grace. If one strike bans, the grace forgives ten more
+      // refusals.
       size: fc.integer({ min: 1, max: 11 }),
       onTheWireMs: fc.constantFrom(0, 1, 1_000, 1_999, 2_000),
     }),
@@ -201,8 +202,8 @@ test('a client that obeys Retry-After is never banned, even with as many request
     let retryAtMs = 0;
     for (const { pauseMs, size, onTheWireMs } of client) {
       clock.advance(Math.max(pauseMs, retryAtMs - clock.nowMs()));
-      // The last of the burst arrives later than the rest, and the client learns of the first
-      // refusal even later.
+      // The last request of the burst arrives later than the others, and the client learns of the
+      // first refusal even later.
       for (let n = 0; n < size; n++) {
         if (n === size - 1) clock.advance(onTheWireMs);
         const decision = limiter.take('key', plan);

@@ -14,7 +14,7 @@ import { temporaryFile } from '../support/temporary-file.js';
 const ordersFrom = (first: number, count: number, step = 10): OrderInput[] =>
   Array.from({ length: count }, (_, index) => ({ id: first + step * index, quantity: index }));
 
-test('the memory store reuses the frozen batches of a list in the next one, except those that a put has touched', () => {
+test('the memory store reuses the frozen batches of a list in the next list, except those that a put has touched', () => {
   const store = createMemoryOrderStore(ordersFrom(0, 30_000));
   let before: readonly unknown[] = store.list();
   const fresh = () => {
@@ -37,10 +37,12 @@ test('the memory store reuses the frozen batches of a list in the next one, exce
     assert.equal(fresh(), count, name);
   }
   store.cancel(0n);
-  assert.equal(store.list(), before, 'a status is not listed');
+  assert.equal(store.list(), before, 'a cancel does not change the list');
 });
 
-/** Puts of ids close together and far apart, few and many at a time. */
+/**
+ * Random puts, of ids that are close together or far apart, and of few or many orders at a time.
+ */
 const puts = fc.array(
   fc.record({
     first: fc.integer({ min: -20_000, max: 20_000 }),
@@ -74,7 +76,7 @@ interface Listing {
   readonly text: string;
 }
 
-/** Lists as the service does: batches that are known are not read again. */
+/** Reads a list as the service does: the text of a batch whose version is in `known` is reused. */
 async function listing(store: OwnedOrderStore, known: Map<object, string>): Promise<Listing> {
   const listed = await store.list();
   assert.ok(Symbol.asyncIterator in listed, 'a long list is streamed');

@@ -18,7 +18,8 @@ function exact(value: unknown): unknown {
 }
 
 /**
- * Returns the integer that a number prints as. For 1e+21 that is not the exact value of the double.
+ * Returns the integer that JavaScript prints for a number. From 1e+21 on, it may differ from the
+ * exact value of the double.
  */
 function digitsOf(value: number): bigint {
   const [digits = '', exponent = '0'] = String(value).split('e+');
@@ -41,7 +42,7 @@ test('orders survive serialising and parsing, int64 to the last digit', () => {
   );
 });
 
-test('serialises an order with the fields of the specification, in its sequence', () => {
+test('serialises an order with the fields of the specification, in the same sequence', () => {
   const complete = { complete: false, shipDate: '2026-01-31T12:00:00Z', quantity: 0, petId: -1n, id: 2n ** 63n - 1n };
   assert.equal(
     printOrder(complete),

@@ -5,7 +5,7 @@ import { createMemoryOrderStore, type OrderInput, parseJson, parseOrderRecord } 
 import { INT64_MAX, INT64_MIN, orderRecord } from './support/order-arbitrary.js';
 
 const INTEGER = 'must be an integer';
-const BIGINT = 'must be a bigint where it is beyond 2^53-1';
+const BIGINT = 'must be a bigint if it is beyond 2^53-1';
 const INT64 = 'must fit into int64, -2^63 to 2^63-1';
 const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
 const DATE_TIME = 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z';
@@ -21,7 +21,7 @@ test('accepts a valid record as it is, with the status pending by default', () =
   assert.deepEqual(parseOrderRecord({ id: 1n }), { ok: true, record: { id: 1n, status: 'pending' } });
 });
 
-test('ids may be safe numbers, a quantity may be a bigint', () => {
+test('ids may be safe integers, and a quantity may be a bigint', () => {
   const record = { id: 7n, petId: 2n ** 53n - 1n, quantity: 3, status: 'pending' };
   assert.deepEqual(parseOrderRecord({ id: 7, petId: 2 ** 53 - 1, quantity: 3n }), { ok: true, record });
 });

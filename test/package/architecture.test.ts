@@ -8,8 +8,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_FILES = 15;
 
 /**
- * The rooms of `src`, each with the rooms that it may import from: rooms above it, and those of its
- * own house. An `index.ts` and the program's `main.ts` may also import from rooms inside their own.
+ * The rooms (folders) of `src`, each with the rooms that it may import from. These are rooms above
+ * it in this table, or rooms of the same top folder. An `index.ts` and the program's `main.ts` may
+ * also import from folders inside their own.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'databases/postgres': [],
@@ -125,7 +126,7 @@ function roomOf(file: string): string {
   return posix.dirname(file).replace(/^src\/?/, '');
 }
 
-test('each room of src imports only from the rooms that it may', () => {
+test('each room of src imports only from the rooms that the table allows', () => {
   const rooms = new Set([...imports.keys()].filter((file) => file.startsWith('src/')).map(roomOf));
   rooms.delete('');
   assert.deepEqual([...rooms].sort(), Object.keys(ALLOWED).sort(), 'the table lists every room');
@@ -143,7 +144,7 @@ test('each room of src imports only from the rooms that it may', () => {
   assert.deepEqual(climbing, []);
 });
 
-test('a room imports only from rooms listed above it or in its own house', () => {
+test('a room imports only from rooms listed above it or in its own top folder', () => {
   const order = Object.keys(ALLOWED);
   for (const [room, allowed] of Object.entries(ALLOWED)) {
     const [house = ''] = room.split('/');
@@ -159,7 +160,7 @@ test('a room imports only from rooms listed above it or in its own house', () =>
   }
 });
 
-test('nothing imports the index.ts of a room that it is in', () => {
+test('no file imports the index.ts of a room that it is in', () => {
   for (const [file, imported] of imports) {
     const face = imported.find((path) => path.endsWith('/index.ts') && file.startsWith(`${posix.dirname(path)}/`));
     assert.equal(face, undefined, file);

@@ -71,7 +71,8 @@ test('every subpath loads with require and with import, and no driver is loaded 
 });
 
 test('without the PostgreSQL driver, the program prints one sentence with what to install', () => {
-  // Resolved from the root, because a directory above the project may have one.
+  // `pg` is resolved from the root directory, because a directory above the project may have it
+  // installed.
   const resolve =
     "(name, context, next) => next(name, name === 'pg' ? { ...context, parentURL: 'file:///' } : context)";
   const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
 
-// Inside the project, so that the package name resolves to it.
+// The folder is inside the project, so that the package name resolves to it.
 mkdirSync(join(root, '.cache'), { recursive: true });
 const folder = mkdtempSync(join(root, '.cache/readme-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -103,7 +103,7 @@ function help(...words: string[]): string {
   return text;
 }
 
-/** Returns the help text of the command in a line. */
+/** Returns the help text of a command. The parameter is the words of a line that calls it. */
 function helpOf([first = '', second = '']: readonly string[]): string {
   return help().includes(`\n  ${first} ${second}`) ? help(first, second) : help(first);
 }

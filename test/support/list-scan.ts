@@ -1,4 +1,4 @@
-/** Scans a list as it arrives, without keeping it. */
+/** Counts the orders and bytes of a list as it arrives, without keeping it. */
 export function createListScan() {
   let rest = '';
   let orders = 0;

@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test';
 
 /**
- * Rounds of killing: enough for a few seconds in every test run. Set STORE_ORDERS_ROUNDS=200 for
- * the long run.
+ * How many times tests kill processes. The default takes a few seconds in each test. Set
+ * STORE_ORDERS_ROUNDS=200 for the long run.
  */
 export const ROUNDS = wholeNumberOf('STORE_ORDERS_ROUNDS') ?? 50;
 

@@ -71,7 +71,7 @@ for (const { name, open } of WAYS) {
       assert.equal((await cancel(1)).status, 409);
     });
 
-    test('a torn response ends in the middle of its body, and one without a body is lost', async (t) => {
+    test('a torn response ends in the middle of its body, and a torn response without a body is lost', async (t) => {
       const many = Array.from({ length: 3_000 }, (_, id) => ({ id }));
       const { failNext, list, cancel, store, apiKey } = await opened(t, { orders: many });
       for (const coding of ['identity', 'gzip']) {

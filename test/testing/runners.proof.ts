@@ -20,7 +20,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const runners = join(root, 'test/runner-tools/node_modules');
 const skip = existsSync(runners) ? false : 'the test runners are not installed: npm ci --prefix test/runner-tools';
 
-/** The variables of this test run are removed, because the nested run would report to it. */
+/**
+ * Returns the environment without the variables of this test run. With them, the nested run would
+ * report to this one.
+ */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
   return { ...env, NO_COLOR: '1' };
@@ -35,7 +38,7 @@ suite('a separate project with the packed package', { skip }, () => {
   let folder: string;
   before(() => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
-    // The folder is inside the project's parent, where its imports of a runner are resolved.
+    // The runners are linked into the parent folder of the project, where its imports find them.
     symlinkSync(runners, join(folder, 'node_modules'));
     const project = join(folder, 'project');
     mkdirSync(project);
@@ -51,7 +54,7 @@ suite('a separate project with the packed package', { skip }, () => {
     test(`quotas and delayed responses follow the fake timers of ${runner}`, () => {
       const cwd = join(folder, 'project', runner);
       mkdirSync(cwd);
-      // A runner takes the folder of the nearest manifest as its root.
+      // A runner takes the folder of the nearest package.json as its root.
       writeFileSync(join(cwd, 'package.json'), '{ "type": "module" }');
       copyFileSync(join(root, `examples/fake-timers.${runner}.js`), join(cwd, 'fake-timers.test.js'));
       const { status, stdout, stderr } = spawnSync(process.execPath, command, {

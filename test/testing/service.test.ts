@@ -53,7 +53,7 @@ test('a ban lasts as long as requested, by default a minute', async () => {
   }
 });
 
-test("by a date clock, quotas refill as the runner's fake timers advance", async (t) => {
+test("with a date clock, quotas refill as the runner's fake timers advance", async (t) => {
   const { url, fetch, apiKey, exhaust, ban, clock } = createTestService({ clock: createDateClock() });
   const status = async () => (await fetch(`${url}/store/orders`, authorized(apiKey))).status;
   // The timers are faked after the service was created, as in a test that enables them half-way.
@@ -65,7 +65,7 @@ test("by a date clock, quotas refill as the runner's fake timers advance", async
   ban(apiKey, 5_000);
   assert.equal(await status(), 429);
   clock.advance(5_000);
-  assert.equal(await status(), 200, 'it can also be moved by hand');
+  assert.equal(await status(), 200, 'the clock can also be moved by hand');
 });
 
 test('a key that the service has not issued throws', () => {

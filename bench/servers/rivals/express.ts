@@ -14,7 +14,7 @@ import {
 } from './usual-parts.js';
 
 const app = express();
-// These fields are switched off because the other servers do not send them.
+// Switches these header fields off, because the other servers do not send them.
 app.disable('x-powered-by').disable('etag');
 
 app.use((request, response, next) => {

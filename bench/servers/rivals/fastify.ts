@@ -26,7 +26,8 @@ app.addHook('onRequest', (request, reply, done) => {
 });
 const keyGenerator = (request: FastifyRequest) => request.getDecorator<string>('keyId');
 await app.register(rateLimit, { max: PER_MINUTE, timeWindow: MINUTE_MS, keyGenerator });
-// The plugin limits a request once. The second window is taken by hand, as its documentation shows.
+// The plugin checks one window for each request. The second window is checked by hand, as the
+// documentation of the plugin shows.
 const checkDay = app.createRateLimit({ max: PER_DAY, timeWindow: DAY_MS, keyGenerator });
 app.addHook('preHandler', async (request, reply) => {
   const day = await checkDay(request);

@@ -10,8 +10,8 @@ type Window = ConstructorParameters<typeof RateLimiterUnion>[0];
 
 /**
  * Combines two windows as the documentation of rate-limiter-flexible shows. It charges one window
- * even if the other refuses. Returns a function that resolves to what is left of the minute, or to
- * `undefined` if a limit is exceeded.
+ * even if the other refuses. Returns a function that resolves to what is left of the minute quota,
+ * or to `undefined` if a quota is exceeded.
  */
 export function createUnion(open: (options: IRateLimiterOptions) => Window) {
   const union = new RateLimiterUnion(

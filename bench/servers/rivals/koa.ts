@@ -11,7 +11,7 @@ app.use(async (context, next) => {
     context.status = 401;
     return;
   }
-  // Koa limited as the documentation of rate-limiter-flexible shows.
+  // Limits requests as the documentation of rate-limiter-flexible shows for Koa.
   const taken = await consume(keyId);
   if (taken === undefined) {
     context.status = 429;

@@ -2,7 +2,7 @@ import { refilling } from '../announce.js';
 import { PENDING_IDS } from '../orders.js';
 import { LISTED, MISSING } from '../replies.js';
 
-// The setup of the rivals: orders and keys as usual without this library, each in a Map.
+// The orders and keys of the rivals, in Maps, as one usually keeps them without this library.
 // Credentials are looked up directly, which is faster than any framework's bearer authentication.
 
 const statuses = new Map<number, string>();

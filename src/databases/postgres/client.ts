@@ -11,10 +11,10 @@ export interface PostgresClient {
 
 export type PostgresRow = Readonly<Record<string, unknown>>;
 
-/** Many connections. Each query may use a different one. */
+/** A pool of connections. Each query may use a different connection. */
 export interface PostgresPool extends PostgresClient {
   /**
-   * Takes one connection for several queries, which reading a long list from one snapshot needs.
+   * Takes one connection for several queries, as is needed to read a long list from one snapshot.
    */
   connect?(): Promise<HeldPostgresClient>;
 }
@@ -35,9 +35,10 @@ export function queryOften(client: PostgresClient, text: string, values: string[
   return client.queryOften?.(text, values) ?? client.query(text, values);
 }
 
-/** Throws a TypeError that names the option. */
-export function checkPool(pool: PostgresPool): void {
-  if (typeof pool?.query !== 'function') throw new TypeError('pool: expected an object with the method query');
+/** Throws a TypeError that names the option, unless `pool` has the method `query`. */
+export function checkPool(pool: unknown, option = 'pool'): void {
+  if (typeof Object(pool).query !== 'function')
+    throw new TypeError(`${option}: expected an object with the method query`);
 }
 
 /**

@@ -1,17 +1,17 @@
 /**
- * Explains error codes of Node.js and SQLSTATEs of PostgreSQL to an operator, by code or by its
- * class.
+ * Explains the error codes of Node.js and PostgreSQL (SQLSTATE) to an operator, by the whole code
+ * or by its first two or three characters.
  */
 const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'no PostgreSQL server accepts connections there',
   ENOENT: 'there is no such file or socket',
   ENOTFOUND: 'its host name is unknown',
   EAI_AGAIN: 'its host name cannot be resolved at the moment',
-  ETIMEDOUT: 'its host does not answer',
+  ETIMEDOUT: 'its host does not respond',
   ECONNRESET: 'the connection was lost',
   EPIPE: 'the connection was lost',
   '08': 'the connection was lost',
-  '25006': 'the server takes no writes; is it a standby?',
+  '25006': 'the server is read-only; is it a standby?',
   '28': 'the server refuses this user',
   '3D000': 'there is no such database',
   '42501': 'the user has no right to do that',
@@ -19,16 +19,16 @@ const CAUSES: Readonly<Record<string, string>> = {
   '53100': 'the disk of the server is full',
   '53200': 'the server is out of memory',
   '53300': 'the server has no connection left; raise max_connections or run fewer processes',
-  '55P03': 'another transaction holds a lock for too long',
-  '57014': 'it took too long, and the server gave up; does another transaction hold a lock?',
+  '55P03': 'another transaction has held a lock for too long',
+  '57014': 'the statement took too long, so the server cancelled it; does another transaction hold a lock?',
   '57P': 'the server is stopping or starting',
   '58': 'the server cannot read or write its files',
 };
 
 /** Messages of `pg` that come without a code. */
 const TEXTS: readonly (readonly [text: RegExp, cause: string])[] = [
-  [/^timeout exceeded when trying to connect/, 'no connection was free or could be made in time'],
-  [/^Query read timeout/, 'the server did not answer in time'],
+  [/^timeout exceeded when trying to connect/, 'no connection was free, and none could be opened in time'],
+  [/^Query read timeout/, 'the server did not respond in time'],
   [/^Connection terminated|^Client has encountered a connection error/, 'the connection was lost'],
 ];
 
@@ -40,9 +40,12 @@ export function failureOf(operation: string, error: unknown): Error {
   return new Error(`cannot ${operation}: ${causeOf(error)}`, { cause: error });
 }
 
-/** Returns why something failed: the driver's message, preceded by its meaning if that is known. */
+/**
+ * Returns why something failed: the driver's message, preceded by a known cause if there is one.
+ */
 export function causeOf(error: unknown): string {
-  // If a host has several addresses, each has failed, and the error as a whole has no message.
+  // If a host name has several addresses, the error contains the failure of each, and has no
+  // message of its own.
   if (error instanceof AggregateError && error.message === '')
     return [...new Set(error.errors.map(causeOf))].join('; ');
   if (!(error instanceof Error)) return String(error);

@@ -1,15 +1,18 @@
 import type { PostgresClient } from './client.js';
 import { quoteText } from './quote.js';
 
-/** The history of each part's tables: `steps[n]` leads from version n to n + 1. */
+/**
+ * The SQL that migrates the tables of each part of the program, such as `orders`. The statement at
+ * index n leads from version n to n + 1.
+ */
 export type Schemas = Readonly<Record<string, readonly string[]>>;
 
 /** An arbitrary number that no other program is likely to use as its advisory lock. */
 const LOCK = 4_919_131_752_989_213_544n;
 
 /**
- * Migrates the tables of all parts to their newest version in one statement: all of it or nothing,
- * one process after the other. The table `store_orders_schema` has each part's version. If
+ * Migrates the tables of all parts to their newest version in one statement: all of them or none,
+ * and one process after the other. The table `store_orders_schema` contains each part's version. If
  * everything is up to date, nothing is written, and no right to write is needed. Rejects if another
  * program's table has one of these names, or if a part has a newer version.
  */
@@ -20,7 +23,7 @@ DECLARE
 BEGIN
   PERFORM pg_advisory_xact_lock(${LOCK});
   IF to_regclass('store_orders_schema') IS NULL THEN
-    -- A connection that has looked before does not see yet what was made while it waited for the lock.
+    -- This connection may not see a table that another one created while this one waited for the lock.
     CREATE TABLE IF NOT EXISTS store_orders_schema (part text PRIMARY KEY, version integer NOT NULL);
   END IF;
   ${Object.entries(schemas)

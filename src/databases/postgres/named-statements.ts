@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { HeldPostgresClient, PostgresClient, PostgresPool } from './client.js';
+import { checkPool, type HeldPostgresClient, type PostgresClient, type PostgresPool } from './client.js';
 
 /** A pool whose driver supports named statements. `pg`'s Pool fits as it is. */
 export interface NamingPostgresPool {
@@ -15,8 +15,8 @@ export interface NamedStatement {
 }
 
 /**
- * The server does not know the name, or knows it from another client: a pooler has switched
- * servers.
+ * The SQLSTATE codes after a pooler has switched servers: the server does not know the name of the
+ * statement, or knows it from another client.
  */
 const NOT_OURS = ['26000', '42P05'];
 
@@ -27,6 +27,7 @@ const NOT_OURS = ['26000', '42P05'];
  * then on no statement is named.
  */
 export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
+  checkPool(pool);
   const names = new Map<string, string>();
   let isRefused = false;
 

@@ -1,4 +1,4 @@
-/** The server truncates a longer name without an error. */
+/** The longest name. The server truncates a longer one without an error. */
 const LONGEST_NAME_BYTES = 63;
 
 /**
@@ -18,11 +18,11 @@ export function quoteName(option: string, name: string): string {
  */
 export function quoteTable(option: string, table: string): string {
   const names = typeof table === 'string' ? table.split('.') : [''];
-  if (names.length > 2) throw new TypeError(`${option}: expected the name of a table, with a schema and a dot at most`);
+  if (names.length > 2) throw new TypeError(`${option}: expected "table" or "schema.table"`);
   return names.map((name) => quoteName(option, name)).join('.');
 }
 
-/** Quotes a text for SQL, independent of the server's `standard_conforming_strings`. */
+/** Quotes a text for SQL, whatever the server's `standard_conforming_strings` is. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`;
   return quoted.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted;

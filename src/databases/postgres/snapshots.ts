@@ -14,11 +14,14 @@ const MOST_OPEN = 4;
  * is never too slow.
  */
 const SPARE_MS = 500;
-/** How much of its spare time a reader regains with each result. */
+/** How much of the pause allowed by `SPARE_MS` a reader regains with each result. */
 const EARNED_MS = 300;
-/** How soon to look again at a snapshot whose next result is in flight. */
+/** How soon to check a snapshot again if its next result is in flight. */
 const RECHECK_MS = 50;
-/** How long a reader waits while every snapshot is read fast enough. */
+/**
+ * While every open snapshot is read fast enough, another reader waits this long for a connection.
+ * Then its list fails.
+ */
 const PATIENCE_MS = 5_000;
 
 /**
@@ -27,8 +30,8 @@ const PATIENCE_MS = 5_000;
  *
  * While a reader waits, the snapshot whose readers are furthest behind is closed if they read less
  * than about 1 MB per second each. Their next query rejects. Time that the server needs does not
- * count. A connection on which a query failed is closed, because a server that has not responded
- * once would be waited for twice.
+ * count. A connection on which a query has failed is closed without a further query, which might
+ * have to time out as well.
  */
 export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>): SnapshotReader {
   const open = new Set<Snapshot>();
@@ -42,7 +45,7 @@ export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>)
     while (open.size >= MOST_OPEN) {
       const slowest = [...open].reduce((a, b) => (b.dueMs() < a.dueMs() ? b : a));
       if (slowest.dueMs() <= performance.now()) {
-        slowest.end(new Error('its reader was too slow while others waited for a connection'));
+        slowest.end(new Error('its client read too slowly while other lists waited for a connection'));
         return;
       }
       if (performance.now() >= givenUpMs) throw new Error('every connection for long lists is in use');
@@ -115,8 +118,8 @@ class Snapshot implements PostgresClient {
   }
 
   /**
-   * Returns when the snapshot may be closed in favour of others. While a query runs on the server,
-   * its readers are not the slow ones.
+   * Returns when the snapshot may be closed in favour of others. While a query runs, the readers
+   * are waiting for the server, so the snapshot is not due.
    */
   dueMs(): number {
     return this.#asking > 0 ? performance.now() + RECHECK_MS : this.#dueMs;
@@ -144,7 +147,7 @@ class Snapshot implements PostgresClient {
     }
   }
 
-  /** Closes the connection. A reader learns why from its next query. */
+  /** Closes the connection. The next query of each reader rejects with `error`. */
   end(error: unknown): void {
     this.#failure ??= { error };
     this.#release(true);
@@ -170,5 +173,5 @@ class Snapshot implements PostgresClient {
   }
 }
 
-/** The next query reports the same error. */
+/** An error that is ignored here is reported by the next query. */
 function ignore(): void {}

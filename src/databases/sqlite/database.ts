@@ -21,6 +21,13 @@ export interface SqliteStatement {
 export type SqliteValue = bigint | number | string | null;
 export type SqliteRow = Readonly<Record<string, SqliteValue>>;
 
+/** Throws a TypeError unless `database` has the methods of a SQLite handle. */
+export function checkDatabase(database: SqliteDatabase): void {
+  if (typeof database?.exec !== 'function' || typeof database.prepare !== 'function') {
+    throw new TypeError('database: expected an open SQLite handle, with the methods exec and prepare');
+  }
+}
+
 /** A prepared statement whose integers, in and out, are bigint. */
 export interface ExactStatement {
   run(...parameters: SqliteValue[]): void;
@@ -76,8 +83,8 @@ const COUNTED_AS_ONE_MS = 100;
 const countedMs = new WeakMap<SqliteDatabase, number>();
 
 /**
- * Counts transactions in the file's `user_version`. A log that belongs to another file is
- * recognised by it: a matching log begins with the transaction after the file's last.
+ * Counts transactions in the file's `user_version`. By this count, a log that belongs to another
+ * file is recognised: a matching log begins with the transaction after the last one in the file.
  */
 function countTransaction(database: SqliteDatabase): void {
   const nowMs = performance.now();
@@ -88,8 +95,8 @@ function countTransaction(database: SqliteDatabase): void {
 }
 
 /**
- * After some failures (disk full, I/O) SQLite has rolled back already, and ROLLBACK reports an
- * error.
+ * Ignores an error of ROLLBACK, because after some failures (disk full, I/O) SQLite has rolled back
+ * already.
  */
 function rollback(database: SqliteDatabase): void {
   try {
@@ -97,7 +104,10 @@ function rollback(database: SqliteDatabase): void {
   } catch {}
 }
 
-/** The primary result codes of SQLite that this program distinguishes, by its names for them. */
+/**
+ * The primary result codes of SQLite that this program distinguishes, under the names that it gives
+ * them.
+ */
 const RESULTS = {
   busy: [5, 'SQLITE_BUSY'],
   read_only: [8, 'SQLITE_READONLY'],
@@ -110,10 +120,7 @@ const RESULTS = {
 
 export type SqliteResult = keyof typeof RESULTS;
 
-/**
- * Returns SQLite's result, or `undefined` for any other result and for errors that are not
- * SQLite's.
- */
+/** Returns which of these results an error has, or `undefined` if it has none of them. */
 export function resultOf(error: unknown): SqliteResult | undefined {
   if (!(error instanceof Error)) return undefined;
   // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have its name

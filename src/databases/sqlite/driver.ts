@@ -30,10 +30,11 @@ const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
 /**
  * Opens a SQLite file with the first driver available: node:sqlite (Node ≥ 22.13), then an
  * installed libsql, then an installed better-sqlite3. If none is available, throws an error that
- * says what to install. Creates the file if it is missing. It and the files beside it are readable
- * only by their owner. The caller closes it.
+ * says what to install. Creates the file if it is missing. A new file, and the files that SQLite
+ * puts beside it, are readable only by their owner. The caller closes the handle.
  */
 export function openSqliteDatabase(file: string): SqliteDatabase {
+  checkFileName(file);
   for (const driver of DRIVERS) {
     let open: (file: string) => SqliteDatabase;
     try {
@@ -53,9 +54,15 @@ export function openSqliteDatabase(file: string): SqliteDatabase {
   );
 }
 
+/** Throws a TypeError unless `file` is a string. */
+export function checkFileName(file: string): void {
+  if (typeof file !== 'string') throw new TypeError('file: expected the name of a file');
+}
+
 /**
  * Creates an empty file, readable only by its owner, and reports whether it was missing. SQLite
- * gives its log the mode of the file. If two processes create it, only one gets true.
+ * gives the log the same mode as the file. If two processes create the file at once, only one gets
+ * `true`.
  */
 export function createPrivately(file: string): boolean {
   try {

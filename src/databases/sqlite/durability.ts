@@ -1,19 +1,18 @@
 import { isResult, prepare, type SqliteDatabase, type SqliteValue } from './database.js';
 
 /**
- * How long opening waits in all for other processes that use the same file, and the longest single
- * wait.
+ * How long opening a file waits in total for other processes that use it. SQLite waits for at most
+ * `OPEN_WAIT_MS` at a time.
  */
 const OPEN_DEADLINE_MS = 2_000;
 const OPEN_WAIT_MS = 250;
 
 /**
  * Runs `work` on a handle that was just opened, and retries while other processes hold the lock.
- * The waiting that SQLite does itself is not enough. If two processes switch a new file to WAL and
- * would wait for each other, SQLite fails at once. Afterwards SQLite no longer waits at all,
- * because that would block the event loop (better-sqlite3 sets 5 s by default). Each wait is long,
- * so that retries are rare: libsql may leave a failed statement open, and then the next attempt
- * fails too.
+ * SQLite's own waiting is not enough: if two processes that switch a new file to WAL would wait for
+ * each other, SQLite fails at once. Each wait is long, so that retries are rare: libsql may leave a
+ * failed statement open, and then the next attempt fails too. After `work`, SQLite's waiting is
+ * turned off, because it would block the event loop (better-sqlite3 sets 5 s by default).
  */
 export function opening(database: SqliteDatabase, work: () => void): void {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
@@ -31,14 +30,15 @@ export function opening(database: SqliteDatabase, work: () => void): void {
 
 /**
  * Makes an acknowledged commit survive a power cut, by a write-ahead log and an fsync per commit
- * (drivers default to `synchronous=NORMAL`, which has none). Reads both settings back, and throws
- * if SQLite did not accept them. A database in memory has nothing to lose and is accepted as it is.
+ * (drivers default to `synchronous=NORMAL`, without an fsync per commit). Reads both settings back,
+ * and throws if SQLite did not accept them. A database in memory has nothing to lose and is
+ * accepted as it is.
  *
  * Also moves the log of an earlier process into the database, and starts a new log. If an fsync of
- * that process failed, the kernel may return frames that are not on disk and never will be. After a
- * power cut, SQLite reads the log only up to the first missing frame, so commits behind it would be
- * lost. (A process that keeps running after a failed fsync is safe, because SQLite writes those
- * frames again.)
+ * that process failed, the kernel may return frames of the log that are not on disk and never will
+ * be. After a power cut, SQLite reads the log only up to the first missing frame, so commits after
+ * that frame would be lost. (A process that keeps running after a failed fsync is safe, because
+ * SQLite writes those frames again.)
  */
 export function makeDurable(database: SqliteDatabase): void {
   database.exec('PRAGMA journal_mode = WAL');
@@ -47,7 +47,7 @@ export function makeDurable(database: SqliteDatabase): void {
   if (journal === 'memory') return;
   if (journal !== 'wal' || synchronous !== 2n) {
     throw new Error(
-      `database: SQLite answered journal_mode=${journal}, synchronous=${synchronous} instead of wal, 2 (FULL); ` +
+      `database: SQLite reports journal_mode=${journal}, synchronous=${synchronous} instead of wal, 2 (FULL); ` +
         'put the file on a local file system',
     );
   }

@@ -5,7 +5,7 @@ export type FailureKind =
   | SqliteResult
   /** The file's name now refers to another file than the open one, or to none. */
   | 'moved'
-  /** The disk has not responded in time. It is unknown whether a write was done. */
+  /** The disk has not responded in time. Whether a write was done is unknown. */
   | 'late'
   | 'other';
 
@@ -27,7 +27,7 @@ export class SqliteFileError extends Error {
 
 export const CURE = 'stop the server, keep the file and its -wal, and put a sound backup in its place with db restore';
 
-/** Error codes of the system, when it is called without SQLite. */
+/** Error codes of Node.js, for system calls that SQLite does not make. */
 const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
   EROFS: 'read_only',
   EACCES: 'read_only',
@@ -43,8 +43,8 @@ export function failureOf(error: unknown, file: string, operation: Operation): S
 }
 
 /**
- * Converts an error of a driver that should have opened the file. Drivers report little there, each
- * in its own way.
+ * Converts the error of a driver that could not open the file. Its message is not used, because
+ * drivers report little about the cause.
  */
 export function cannotOpen(error: unknown, file: string): SqliteFileError {
   return new SqliteFileError(sentence('cannot_open', '', file, 'open'), 'cannot_open', { cause: error });

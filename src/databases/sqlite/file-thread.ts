@@ -2,8 +2,8 @@ import { Worker } from 'node:worker_threads';
 import { type FailureKind, late, type Operation, SqliteFileError, textOf } from './failure.js';
 
 /**
- * Node.js warns once per thread that node:sqlite is experimental. Whether to show the warning is up
- * to the main thread.
+ * The flags of a thread. Without them, each thread would warn that node:sqlite is experimental.
+ * That is left to the main thread.
  */
 export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 
@@ -47,7 +47,10 @@ export interface FileThread {
    * disk does not respond in time. After that, every call rejects immediately.
    */
   call(name: string, parameters: readonly unknown[], patienceMs: number): Promise<unknown>;
-  /** Calls a function without waiting for a result. The call is made however late. */
+  /**
+   * Calls a function without waiting for a result. A thread that hangs makes the call when it
+   * responds again.
+   */
   tell(name: string, parameters: readonly unknown[]): void;
   /** Rejects as `late` if the thread does not end because the disk does not respond. */
   close(): Promise<void>;
@@ -112,7 +115,8 @@ export function createFileThread(data: FileThreadData): FileThread {
   function watch(): void {
     if (isWatched || waiting.size === 0) return;
     isWatched = true;
-    // First takes results that arrived while this thread itself was busy.
+    // `setImmediate` lets Node.js first handle results that arrived while this thread itself was
+    // busy.
     setTimeout(() => setImmediate(giveUpLate), LOOK_EVERY_MS).unref();
   }
 
@@ -165,7 +169,7 @@ export function createFileThread(data: FileThreadData): FileThread {
   };
 }
 
-/** Restores a failure that was sent. */
+/** Converts a failure that another thread has sent back to an error. */
 export function received({ message, kind }: SentFailure): SqliteFileError {
   return new SqliteFileError(message, kind);
 }

@@ -7,8 +7,8 @@ const COMPANIONS = ['-wal', '-shm'];
 const COMPANIONS_EVERY_MS = 100;
 
 /**
- * Identifies the file that has this name: returns the same text as long as it is the same file, and
- * `undefined` if there is none.
+ * Returns a text that identifies the file with this name, or `undefined` if there is none. The text
+ * is the same as long as the file is the same.
  */
 export function identityOf(file: string): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
@@ -18,8 +18,8 @@ export function identityOf(file: string): string | undefined {
 /**
  * Creates a check that the name still refers to the open database. Data that is written to a file
  * after it was moved, removed or replaced would be lost. The check throws a {@link SqliteFileError}
- * that tells what happened. Call this while the database is open. `identity` is that of the file
- * that was opened first.
+ * that explains what happened. Call this function while the database is open. `identity` is that of
+ * the file when it was first opened.
  */
 export function createFileWatch(file: string, identity: string): () => void {
   const companions = COMPANIONS.map((suffix) => ({ name: file + suffix, identity: identityOf(file + suffix) }));
@@ -39,8 +39,8 @@ export function checkIdentity(file: string, expected: string): void {
   if (found === expected) return;
   throw new SqliteFileError(
     found === undefined
-      ? `${file} was moved or removed while it is in use; put it back, or stop the server and restore a backup`
-      : `${file} was replaced by another file while it is in use; restart the server to serve what is there now`,
+      ? `${file} was moved or removed while in use; put it back, or stop the server and restore a backup`
+      : `${file} was replaced by another file while in use; restart the server to serve what is there now`,
     'moved',
   );
 }

@@ -27,7 +27,7 @@ const loaded: readonly FileModule[] = await Promise.all(modules.map((url) => imp
 let open: OpenFile | undefined;
 
 function openFile(): OpenFile {
-  // Opening would create a missing file.
+  // Checked before the file is opened, because opening would create a missing file.
   checkIdentity(file, identity);
   const database = attempt('open', () => openSqliteDatabase(file));
   try {
@@ -65,8 +65,8 @@ function writesOf(database: SqliteDatabase): Reads {
 }
 
 /**
- * Whether the last check found the opened file. If so, reads need no check, and only writes are
- * followed by one.
+ * Whether the last check found the opened file. If so, a write is not preceded by a check, but only
+ * followed by one. A read is always preceded by a check.
  */
 let isThere = false;
 

@@ -14,7 +14,10 @@ export type Read<R extends Reads> = <Name extends keyof R & string>(
   ...parameters: Parameters<R[Name]>
 ) => Promise<ReturnType<R[Name]>>;
 
-/** Reads that return a result, and calls that are made without one, however late. */
+/**
+ * Calls functions on the thread that reads. `read` resolves to the result. `tell` does not wait for
+ * a result.
+ */
 export interface FileReader<R extends Reads> {
   readonly read: Read<R>;
   tell<Name extends keyof R & string>(name: Name, ...parameters: Parameters<R[Name]>): void;
@@ -23,16 +26,16 @@ export interface FileReader<R extends Reads> {
 /**
  * A database file that is read and written on threads of its own, so that this thread waits for no
  * disk. Every failure is a {@link SqliteFileError}. While the disk hangs, a read fails within two
- * seconds and a write within three, plus a millisecond for each record of a list; later calls fail
- * at once.
+ * seconds, and a write within three seconds plus a millisecond for each record to store. Later
+ * calls fail at once.
  */
 export interface SqliteFile extends WriteQueue {
-  /** A {@link Read} of any read. */
+  /** Calls any read by its name. {@link Read} has the exact types. */
   read(name: string, ...parameters: readonly unknown[]): Promise<never>;
   tell(name: string, ...parameters: readonly unknown[]): void;
   /**
-   * Resolves if the file can be read and, as far as is known without writing, written. After a
-   * failed write, it writes.
+   * Resolves if the file can be read and written. Only after a failed write does it try to write.
+   * Otherwise it checks the permission to write.
    */
   probe(): Promise<void>;
   /** Rejects as `late` if the disk does not respond. */
@@ -41,19 +44,21 @@ export interface SqliteFile extends WriteQueue {
 
 const READ_DEADLINE_MS = 2_000;
 /**
- * An fsync of a busy disk takes a while. After a timeout the caller does not know what is written.
+ * Longer than for reads. An fsync of a busy disk takes a while, and after a timeout the caller does
+ * not know whether the write was done.
  */
 const WRITE_DEADLINE_MS = 3_000;
 const RECORD_MS = 1;
 
 /**
- * Failures that last until an operator fixes them. A lock does not last: it belongs to another
- * process.
+ * Failures that last until an operator fixes them. `busy` is not one of them, because another
+ * process releases its lock.
  */
 const LASTING: readonly FailureKind[] = ['read_only', 'io', 'full', 'cannot_open', 'moved', 'late'];
 
 /**
- * Migrates the tables of a file that was just opened to their newest version, and makes it durable.
+ * Migrates the tables of a file that was just opened to their newest version, and makes its commits
+ * durable.
  */
 export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   opening(database, () => {
@@ -82,9 +87,9 @@ export function openPrepared(file: string, schemas: Schemas): { database: Sqlite
 export function createSqliteFile(file: string, identity: string, modules: readonly string[]): SqliteFile {
   const reader = createFileThread({ file, identity, modules, operation: 'read' });
   const writer = createFileThread({ file, identity, modules, operation: 'write' });
-  /** Why the last write failed. */
+  /** Why the last write failed, if it did. */
   let writeFailure: SqliteFileError | undefined;
-  /** A damaged page stays damaged. */
+  /** Damage that a call has found. It is never cleared, because a damaged page stays damaged. */
   let damage: SqliteFileError | undefined;
 
   function note(error: unknown): void {
@@ -116,7 +121,10 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   const queue = createWriteQueue(commit);
   let probing: Promise<unknown> | undefined;
 
-  /** Commits an empty transaction, which is still written. One at a time, for all callers. */
+  /**
+   * Commits a transaction without calls, which still writes to the file. Concurrent callers share
+   * it.
+   */
   function tryToWrite(): Promise<unknown> {
     probing ??= commit([{ name: 'touch', parameters: [] }]).finally(() => {
       probing = undefined;
@@ -146,7 +154,9 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   };
 }
 
-/** Many records take a while on a disk that does not hang. */
+/**
+ * Allows more time for many records, because they take a while even on a disk that does not hang.
+ */
 function writeDeadlineMs(calls: readonly WriteCall[]): number {
   let records = 0;
   for (const { parameters } of calls) {
@@ -155,7 +165,7 @@ function writeDeadlineMs(calls: readonly WriteCall[]): number {
   return WRITE_DEADLINE_MS + records * RECORD_MS;
 }
 
-/** Of a list of records, or of what says how many it is about. */
+/** Returns the length of a list of records, or the number in a parameter's `records`. */
 function recordsIn(parameter: unknown): number {
   if (Array.isArray(parameter)) return parameter.length;
   return typeof parameter === 'object' && parameter !== null && 'records' in parameter ? Number(parameter.records) : 0;

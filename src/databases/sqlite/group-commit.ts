@@ -1,7 +1,7 @@
 import { isResult, type SqliteDatabase, transaction } from './database.js';
 
 /**
- * The functions that write, by name. Each is a part of a transaction. Their parameters and results
+ * The functions that write, by name. Each runs inside a transaction. Their parameters and results
  * are plain data.
  */
 export type Writes = Readonly<Record<string, (...parameters: never[]) => unknown>>;

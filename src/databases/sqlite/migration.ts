@@ -7,13 +7,16 @@ export const APPLICATION_ID = 0x534f7264;
 
 const SCHEMA_TABLE = 'store_orders_schema';
 
-/** The history of each part's tables: `steps[n]` leads from version n to n + 1. */
+/**
+ * The SQL that migrates the tables of each part of the program, such as `orders`. The statement at
+ * index n leads from version n to n + 1.
+ */
 export type Schemas = Readonly<Record<string, readonly string[]>>;
 
 /**
  * Migrates the tables of all parts to their newest version, in one transaction. The table
- * `store_orders_schema` has each part's version. Throws, and changes nothing, if the file holds
- * other tables, is not a SQLite database, or has a newer version of any part.
+ * `store_orders_schema` contains each part's version. Throws, and changes nothing, if the file
+ * holds other tables, is not a SQLite database, or has a newer version of any part.
  */
 export function migrate(database: SqliteDatabase, schemas: Schemas): void {
   const parts = Object.entries(schemas);
@@ -60,8 +63,8 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
  */
 function isOurs(database: SqliteDatabase): boolean {
   try {
-    // This statement comes first, because it fails if the file is busy. libsql would leave later
-    // ones open, and then refuse to begin a log.
+    // This statement comes first, because it fails if the file is busy. If a later statement
+    // failed, libsql would leave it open, and then refuse to begin a log.
     if (prepare(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").all().length === 0) return false;
     const [row] = prepare(database, 'PRAGMA application_id').all();
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;
@@ -74,4 +77,4 @@ function isOurs(database: SqliteDatabase): boolean {
 
 export const NOT_A_DATABASE = 'database: the file is not a SQLite database';
 export const NOT_OUR_DATABASE =
-  'database: the file is not an order database, it holds other tables; name a file of its own';
+  'database: the file is not an order database, because it holds other tables; use a separate file';

@@ -30,13 +30,13 @@ const LOCK_DEADLINE_MS = 2_000;
 const LOCK_RETRY_MS = 5;
 
 /**
- * How many writes settle in one turn of the event loop. If all did, all callers would send again
- * together: beside 64 clients that cancel as fast as they can, a list would wait 2.3 ms (p99)
- * instead of 1.5, at the same rate of cancels.
+ * How many writes settle in one turn of the event loop. If all writes of a commit did, all their
+ * clients would send again at the same time. Beside 64 clients that cancel as fast as they can, a
+ * list would then wait 2.3 ms (p99) instead of 1.5, at the same rate of cancels.
  */
 const ANSWERED_AT_ONCE = 4;
 
-/** How many writes were committed together, or failed: `{ writes }`. */
+/** Publishes how many writes were committed together, or failed: `{ writes }`. */
 const commits = channel('store-orders:commit');
 
 /**
@@ -78,7 +78,7 @@ export function createWriteQueue(
       return;
     }
     isScheduled = false;
-    // Callers of `idle` are told after the callers of the writes.
+    // Callers of `idle` continue after the callers of the writes.
     for (const resolve of onIdle) setImmediate(resolve);
     onIdle = [];
   }

@@ -22,8 +22,8 @@ export interface Guard {
 }
 
 /**
- * If the host may respond: the limit fields to add in `headers` (names and values in turn).
- * Otherwise `reply` is the response to send.
+ * If the request is admitted, the host responds and adds the limit fields in `headers` (alternating
+ * names and values). Otherwise the host sends `reply`.
  */
 export type GuardOutcome =
   | { readonly admitted: true; readonly principal: Principal; readonly headers: readonly string[] }

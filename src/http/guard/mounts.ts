@@ -4,7 +4,7 @@ import type { Principal } from '../admission.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
 import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead, send } from '../mounts/node.js';
-import { checkMethods, checkOptions } from '../options.js';
+import { checkFunction, checkMethods, checkOptions } from '../options.js';
 import { forEachField } from '../reply.js';
 import type { Guard, GuardOutcome } from './guard.js';
 
@@ -17,7 +17,7 @@ export function principalOf(request: NodeRequest): Principal | undefined {
 
 /**
  * Creates a middleware for Express and Connect, or for use in a node:http listener. It calls `next`
- * for admitted requests.
+ * for admitted requests and responds to all others.
  */
 export function nodeGuard(
   guard: Guard,
@@ -26,6 +26,7 @@ export function nodeGuard(
   checkMethods('guard', guard, ['admit']);
   checkOptions(options, ['clientAddress']);
   const { clientAddress = frameworkAddress } = options;
+  checkFunction('clientAddress', clientAddress);
   return (request, response, next) => {
     function proceed(outcome: GuardOutcome): void {
       if (!outcome.admitted) {
@@ -33,7 +34,7 @@ export function nodeGuard(
         return;
       }
       // The client has hung up, or the host has responded in the meantime. (In HTTP/2 the socket is
-      // then `undefined`. `null` means that its turn has not come.)
+      // then `undefined`. In HTTP/1 it is `null` while an earlier response is being sent.)
       if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);
@@ -46,16 +47,20 @@ export function nodeGuard(
   };
 }
 
-/** Wraps a handler from Request to Response, and calls it for admitted requests. */
+/**
+ * Wraps a handler from Request to Response. Calls the handler for admitted requests and responds to
+ * all others.
+ */
 export function fetchGuard<Context extends unknown[] = unknown[]>(
   guard: Guard,
   handle: (request: Request, principal: Principal, ...context: Context) => Response | Promise<Response>,
   options: FetchMountOptions<Context> = {},
 ): (request: Request, ...context: Context) => Promise<Response> {
   checkMethods('guard', guard, ['admit']);
-  if (typeof handle !== 'function') throw new TypeError('handle: expected a function');
+  checkFunction('handle', handle);
   checkOptions(options, ['clientAddress']);
   const { clientAddress = ipOf } = options;
+  checkFunction('clientAddress', clientAddress);
   return async (request, ...context) => {
     const outcome = await guard.admit(headOf(request), () => clientAddress(request, ...context));
     if (!outcome.admitted) return toResponse(outcome.reply);

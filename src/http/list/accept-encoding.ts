@@ -10,12 +10,14 @@ const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?
 
 /**
  * Returns the client's preferred coding by its `Accept-Encoding` (RFC 9110 §12.5.3): the one with
- * the highest weight, or among equals the smallest. A client that names only codings, without
- * `identity`, gets one of them. If nothing is acceptable, the field is ignored. A malformed member
- * is ignored too. Short content is not compressed, unless the client refuses `identity`.
+ * the highest weight, or among equal weights the one that compresses best. A field that lists
+ * codings without `identity` selects one of those. A field that accepts none of ours is ignored,
+ * and so is a malformed member. Short content is not compressed, unless the client refuses
+ * `identity`.
  */
 export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {
-  // Most clients refuse no coding. Only a weight of zero refuses one.
+  // For short content the field matters only if it refuses `identity`, which takes a weight of
+  // zero.
   if (acceptEncoding === undefined || (isShort && !acceptEncoding.includes('=0'))) return 'identity';
   const weights = new Map<string, number>();
   for (const member of acceptEncoding.toLowerCase().split(',')) {

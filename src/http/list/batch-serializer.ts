@@ -1,4 +1,4 @@
-// Imported, because fake timers replace the global one.
+// Imported, because fake timers in a host's tests replace the global `setImmediate`.
 import { setImmediate } from 'node:timers';
 import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
@@ -18,9 +18,9 @@ const OPEN = Buffer.from('[');
 const CLOSE = Buffer.from(']');
 
 /**
- * Creates a serialiser of frozen lists. It caches the bytes of a frozen batch as long as the batch
- * lives, so only new batches of the next list are serialised. The event loop gets a turn between
- * two of them. A list with a single new batch is complete at once.
+ * Creates a serialiser of frozen lists. It caches the bytes of a frozen batch until the batch is
+ * garbage-collected, so only the new batches of a list are serialised. Between two new batches the
+ * event loop can run. A list with a single new batch is serialised synchronously.
  */
 export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
   const remembered = new WeakMap<object, SerializedBatch>();
@@ -58,7 +58,7 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
         return close();
       }
 
-      /** Pauses before each batch to be serialised, except the first. */
+      /** Yields before each batch that must be serialised, except the first. */
       function* appendInTurns(stored: Iterable<OrderBatch>): Generator<undefined, string> {
         let isFirst = true;
         for (const batch of hostItems(stored)) {
@@ -79,8 +79,8 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
 }
 
 /**
- * Returns the JSON text of a batch of a streamed list. If the text cannot be fetched, the host has
- * failed.
+ * Returns the JSON text of a batch of a streamed list. A failure to fetch the text is marked as the
+ * host's.
  */
 export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
   if (typeof batch !== 'object' || !('version' in batch)) return printBatch(batch);

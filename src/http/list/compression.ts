@@ -4,8 +4,8 @@ import type { Coding } from './accept-encoding.js';
 import type { Produce } from './replayable-bytes.js';
 
 /**
- * The shortest list that is compressed, in bytes. For a shorter one compression saves some hundred
- * bytes, and the response fits into one packet anyway.
+ * The shortest list that is compressed, in bytes. Compression of a shorter list saves a few hundred
+ * bytes, and its response fits into one packet anyway.
  */
 export const LEAST_COMPRESSED = 1_024;
 
@@ -14,8 +14,8 @@ const PIECE_BYTES = 65_536;
 const BROTLI_PARAMETERS = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 18 };
 
 /**
- * Beyond these levels, more time gains little. They take half the time of zlib's default for gzip,
- * and both reduce the list to a sixth.
+ * Both compressors take half the time of gzip at zlib's default level, and reduce the list to a
+ * sixth. At higher levels, more time gains little.
  */
 const COMPRESSORS = {
   gzip: () => createGzip({ level: 4, chunkSize: PIECE_BYTES }),
@@ -23,8 +23,8 @@ const COMPRESSORS = {
 };
 
 /**
- * Compresses the list on zlib's threads. The digest is left empty, because the uncompressed list
- * already has one.
+ * Compresses the list on zlib's threads. Returns an empty digest, because the entity tag uses the
+ * digest of the uncompressed list.
  */
 export function compress(pieces: AsyncIterable<Uint8Array>, coding: Exclude<Coding, 'identity'>): Produce {
   return async (add) => {

@@ -3,9 +3,12 @@
  * beginning.
  */
 export interface ReplayableBytes {
-  /** Resolves when the first piece is there. Rejects if the producer failed before. */
+  /** Resolves when the first piece exists. Rejects if the producer failed before that. */
   started(): Promise<void>;
-  /** Resolves at the end: to the failure if the bytes are incomplete. Never rejects. */
+  /**
+   * Resolves when the producer has ended: to its failure, or to `undefined` if the bytes are
+   * complete. Never rejects.
+   */
   readonly ended: Promise<Failure | undefined>;
   /** Returns the bytes if they are complete, otherwise `undefined`. */
   whole(): WholeBytes | undefined;
@@ -17,7 +20,7 @@ interface WholeBytes {
   readonly body: string | Uint8Array | Pieces;
   /** The length in bytes. */
   readonly length: number;
-  /** The digest that the producer returned for the whole. */
+  /** The digest that the producer returned for all bytes. */
   readonly digest: string;
 }
 
@@ -26,13 +29,14 @@ export interface Failure {
 }
 
 /**
- * Adds the pieces, and returns the digest of the whole. Runs synchronously up to its first `await`.
+ * A producer of bytes. It passes each piece to `add`, and returns the digest of all of them. It
+ * runs synchronously up to its first `await`.
  */
 export type Produce = (add: (piece: Uint8Array) => void) => string | Promise<string>;
 
 /**
- * All pieces, complete and shared by all readers, so that handing over many at a time costs no
- * memory.
+ * All pieces of a complete body. The readers share them, so that each can take many at a time
+ * without using memory.
  */
 interface Pieces extends AsyncIterable<Uint8Array>, Iterable<Uint8Array> {}
 

@@ -11,7 +11,7 @@ export interface ListRequest {
   readonly head: Pick<ReadHead, 'ifMatch' | 'ifNoneMatch' | 'acceptEncoding'>;
 }
 
-/** The list as it is sent to one client, except for the fields of every reply. */
+/** The list as it is sent to one client, without the header fields that every reply has. */
 export interface Representation {
   readonly status: 200 | 304 | 412;
   readonly fields: readonly string[];
@@ -30,8 +30,8 @@ export type Representations = (request: ListRequest) => Representation | Promise
 
 /**
  * Creates representations from the bytes of the list. The list is compressed when the first client
- * asks for it, while it is still being serialised. A HEAD request, or one with a tag, waits until
- * the list is complete, because its tag and length are unknown before.
+ * asks for it, while it is still being serialised. A HEAD or conditional request waits until the
+ * list is complete, because its tag and length are unknown before.
  */
 export function createRepresentations(identity: ReplayableBytes): Representations {
   const compressed = new Map<Coding, ReplayableBytes>();

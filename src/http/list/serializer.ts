@@ -13,14 +13,14 @@ import {
 } from './representations.js';
 
 /**
- * Orders serialised in one go, in less than half a millisecond, into a text that is sent in one
- * write with the head.
+ * How many orders are serialised without a pause, in less than half a millisecond. The text of a
+ * list of at most this length is sent in one write with the head.
  */
 const BATCH = 512;
 
 /**
- * The longest text that is sent as a string, in one write with the head. For a longer one, a Buffer
- * is cheaper.
+ * The longest text that is sent as a string, in one write with the head. For a longer text, a
+ * Buffer is cheaper.
  */
 const LARGEST_TEXT = 65_536;
 
@@ -28,9 +28,10 @@ const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
 
 /**
  * Creates the serialiser of one service. It serialises a frozen list once, and caches the most
- * recent one. A list that is not frozen may still change, so it is serialised each time, without a
- * tag and uncompressed. Returns a promise only for a list that cannot be serialised at once. It
- * then waits for the first piece, so that a store that fails immediately leads to a 503.
+ * recent frozen list. A list that is not frozen may still change, so it is serialised each time,
+ * without a tag and uncompressed. The serialiser returns a promise only for a list that it cannot
+ * serialise at once. The promise resolves with the first piece of the list, so that a store that
+ * fails before it leads to a 503.
  */
 export function createListSerializer(): (
   listed: ListedOrders,
@@ -118,8 +119,8 @@ async function* serializeStream(
 }
 
 /**
- * This is not a generator, because a generator that never started runs no cleanup. The store's work
- * must end even if nobody ever reads.
+ * Returns an iterator over `first` and `rest`. It is not a generator, because a generator that
+ * never started runs no cleanup, and the store's work must end even if nobody reads.
  */
 function resume(
   first: IteratorResult<Uint8Array, undefined>,

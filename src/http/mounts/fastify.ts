@@ -39,8 +39,8 @@ interface FastifyReplyLike {
 }
 
 /**
- * Hides the routes from `@fastify/swagger`, which would list each once for every method. The
- * service has a document of its own.
+ * Hides the routes from `@fastify/swagger`, which would list each route once for every method. The
+ * service has an OpenAPI document of its own.
  */
 const UNLISTED = { schema: { hide: true } };
 
@@ -70,14 +70,15 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
       throw new TypeError(`prefix: expected the beginning of the service's basePath, ${service.basePath}`);
     }
     const answer = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {
-      // Fastify's router decodes paths, and may be configured to ignore case and slashes.
+      // The raw target is checked again, because Fastify's router decodes paths, and may be
+      // configured to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
       const answered = service.respond(request.raw, () => request.ip);
       const isMultiplexed = 'stream' in request.raw;
       if (!(answered instanceof Promise)) return send(reply, answered, isMultiplexed);
       return answered.then((settled) => send(reply, settled, isMultiplexed));
     };
-    // Content is not read (RFC 9110 §9.3.5), so content of any type is accepted, even an invalid
+    // Content is not read (RFC 9110 §9.3.5), so every content type is accepted, even an invalid
     // one.
     app.addContentTypeParser('*', (_request, _content, done) => done(null));
     app.addHook('onRequest', ({ raw }, _reply, done) => {
@@ -87,7 +88,8 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
     // In Fastify's router a colon begins a parameter. Two colons stand for a literal colon.
     const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');
     app.all(collection, UNLISTED, answer);
-    // A wildcard, because the host's settings limit the length of a parameter.
+    // A wildcard instead of a parameter, because the host's settings limit the length of a
+    // parameter.
     app.all(`${collection}/*`, UNLISTED, answer);
   };
 }
@@ -95,13 +97,13 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
 function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMultiplexed: boolean): unknown {
   reply.code(status);
   forEachField(withVary(headers, reply.getHeader('Vary')), (name, value) => void reply.header(name, value));
-  // Without a serializer, Fastify would add a charset to the type of a string.
+  // Without a serializer, Fastify would add a charset to the content type of a string.
   if (typeof body === 'string') reply.serializer(() => body);
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);
   const stream = Readable.from(body);
   if (isMultiplexed) {
-    // A plain end would finish the HTTP/2 stream without an error, as if the truncated body were
-    // complete.
+    // Without this, Fastify would end the HTTP/2 stream without an error, as if the truncated body
+    // were complete.
     stream.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
   }
   return reply.send(stream);

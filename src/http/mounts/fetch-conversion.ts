@@ -11,8 +11,8 @@ export function ipOf(request: Request): string | undefined {
 }
 
 /**
- * Leaves out `Connection`, which the runtime controls. HTTP/2 forbids it, and a Request does not
- * reveal its protocol.
+ * Converts a reply to a Response. Leaves out `Connection`, which the runtime controls: HTTP/2
+ * forbids this field, and a Request does not reveal its protocol.
  */
 export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();

@@ -1,4 +1,4 @@
-import { checkMethods, checkOptions } from '../options.js';
+import { checkFunction, checkMethods, checkOptions } from '../options.js';
 import type { OrderService } from '../service.js';
 import { headOf, ipOf, toResponse } from './fetch-conversion.js';
 
@@ -30,6 +30,7 @@ export function fetchHandler<Context extends unknown[] = unknown[]>(
   checkMethods('service', service, ['respond']);
   checkOptions(options, ['clientAddress']);
   const { clientAddress = ipOf } = options;
+  checkFunction('clientAddress', clientAddress);
   return async (request, ...context) => {
     return toResponse(await service.respond(headOf(request), () => clientAddress(request, ...context)));
   };

@@ -17,10 +17,10 @@ interface KoaContextLike {
 }
 
 /**
- * Creates a middleware that mounts the service in Koa 3. Foreign paths are passed to `next`. The
- * reply is Koa's own, so fields that other middleware sets stay in force. To drop readers that
- * stall, set the server's `timeout`. The client's address is `ctx.ip`, which follows the app's
- * `proxy` options.
+ * Creates a middleware that mounts the service in Koa 3. Requests for other paths are passed to
+ * `next`. The reply is Koa's own, so fields that other middleware sets stay in force. To drop
+ * readers that stall, set the server's `timeout`. The client's address is `ctx.ip`, which follows
+ * the app's `proxy` options.
  * @example
  * ```ts
  * import Koa from 'koa';
@@ -37,7 +37,7 @@ export function koaMiddleware(
 ): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
   checkMethods('service', service, ['respond', 'owns']);
   return async (ctx, next) => {
-    // Koa's routers and mounts rewrite `url`.
+    // `originalUrl`, because Koa's routers and mounts rewrite `url`.
     const { req, originalUrl: url } = ctx;
     if (!service.owns(url)) {
       await next();

@@ -22,8 +22,8 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
 
 /**
  * Makes the service respond to requests that Node.js would otherwise respond to, or drop, by
- * itself: malformed and late requests, unknown methods, `CONNECT`, and requests with `Expect`,
- * without `Host`, or from a client that has closed its sending half.
+ * itself: malformed requests, requests that time out, unknown methods, `CONNECT`, and requests with
+ * `Expect`, without `Host`, or from a client that has closed its sending half.
  */
 export function attachTo<S extends Server>(
   server: S,
@@ -36,7 +36,7 @@ export function attachTo<S extends Server>(
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   const refused = new WeakSet<Duplex>();
   server.on('connect', (request, socket) => {
-    // Node.js no longer handles the socket and its errors.
+    // After a CONNECT request, Node.js no longer handles the errors of the socket.
     socket.on('error', () => {});
     lastAnswer(socket, () => service.respond(request, () => clientAddress(request)));
   });
@@ -59,8 +59,8 @@ function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const response = responseInProgress(socket);
   if (!socket.writable) close();
   else if (response?.writableEnded) socket.end(close);
-  // A response that has begun would be corrupted, and the sender of a complete request would take
-  // this response for its own.
+  // A second response would corrupt one that has begun. After a complete request, the client would
+  // take it for the response to that request.
   else if (response?.headersSent || response?.req.complete) close();
   else {
     const reply = ask();
@@ -69,7 +69,7 @@ function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   }
 }
 
-/** RFC 9112 §3: a request line that is valid except for its method. */
+/** Matches a request line whose method may be unknown but that is otherwise valid (RFC 9112 §3). */
 const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ [^ \r\n]+ HTTP\/1\.[01]\r?\n/;
 
 function codeOf({ code = '', rawPacket, bytesParsed = 0 }: ClientError): RefusalCode {
@@ -83,13 +83,16 @@ function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>):
   return socket.remoteAddress;
 }
 
-/** Node.js stores the response here, and its own default listener checks the same property. */
+/**
+ * Returns the response in progress on a socket. Node's own default `clientError` listener reads the
+ * same property.
+ */
 function responseInProgress(socket: Duplex): ServerResponse | undefined {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return response instanceof ServerResponse ? response : undefined;
 }
 
-/** Follows RFC 9112 §4 and §5. */
+/** Serialises a reply as an HTTP/1.1 message (RFC 9112 §4 and §5). */
 function serializeReply({ status, headers, body }: Reply): string {
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n`;
   forEachField(headers, (name, value) => {

@@ -1,20 +1,20 @@
 import type { ServerResponse } from 'node:http';
-// Imported, because fake timers replace the global one.
+// Imported, because fake timers in a host's tests replace the global `setImmediate`.
 import { setImmediate } from 'node:timers';
 import { dropIfSilent } from './silent-readers.js';
 
 /**
- * Bytes of a list that are handed to the system at a time: many small pieces together. Each turn of
- * the event loop writes one such window, however many readers there are. When fifty readers each
- * wrote a window in the same turn, that turn took 18 ms of processor time (median; at most 86 ms).
- * With one window a turn it takes 4 ms (at most 5 ms).
+ * Bytes of a list that are written to the system at a time (one window). Each turn of the event
+ * loop writes one window, however many readers there are. It takes 4 ms of processor time (median;
+ * at most 5 ms). When fifty readers each wrote a window in the same turn, that turn took 18 ms (at
+ * most 86 ms).
  */
 const WINDOW_BYTES = 524_288;
 
 /**
  * Writes the pieces at the pace of the reader, and ends the response. A failure midway closes the
  * connection, so that the client can tell that the list is truncated. If the reader hangs up, the
- * iterator is ended. Never rejects.
+ * iterator of the pieces is ended. Never rejects.
  */
 export async function writePieces(response: ServerResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   try {
@@ -32,7 +32,10 @@ function isIterable(pieces: AsyncIterable<Uint8Array>): pieces is AsyncIterable<
   return Symbol.iterator in pieces;
 }
 
-/** The response is corked, so that many pieces go to the system in one call. */
+/**
+ * Writes pieces that many readers share. The response is corked, so that many pieces go to the
+ * system in one call.
+ */
 async function writeShared(response: ServerResponse, pieces: Iterable<Uint8Array>): Promise<void> {
   const iterator = pieces[Symbol.iterator]();
   for (let next = iterator.next(); !next.done; ) {
@@ -46,7 +49,7 @@ async function writeShared(response: ServerResponse, pieces: Iterable<Uint8Array
 }
 
 async function writeOwn(response: ServerResponse, iterator: AsyncIterator<Uint8Array>): Promise<void> {
-  // The iterator may be waiting for its next piece when the reader hangs up.
+  // Ends the iterator as soon as the reader hangs up, even while it is waiting for its next piece.
   const end = () => void iterator.return?.().then(undefined, () => {});
   response.once('close', end);
   await turn();

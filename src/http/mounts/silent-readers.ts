@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 const CHECK_MS = 10_000;
-/** The number of checks without progress after which a client has stalled for 30 s. */
+/** After this many checks without progress, a client has read nothing for 30 s. */
 const MOST_UNCHANGED = 3;
 
 interface Watch {
@@ -17,9 +17,9 @@ const watches = new Map<ServerResponse, Watch>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Closes the connection if its client reads none of the waiting data for 30 s. This is noticed
- * within 40 s. Any progress counts. Stops when everything is sent, or when the returned function is
- * called.
+ * Closes the connection if its client reads none of the waiting data for 30 s (60 s where the
+ * system does not report what the client has acknowledged). Checks every 10 s, and any progress
+ * counts. Stops when everything is sent, or when the returned function is called.
  */
 export function dropIfSilent(response: ServerResponse): () => void {
   const { socket } = response;
@@ -51,16 +51,16 @@ async function check(): Promise<void> {
 }
 
 /**
- * Matches an entry of `/proc/net/tcp`: the ports, the state and the unacknowledged bytes, all
- * hexadecimal.
+ * Matches a line of `/proc/net/tcp`: both ports, the state and the number of unacknowledged bytes,
+ * all hexadecimal.
  */
 const CONNECTION = /:(\w{4}) \w+:(\w{4}) \w\w (\w{8}):/g;
 
 /**
- * Returns the bytes that the clients' systems have not acknowledged, by the ports of both ends. On
- * systems other than Linux this is missing, and only data that this system accepts from Node.js
- * counts as progress. It accepts megabytes at a time, and a reader of 20 kB/s takes a minute for
- * each.
+ * Returns the number of bytes that each client's system has not acknowledged, by the ports of both
+ * ends. Only Linux publishes this number. On other systems a client makes progress only when this
+ * system accepts more data from Node.js. That happens megabytes at a time, and a client that reads
+ * 20 kB/s takes a minute for each megabyte.
  */
 async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
   const bytes = new Map<string, string>();
@@ -68,7 +68,8 @@ async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
     const text = await readFile(`/proc/self/net/${file}`, 'latin1').catch(() => '');
     for (const [, local, remote, unacknowledged = ''] of text.matchAll(CONNECTION)) {
       const ports = `${Number(`0x${local}`)} ${Number(`0x${remote}`)}`;
-      // Two clients may use the same port. Progress of either counts for both.
+      // Two clients with different addresses may use the same port. Progress of either counts for
+      // both.
       bytes.set(ports, (bytes.get(ports) ?? '') + unacknowledged);
     }
   }

@@ -3,14 +3,15 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 
 /**
- * How many requests of one connection may wait for their turn. Beyond that, nothing more is read
- * from it.
+ * How many requests of one connection may wait for earlier responses. When so many wait, nothing
+ * more is read from the connection.
  */
 const MOST_WAITING = 16;
 
 /**
- * Requests of all connections that may wait beyond that. Node.js delivers everything it has read,
- * up to 64 KiB, and each waiting request holds 1.6 kB. A connection that exceeds this is closed.
+ * How many requests of all connections together may wait in excess of `MOST_WAITING`. Such requests
+ * exist because Node.js delivers everything that it has already read from a connection, up to 64
+ * KiB. Each waiting request holds 1.6 kB. A connection that would exceed this number is closed.
  */
 const MOST_EXTRA = 4_096;
 
@@ -42,7 +43,8 @@ export function inTurn<
   }
 
   return (request, response, ...rest) => {
-    // An emulation of node:http has no connection, so requests have no turns.
+    // Node.js gives a response its socket when earlier responses have been sent, so this one need
+    // not wait. An emulation of node:http has no connection on which requests could wait.
     if (response.socket !== null || !(response instanceof ServerResponse)) {
       return call(request, response, ...rest);
     }
@@ -61,12 +63,12 @@ function createQueue(socket: Socket): Queue {
   socket.once('close', () => {
     extra -= Math.max(0, queue.waiting - MOST_WAITING);
   });
-  // Node.js resumes the socket after each response.
+  // Node.js resumes the socket after each response, so it must be paused again.
   socket.on('resume', () => queue.isPaused && socket.pause());
   return queue;
 }
 
-/** Reports whether one more request may wait. */
+/** Adds one request to the queue. Returns `false` if the connection is closed. */
 function enter(queue: Queue): boolean {
   const { socket } = queue;
   if (socket.destroyed) return false;

@@ -94,7 +94,7 @@ const CANCEL: OpenApiOperation = {
   responses: responsesOf('cancelOrder'),
 };
 
-/** Creates the OpenAPI document. Throws a TypeError that names the option if one is wrong. */
+/** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
 export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
   checkOptions(options, ['basePath']);
   const { basePath = '/v1' } = options;
@@ -156,14 +156,26 @@ returns 204.
 | JavaScript | \`string\`, \`bigint\` | \`JSON.parse\`, \`response.json()\`, generated clients |
 | Python | \`int\`, from \`json\` | \`float\`; pandas if an id is missing |
 | Go | \`int64\` in a struct, \`Decoder.UseNumber()\` | \`any\`, \`map[string]any\` |
-| Java, Kotlin | \`long\` fields with Jackson or Gson | \`double\`; Gson into a \`Map\` |
-| C# | \`long\` fields with System.Text.Json | \`double\` |
-| shell | \`jq\` 1.7 | \`jq\` 1.6 |
+| Java | \`Long\` fields with Gson | \`Double\`; Gson into a \`Map\` |
+| shell | \`sed\` before \`jq\` | \`jq\` 1.6 |
 
 In JavaScript, read the ids as strings. A generated client needs a \`fetch\` that does this to the body of each response:
 
 \`\`\`js
 JSON.parse(text.replace(/"(id|petId)":\\s*(-?\\d+)/g, '"$1":"$2"'))
+\`\`\`
+
+In a shell, quote the ids before \`jq\` reads them:
+
+\`\`\`sh
+sed -E 's/"(id|petId)":(-?[0-9]+)/"\\1":"\\2"/g' | jq -r '.[].id'
+\`\`\`
+
+In Java, with Gson:
+
+\`\`\`java
+record Order(Long id, Long petId, Long quantity, String shipDate, Boolean complete) {}
+Order[] orders = new Gson().fromJson(text, Order[].class);
 \`\`\`
 
 ## Rate limits

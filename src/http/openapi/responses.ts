@@ -59,7 +59,10 @@ interface ResponseText {
   readonly headers?: readonly HeaderName[];
 }
 
-/** The components by status. If one status has two meanings, they are by origin too. */
+/**
+ * The response components by status. If a status has a second meaning elsewhere, that has a key of
+ * its own: the status and the origin.
+ */
 const TEXTS: Readonly<Record<string, ResponseText>> = {
   400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },
   401: {
@@ -130,7 +133,7 @@ const CANCELLED: OpenApiResponse = {
   headers: headersOf(LIMIT_HEADERS),
 };
 
-/** The components. */
+/** Returns the response components by name. */
 export function responses(): Readonly<Record<string, OpenApiResponse>> {
   const errors = ERRORS.filter(({ origin }) => origin !== 'elsewhere').map(textOf);
   return {
@@ -141,7 +144,7 @@ export function responses(): Readonly<Record<string, OpenApiResponse>> {
   };
 }
 
-/** The responses of an operation, by status. */
+/** Returns the responses of an operation, by status. */
 export function responsesOf(operation: 'listOrders' | 'cancelOrder'): OpenApiResponses {
   const isCancel = operation === 'cancelOrder';
   return {
@@ -153,7 +156,7 @@ export function responsesOf(operation: 'listOrders' | 'cancelOrder'): OpenApiRes
   };
 }
 
-/** The responses to unknown paths and methods, by status. */
+/** Returns the responses to unknown paths and methods, by status. */
 export function responsesElsewhere(): Readonly<Record<string, OpenApiResponse>> {
   return Object.fromEntries(errorsFrom('elsewhere').map((error) => [error.status, errorResponse(textOf(error))]));
 }

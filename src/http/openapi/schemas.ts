@@ -16,8 +16,8 @@ export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): 
 }
 
 /**
- * Converted to numbers, these bounds become -2^63 and 2^63, the nearest doubles.
- * `printOpenApiDocument` prints them exactly.
+ * As numbers, the bounds of int64 are rounded to -2^63 and 2^63. `printOpenApiDocument` prints them
+ * exactly.
  */
 const INT64 = { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) };
 
@@ -115,7 +115,7 @@ function integer(minimum: number) {
   return { type: 'integer', format: 'int64', minimum, maximum: MAX_PRINTED_INTEGER };
 }
 
-/** Returns a list of structured fields: a policy's name with two numbers each. */
+/** Returns the schema of a list whose items are a policy's name and two numbers. */
 function windows(first: string, second: string) {
   const item = `"[A-Za-z][A-Za-z0-9_.-]*";${first}=[0-9]{1,15};${second}=[0-9]{1,15}`;
   return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
@@ -149,7 +149,7 @@ const HEADERS = {
   },
   RateLimit: {
     description:
-      'Requests remaining (`r`) in each window, and seconds (`t`) until more are available. The same draft. Optional.',
+      'Requests remaining (`r`) in each window, and seconds (`t`) until more are available (the draft of `RateLimit-Policy`). Optional.',
     schema: windows('r', 't'),
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },
@@ -184,7 +184,7 @@ const HEADERS = {
     example: '"C3Hqqa2Jnq8tqHYacGG9Ht"',
   },
   Vary: {
-    description: 'Request header that selects the representation. Absent if the list is too small to compress.',
+    description: 'Request header that selects the representation. Absent if the list is not a fixed snapshot.',
     schema: { type: 'string', pattern: '^(?:[\\w-]+, )*Accept-Encoding$', maxLength: MAX_FIELD_LENGTH },
     example: 'Accept-Encoding',
   },
@@ -211,7 +211,7 @@ export const LIMIT_HEADERS = [
   'RateLimit',
 ] as const satisfies readonly HeaderName[];
 
-/** Defined inline, because components are for the responses of operations. */
+/** `Allow` is defined inline, because the components are only for the responses of operations. */
 const { Allow: ALLOW, ...SHARED_HEADERS } = HEADERS;
 
 export const headers: Readonly<Record<string, Json>> = SHARED_HEADERS;

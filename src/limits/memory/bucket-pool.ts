@@ -4,15 +4,19 @@ import type { Instant } from '../token-bucket.js';
 import { PackedDecision } from './packed-decision.js';
 import { MAX_PACKED_TAKEN, type PackedPlan } from './packed-plan.js';
 
-/** The bucket that newcomers to a full pool share. No address has this spelling. */
+/** The key of the bucket that newcomers to a full pool share. No address is spelled like this. */
 const OVERFLOW = '*';
 
-/** Slots swept for each newcomer. With two, the sweep keeps pace with a growing pool. */
+/**
+ * How many states are checked for expiry when a newcomer arrives. With two, the checks keep pace
+ * with a growing pool.
+ */
 const SWEPT_PER_NEWCOMER = 2;
 
-// A slot has 24 bytes: the ends of two windows, then the tokens taken in them. A free slot holds
-// the number of the next free slot. A slot reference combines the numbers of a slot and a shape, so
-// a key costs one look-up and no object.
+// A slot is 24 bytes for the packed state of one key: the ends of two windows, then the tokens
+// taken in them. A free slot holds the number of the next free slot. A shape is the list of windows
+// in a state. A slot reference combines the numbers of a slot and a shape, so a key takes one
+// look-up and no object.
 const SHAPE_BITS = 5;
 const SHAPE_MASK = 2 ** SHAPE_BITS - 1;
 const MAX_SLOTS = 2 ** (31 - SHAPE_BITS);
@@ -22,9 +26,9 @@ const UNPACKED = 0;
 const NO_WINDOW_MS = Number.NEGATIVE_INFINITY;
 
 /**
- * Holds at most `max` states by key. Expired states are swept a few at a time as newcomers arrive,
- * so there is no timer and no pause. A state that still matters is never dropped: newcomers to a
- * full pool share one bucket instead.
+ * Holds at most `max` states by key. Expired states are removed a few at a time as newcomers
+ * arrive, so there is no timer and no pause. A state that still matters is never dropped: newcomers
+ * to a full pool share one bucket instead.
  *
  * The state of one or two interval windows without refusals or a ban is packed into bytes. Any
  * other state is kept as an object.
@@ -49,7 +53,8 @@ export class BucketPool {
   /**
    * Takes tokens from a packed state exactly as the rule would, if all windows have enough.
    * Otherwise changes nothing and returns `undefined`, and the rule has to decide. This happens for
-   * a newcomer, a refusal, another shape, a clock that stepped back and a calendar window.
+   * a newcomer, for a refusal, for a state of another shape, after the clock has stepped back, and
+   * when a calendar window (`align: 'utc'`) begins.
    */
   charge(key: string, packed: PackedPlan, cost: number, instant: Instant): PackedDecision | undefined {
     const slotRef = this.#slotRefs.get(key);
@@ -81,8 +86,8 @@ export class BucketPool {
   }
 
   /**
-   * Returns the key that holds the state: the key itself, or the shared bucket's if the pool is
-   * full of others.
+   * Returns the key under which the state is stored: `key` itself, or that of the shared bucket if
+   * the pool is full of other keys.
    */
   keyOf(key: string, nowMs: number): string {
     if (this.#slotRefs.has(key)) return key;
@@ -92,8 +97,8 @@ export class BucketPool {
 
   /**
    * Returns the state of the bucket that newcomers to a full pool share, if it is in use. A
-   * newcomer that later gets its own bucket starts from this state. A full bucket would let it pass
-   * before its `Retry-After` is over.
+   * newcomer that later gets its own bucket starts from this state. If it started with a full
+   * bucket, it would pass before its `Retry-After` is over.
    */
   shared(): KeyState | undefined {
     return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;
@@ -120,8 +125,8 @@ export class BucketPool {
   }
 
   /**
-   * Returns the number of the form in which these buckets are packed. Returns 0 if they cannot be
-   * packed, or if too many forms are in use already.
+   * Returns the number of the shape of these buckets. Returns 0 if they cannot be packed, or if too
+   * many shapes are in use already.
    */
   shapeOf(buckets: readonly Identity[]): number {
     const [first, second] = buckets;

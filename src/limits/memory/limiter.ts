@@ -1,5 +1,5 @@
 import { banned, NO_STRIKES } from '../ban.js';
-import { type Clock, createSystemClock } from '../clock.js';
+import { type Clock, checkClock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
 import { checkPlan, onlyFields, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
@@ -9,7 +9,7 @@ import { type PackedPlan, packPlan } from './packed-plan.js';
 
 /**
  * {@link RateLimiter} in memory. Every method is synchronous. It is exact, never forgets a counter
- * and starts no timer.
+ * that still matters, and starts no timer.
  */
 export interface MemoryLimiter extends RateLimiter {
   take(key: string, plan: Plan, cost?: number): Decision;
@@ -64,6 +64,7 @@ interface PooledPlan extends PackedPlan {
 export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
   onlyFields('options', options, ['clock', 'maxAddresses']);
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
+  checkClock(clock);
   wholeNumber('maxAddresses', maxAddresses, 1);
   const keys = new BucketPool(Number.POSITIVE_INFINITY);
   const addresses = new BucketPool(maxAddresses);
@@ -81,7 +82,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     if (packed === undefined) {
       checkPlan(plan);
       const pool = plan.partition === 'address' ? addresses : keys;
-      // A plan that was not made by `createPlan` may still change, but the decisions on it may not.
+      // A plan that was not made by `createPlan` may still change, but decisions that refer to it
+      // must not.
       const snapshot = snapshotPlan(plan);
       packed = { ...packPlan(snapshot, pool.shapeOf(plan.policies)), pool };
       if (snapshot !== plan) return packed;
@@ -107,7 +109,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     const bucketKey = pool.keyOf(key, now.nowMs);
     const stored = pool.get(bucketKey);
     const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
-    // Only the shared bucket can refuse a newcomer, and it remembers that refusal.
+    // A newcomer is refused only because of the shared bucket's state, which is stored already.
     if (stored !== undefined || decision.verdict === 'within_quota') pool.set(bucketKey, next, shape);
     return decision;
   }
@@ -157,6 +159,6 @@ export function checkCost(cost: number, plan: Plan): void {
   if (!Number.isInteger(cost) || cost < 0) throw new RangeError('cost: expected a whole number from 0 up');
   for (const { name, quota } of plan.policies) {
     if (cost > quota)
-      throw new RangeError(`cost: ${cost} is above the quota of ${quota} per ${name}, it could never pass`);
+      throw new RangeError(`cost: ${cost} is above the quota of ${quota} per ${name}, so it could never pass`);
   }
 }

@@ -5,9 +5,10 @@ import type { Instant } from '../token-bucket.js';
 import type { PackedPlan } from './packed-plan.js';
 
 /**
- * The decision on an allowed request of a plan with one or two windows. One is created for every
- * request, and 32 bytes more cost 3 %. So it stores small integers that V8 need not box, shares the
- * instant with decisions of the same millisecond, and computes the rest on access.
+ * The decision on an allowed request under a plan with one or two windows. Each such request
+ * creates one, and 32 bytes more would cost 3 % of the speed. So it stores small integers that V8
+ * need not box, shares the instant with other decisions of the same millisecond, and computes the
+ * rest on access.
  */
 export class PackedDecision implements Decision {
   // These fields are declared without initialisers. Code that sets them to `undefined` first would

@@ -8,13 +8,13 @@ const MAX_FAST_WINDOW_MS = 2 ** 31 - 1;
 
 /**
  * A plan in the form that the pool reads for every request. If there is no second window, its
- * numbers are such that it never refuses.
+ * numbers are those of a window that never refuses.
  */
 export interface PackedPlan {
   readonly plan: Plan;
-  /** The packed form of its buckets. See `BucketPool.shapeOf`. */
+  /** The number of the shape of its buckets. See `BucketPool.shapeOf`. */
   readonly shape: number;
-  /** The same number, or 0 if requests of this plan always need the rule. */
+  /** The same number, or -1 if every request under this plan has to be decided by rule.ts. */
   readonly fastShape: number;
   readonly first: QuotaPolicy;
   readonly second: QuotaPolicy | undefined;
@@ -22,7 +22,10 @@ export interface PackedPlan {
   readonly firstWindowMs: number;
   readonly secondQuota: number;
   readonly secondWindowMs: number;
-  /** Length of a window that begins now. `Infinity` for a calendar window. */
+  /**
+   * The length of a window that begins now. `Infinity` for a calendar window, so that the rule
+   * decides.
+   */
   readonly firstFreshMs: number;
   readonly secondFreshMs: number;
 }

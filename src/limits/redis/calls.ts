@@ -24,7 +24,7 @@ export type SendCommand = (command: [name: string, ...parameters: string[]], key
 /** The result of a call, and when the server acted. */
 export type Seen = Found | Passed;
 
-/** Cached key names. Computing a digest takes longer than a look-up. */
+/** How many key names are cached. Computing the digest in a name takes longer than a look-up. */
 const REMEMBERED_NAMES = 10_000;
 
 export type RedisCalls = ReturnType<typeof createRedisCalls>;
@@ -32,7 +32,8 @@ export type RedisCalls = ReturnType<typeof createRedisCalls>;
 /** Creates the functions that send the limiter's calls to Redis. Each call is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
   /**
-   * The offset from the process's time to the server's, including how long the last call took.
+   * How far the server's time was ahead of this process's when the last call reached the server.
+   * Includes how long the call took to get there.
    */
   let aheadMs = performance.timeOrigin;
 
@@ -48,8 +49,8 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   }
 
   /**
-   * Resolves to what `read` makes of the reply. `sentMs` is the process's time before the call was
-   * sent. Not `async`, because every decision would pay for the extra promises.
+   * Resolves to what `read` returns for the reply. `sentMs` is the process's time before the call
+   * was sent. Not `async`, because every decision would pay for the extra promises.
    */
   function call<T>(
     mode: Call['mode'],
@@ -75,10 +76,10 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
           const isInTime = performance.now() - sinceMs < patienceMs;
           if (isInTime) aheadMs = found.nowMs - sentMs;
           if ('utcOffsetMs' in found) return read(found, sinceMs);
-          // The call was sent in time but arrived too late by the server's clock. The clock was
-          // stepped, or another server of the cluster replied.
+          // The reply came in time, but by the server's clock the call was late: the clock was
+          // stepped, or another server of the cluster replied. Sends it again with the new offset.
           if (isInTime) return ask(command, script);
-          throw new Error('the server was reached too late');
+          throw new Error('the call reached the server after its deadline');
         },
         (error) => {
           if (command === 'EVAL' || !isUnknownScript(error)) throw error;

@@ -40,7 +40,7 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
 
   function watch(afterMs: number): void {
     isTimed = true;
-    // First read replies that arrived while this process was busy.
+    // `setImmediate` lets Node.js first read replies that arrived while this process was busy.
     setTimeout(() => setImmediate(failTheLate), afterMs).unref();
   }
 
@@ -53,7 +53,7 @@ export function createCircuitBreaker({ patienceMs, probe, onChange }: CircuitBre
       watch(Math.ceil(leftMs));
       return;
     }
-    const error = new Error(`no answer within ${patienceMs} ms`);
+    const error = new Error(`the server did not reply within ${patienceMs} ms`);
     const waiting = [...pending];
     pending.clear();
     open(error);

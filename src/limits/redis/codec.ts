@@ -27,7 +27,7 @@ export function planArgument(plan: Plan): string {
   return made;
 }
 
-/** Stands for 0 windows. */
+/** The code of the character that stands for 0 windows. */
 const FIRST_CHARACTER = 48;
 
 /**
@@ -37,7 +37,7 @@ const FIRST_CHARACTER = 48;
  */
 export interface Report {
   readonly refusedAtMs: number;
-  /** How many refusals the grace forgave. */
+  /** How many of the refusals were forgiven. */
   readonly forgiven: number;
   /** Instants of the server's clock. */
   readonly strikesAtMs: readonly number[];
@@ -45,7 +45,9 @@ export interface Report {
 
 export interface Call {
   readonly mode: Mode;
-  /** Tokens, or for `ban` its length in milliseconds, or 0 for other modes. */
+  /**
+   * `take` and `peek`: tokens. `ban` and `carry_ban`: milliseconds until the ban ends. Otherwise 0.
+   */
   readonly cost: number;
   readonly report?: Report | undefined;
   /** The current instant. Default: that of the server's clock. */
@@ -53,7 +55,8 @@ export interface Call {
   /**
    * Two numbers for each window. `charge`: the amount taken elsewhere, in the unit of
    * `Bucket.taken`, and the milliseconds until that window ends. `refund`: the tokens to put back,
-   * and the announced end of their window.
+   * and the announced end of their window. `carry_ban` passes the ban's length and level, then the
+   * milliseconds until the ban is forgotten, and 0.
    */
   readonly amounts?: readonly Amount[] | undefined;
 }
@@ -78,7 +81,7 @@ export function callArguments({ mode, cost, report, instant, amounts = [] }: Cal
 
 const NOTHING_MORE: readonly string[] = [];
 
-/** The state that the script found, and when. */
+/** The state that the script found, with the instant. */
 export interface Found extends Instant {
   /** The buckets of the plan, and the ban state including what was reported. */
   readonly state: KeyState;
@@ -86,7 +89,7 @@ export interface Found extends Instant {
   readonly othersFullAtMs: number;
 }
 
-/** An allowed request, and when it was allowed. */
+/** The numbers of an allowed request, with the instant. */
 export interface Passed extends Instant {
   /**
    * The instant, then for each window the amount taken and the milliseconds until `Bucket.atMs`.
@@ -95,10 +98,11 @@ export interface Passed extends Instant {
 }
 
 /**
- * Reads the script's reply. For a refused request: now, `taken` and `atMs` of each window as found,
- * when the first other bucket is full, and the ban state if there is one. For an allowed request:
- * now, then `taken` and the milliseconds until `atMs` of each window after it. If the call came too
- * late to act: only the server's time.
+ * Reads the script's reply, a list of integers that begins with the server's time. For an allowed
+ * request, `taken` and the milliseconds until `atMs` of each window follow, as they are after it.
+ * For a refused request, `taken` and `atMs` of each window follow as they were found, then the
+ * instant when the first bucket of another plan is full, then the ban state if there is one. If the
+ * call arrived after its deadline, nothing follows.
  */
 export function readAnswer(
   answer: unknown,

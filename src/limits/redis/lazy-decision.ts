@@ -3,8 +3,8 @@ import type { Plan } from '../plan.js';
 import { lesser, windowState } from '../rule.js';
 
 /**
- * A decision to allow a request, computed from a backend's reply when it is read. As in
- * packed-decision.ts, properties that are not read cost nothing.
+ * A decision that allows a request. Its properties are computed from the server's reply on access,
+ * so that properties that are not read cost nothing, as in memory/packed-decision.ts.
  */
 export class PassedDecision implements Decision {
   readonly key: string;
@@ -15,8 +15,8 @@ export class PassedDecision implements Decision {
   #windows: readonly WindowState[] | undefined;
 
   /**
-   * `numbers`: now, then for each window its bucket's `taken` and the milliseconds until its
-   * `atMs`.
+   * `numbers` contains the server's time, then for each window `taken` of its bucket and the
+   * milliseconds until `atMs`.
    */
   constructor(key: string, plan: Plan, cost: number, utcOffsetMs: number, numbers: readonly number[]) {
     this.key = key;

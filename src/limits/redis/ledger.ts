@@ -13,21 +13,24 @@ import type { BackendLimiter } from './shared-limiter.js';
 interface Debt {
   readonly plan: Plan;
   state: KeyState;
-  /** Settles when the charge was sent. Never rejects. Tokens granted later belong to a new debt. */
+  /**
+   * The call that charges this debt, once it is sent. Never rejects. Tokens granted later belong to
+   * a new debt.
+   */
   sent?: Promise<void>;
   /** The state that the server added the debt to, and the local time when it was sent. */
   charged?: { readonly to: Found; readonly sentAtMs: number };
 }
 
 /**
- * Charges in flight at a time, so that the first requests after an outage need not wait for all of
- * it.
+ * Charges in flight at a time, so that the first requests after an outage need not wait for all
+ * charges.
  */
 const CHARGED_AT_ONCE = 100;
 
 /**
  * Records what this process decides alone, and reports it to the server. `wait` limits how long a
- * call to the server may take, and rejects after that. Then the debt stays open, unless a late
+ * call to the server may take, and rejects after that. The debt then stays open, unless a late
  * reply settles it.
  */
 export function createLedger(
@@ -70,7 +73,8 @@ export function createLedger(
     const now = instant();
     const buckets = windows.map(({ policy, resetAtMs }): NamedBucket => {
       const before = settle(find(debt.state, policy), policy, now);
-      // The local limiter's window may have begun before the debt did.
+      // The end of the local limiter's window counts, because that window may have begun before the
+      // debt.
       const atMs = policy.refill === 'interval' ? resetAtMs : before.atMs;
       const taken = before.atMs === atMs ? before.taken : 0;
       const { name, windowMs, refill } = policy;
@@ -133,7 +137,7 @@ export function createLedger(
       if (verdict === 'within_quota' && cost > 0) admit(decision);
       if (verdict !== 'banned') return;
       const ban = local.inspect(key)?.ban;
-      // The server has reported any earlier ban itself.
+      // A ban that began earlier came from the server, so it need not be reported.
       if (ban !== undefined && ban.banEndMs - ban.banMs >= beganMs) bans.add(key);
     },
 

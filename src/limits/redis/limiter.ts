@@ -53,9 +53,12 @@ export interface RedisLimiterOptions {
    * `(command) => redis.sendCommand(command)`.
    */
   readonly send: SendCommand;
-  /** Prefix of the names of its keys in the server. Default: `store-orders:`. */
+  /** Prefix of the names of the limiter's keys in the server. Default: `store-orders:`. */
   readonly prefix?: string | undefined;
-  /** Default: `local`. Requests that it allows are charged once the server works again. */
+  /**
+   * How to decide while the server fails. Default: `local`. Requests that are allowed meanwhile are
+   * charged once the server works again.
+   */
   readonly onBackendError?: OnBackendError | undefined;
   /**
    * Milliseconds that a decision may take at most, including one by `onBackendError`. Default: 100.

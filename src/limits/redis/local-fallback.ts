@@ -7,8 +7,9 @@ import { createLedger } from './ledger.js';
 import { type BackendLimiter, refusalOf } from './shared-limiter.js';
 
 /**
- * How to decide while the server fails. `local`: this process alone, by the same rule. `open`: the
- * same, but it refuses nothing. `closed`: not at all, so clients receive a 503.
+ * How to decide while the server fails. `local`: this process decides alone, by the same rule.
+ * `open`: this process counts alone and refuses nothing. `closed`: nothing is decided, and clients
+ * receive a 503.
  */
 export type OnBackendError = 'local' | 'open' | 'closed';
 
@@ -29,8 +30,8 @@ export interface LocalFallbackOptions {
 }
 
 /**
- * Settles within the patience. While the server fails, only `take` and `peek` are decided in this
- * process; the others reject.
+ * A limiter whose methods settle within `patienceMs`. While the server fails, `take` and `peek` are
+ * decided in this process, and the other methods reject.
  */
 export interface LimiterWithFallback extends Omit<BackendLimiter, 'charge' | 'carryBan' | 'probe'> {
   readonly mode: Mode;
@@ -74,7 +75,10 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
     return decision;
   }
 
-  /** A ban that the server reports applies here too. */
+  /**
+   * Applies a ban that the server reports to the local limiter too, or ends one that the server has
+   * ended.
+   */
   function heed(decision: Decision): Decision {
     const { key, verdict, nowMs } = decision;
     const known = local.inspect(key);
@@ -106,7 +110,8 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
       if (!(asked instanceof Promise)) return asked;
       return breaker.run(asked, heed, (error) => {
         const decision = decideHere('take', key, plan, cost, error);
-        // The server may have charged the request after all, and reported it too late.
+        // If a late reply shows that the server has charged the request too, the local charge is
+        // refunded.
         asked.then((late) => (late.verdict === 'within_quota' ? refund(decision) : undefined)).catch(() => {});
         return decision;
       });

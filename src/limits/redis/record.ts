@@ -1,6 +1,6 @@
 /**
- * Lua that reads what is remembered of a key. The record is one string: 16 bytes for each window of
- * the most recent plan, then 17 bytes for each, then that plan as in ARGV. If there is more to
+ * Lua that reads the record of a key. The record is one string: 16 bytes for each window of the
+ * most recent plan, then 17 bytes for each, then that plan as in ARGV. If there is more to
  * remember, `!`, the ban state, `!` and the buckets of other plans follow.
  *
  * | part           | form                                                                               |
@@ -10,17 +10,17 @@
  * | ban state      | `refusedAtMs forgiven banEndMs banMs level forgetAtMs`, then each of `strikesAtMs` |
  * | another bucket | `name windowMs refill taken atMs;`                                                 |
  *
- * A request with the record's plan uses the numbers before it as they are, so that nothing is
- * parsed or formatted. Each number is an integer below 2^53, which a double holds exactly. Lua
- * would format only 14 digits of it, so no number is ever concatenated.
+ * A request under the plan of the record uses the packed numbers as they are, so that nothing is
+ * parsed or formatted. Each number is an integer below 2^53, which a double holds exactly. The
+ * script never concatenates a number, because Lua would format only 14 of its digits.
  */
 export const CHECK = /* lua */ `
--- The character after "=" stands for how many windows a plan has.
+-- The character after "=" in a plan stands for the number of its windows.
 local function countOf(plan)
   return string.byte(plan, 2) - 48
 end
 
--- Whether the first bytes of a record are those of so many windows, with instants and amounts in them.
+-- Whether a record begins with so many bytes, and they hold so many windows with valid numbers.
 local function isPacked(stored, bytes, count)
   if bytes ~= 33 * count then return false end
   for i = 1, count do
@@ -32,7 +32,7 @@ local function isPacked(stored, bytes, count)
 end
 `;
 
-/** Lua that parses text: a record of another plan, or one that remembers more than windows. */
+/** Lua that parses a record of another plan, or one that contains more than windows. */
 export const PARSE = /* lua */ `
 local function wholeNumbers(text)
   local list = {}
@@ -59,7 +59,7 @@ local function textOf(ban)
   return string.format(string.rep('%.0f ', #numbers), unpack(numbers))
 end
 
--- All buckets of a record and its ban state. No buckets if it is not a record.
+-- Returns all buckets of a record and its ban state, or nil if the value is not a record.
 local function parse(stored)
   local bytes, plan, rest = string.match(stored, '^(.*)(=[^=!]*)(!?[^=]*)$')
   if not plan or #plan < 4 or not isPacked(stored, #bytes, countOf(plan)) then return nil end
@@ -81,7 +81,7 @@ local function parse(stored)
   return buckets, ban
 end
 
--- The windows of a plan, packed, with what these buckets hold; and the buckets that are left, nil for none.
+-- Packs the windows of a plan with the numbers of its buckets. Also returns the other buckets, or nil.
 local function pack(plan, buckets)
   local states, policies = '', ''
   for id, ms, refill, quota, align in string.gmatch(plan, '([^ ;|]+ (%d+) (%a+)) (%d+) (%a+);') do
@@ -102,9 +102,9 @@ end
 `;
 
 /**
- * Sets `packed`, which begins with the bytes of `count` windows, `ban` (nil if there is none) and
- * `others`. Deletes a stored value that is not a record. A record that ends with this request's
- * plan has no ban state and no other buckets.
+ * Lua that reads the stored record. Sets `packed` (which begins with the bytes of `count` windows),
+ * `ban` and `others` (nil if there are none). Deletes a stored value that is not a record. A record
+ * that ends with this request's plan has no ban state and no other buckets.
  */
 export const READ_RECORD = /* lua */ `
 local stored = redis.pcall('GET', key)

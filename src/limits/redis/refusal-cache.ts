@@ -12,7 +12,7 @@ interface Entry {
   readonly refusal: Refusal;
   /** When the server refused the key, by its own clock. */
   readonly sinceMs: number;
-  /** Refusals that the grace forgave and that are not reported yet. */
+  /** How many forgiven refusals are not reported to the server yet. */
   forgiven: number;
   strikesAtMs: readonly number[];
   /** Strikes since the server's reply, reported or not. */
@@ -28,16 +28,17 @@ const LIFE_MS = 1_000;
 const FRESH_MS = 900;
 const MAX_KEYS = 10_000;
 /**
- * The divisor of the strikes. Even if that many processes each leave their share unreported, a key
- * is banned after twice the strikes at most.
+ * A process reports its strikes when they reach a tenth of those that ban. So even if ten processes
+ * each hold back a tenth, a key is banned after at most twice the strikes.
  */
 const PARTS = 10;
 
 /**
  * Wraps a limiter so that requests of a refused key are refused by the rule in this process, for at
  * most a second, and reported with the next call. The server still decides everything that changes
- * more than the streak, bans above all. It also decides if its clock might round the wait to
- * another second. Evicting a key from the cache costs one call and a few strikes.
+ * more than the streak, bans above all. It also decides if the wait in whole seconds is uncertain,
+ * because its clock is known only to within a round trip. When the cache evicts a key, the next
+ * request of the key asks the server, and a few strikes go unreported.
  */
 export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined): BackendLimiter {
   const entries = new LRUCache<string, Entry>({ max: MAX_KEYS });
@@ -69,8 +70,8 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
   }
 
   /**
-   * Decides by the rule, if the server's time is known to lie within these bounds and the server
-   * need not be asked.
+   * Decides by the rule, given that the server's time is from `nowMs` to `latestMs`. Returns
+   * `undefined` if the server has to be asked.
    */
   function decideHere(
     entry: Entry,
@@ -116,7 +117,7 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     return entry && reportOf(entry);
   }
 
-  /** Makes the next request ask the server. The strikes are still reported to it. */
+  /** Makes the next request ask the server. Strikes that are not reported yet are kept. */
   function doubt(key: string): void {
     const entry = entries.peek(key);
     if (entry !== undefined) entries.set(key, { ...entry, refusal: { ...entry.refusal, othersFullAtMs: 0 } });
@@ -175,7 +176,7 @@ function withReport(state: KeyState, report: Report | undefined): KeyState {
   return { buckets, ban: { ...ban, forgiven: ban.forgiven + report.forgiven, strikesAtMs } };
 }
 
-/** Reports whether the two states differ only in the length of the streak. */
+/** Reports whether the streak has only become longer, and nothing else has changed. */
 function isStreakLonger(before: BanState | undefined, after: BanState | undefined): boolean {
   if (before === undefined || after === undefined) return before === after;
   return (

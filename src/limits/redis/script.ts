@@ -5,7 +5,7 @@ import { CHECK, PARSE, READ_RECORD } from './record.js';
 // The Lua is kept in TypeScript modules rather than separate files, so that a host can bundle this
 // package.
 
-/** Sets `now` and `offset`. Ends here if the call is too late to act. */
+/** Sets `now` and `offset`. The script ends here if the call arrived after its deadline. */
 const READ_CLOCK = /* lua */ `
 local now, offset, isServerTime = nil, 0, clock == ''
 if isServerTime then
@@ -19,13 +19,13 @@ else
 end
 `;
 
-// A table written as `{ nil, nil }` has room for two values. Growing it would cost more than
-// filling it.
+// A Lua table that is written as `{ nil, nil }` has room for two values. Growing an empty table
+// would cost more than filling it.
 
 /**
- * Brings each window up to now in `takens` and `ats`, as token-bucket.ts does. For a bucket that
- * refills continuously, `lengths` is the longest time from its `ats` until it is full. For any
- * other it is 0.
+ * Settles each window into `takens` and `ats`, as `settle` in token-bucket.ts does. For a bucket
+ * that refills continuously, `lengths` is its window's length: it is full that long after its `ats`
+ * at the latest. For any other bucket it is 0.
  */
 const SETTLE_WINDOWS = /* lua */ `
 local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER
@@ -137,8 +137,8 @@ end
 `;
 
 /**
- * Sets `states`, the bytes to store for the windows, and the answer. A window that is neither
- * charged nor pulled back stays as it was found.
+ * Sets `states` (the bytes to store for the windows) and `answer`. A refused request changes a
+ * window only if the clock has stepped back, which moves the window's end.
  */
 const CHANGE_WINDOWS = /* lua */ `
 local isCharged = passes and cost > 0
@@ -177,7 +177,7 @@ for i = 1, count do
 end
 `;
 
-/** Stores what is left to remember, until the last instant when it matters. */
+/** Writes the record. It expires when it no longer matters. */
 const WRITE_RECORD = /* lua */ `
 local soonest, rest = 0, ''
 if ban or others then
@@ -221,8 +221,8 @@ return answer
  * codec.ts documents its arguments and its reply. For a refused request it returns the state that
  * it found, from which `decide` computes the decision.
  *
- * Runs on Redis 5 or newer and on Valkey. It uses no flags and no functions, and the server
- * replicates its effects.
+ * Runs on Redis 5 or newer and on Valkey. It uses no script flags and no Redis functions, and the
+ * server replicates its effects.
  */
 export const SCRIPT = `
 local key, latest, plan = KEYS[1], tonumber(ARGV[1]), ARGV[2]
@@ -233,15 +233,18 @@ ${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOW
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 /**
- * A write that changes nothing and leaves nothing behind. It fails where the script's write would
- * fail.
+ * Lua that appends nothing to a key, and leaves no key behind. It fails where the script's write
+ * would fail.
  */
 export const PROBE = /* lua */ `
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end
 if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end
 `;
 
-/** Returns the ban state, `!`, and each bucket as text, because the stored record is binary. */
+/**
+ * Returns the record of a key as text, because the stored one is binary: the ban state, `!`, then
+ * each bucket.
+ */
 export const INSPECT = `${CHECK}${PARSE}
 local stored = redis.pcall('GET', KEYS[1])
 if type(stored) == 'table' and redis.call('TYPE', KEYS[1]).ok == 'string' then return stored end

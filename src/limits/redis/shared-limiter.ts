@@ -13,13 +13,19 @@ export interface BackendLimiter extends RateLimiter {
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
   /** Puts back what a decision took from windows that are still open. */
   refund(decision: Decision): Promise<void>;
-  /** Charges what was taken elsewhere. Resolves to the state that it was added to. */
+  /**
+   * Charges tokens that a process granted without the server. Resolves to the state that they were
+   * added to.
+   */
   charge(key: string, plan: Plan, amounts: readonly Amount[]): Promise<Found>;
   inspect(key: string): Promise<KeyState | undefined>;
   reset(key: string): Promise<void>;
   /** Bans the key by hand for `ms` milliseconds from now. */
   ban(key: string, ms: number): Promise<void>;
-  /** Makes a ban last at least as long as this one, at least at its level. */
+  /**
+   * Reports a ban that began without the server. If the key is banned already, the later end and
+   * the higher level apply.
+   */
   carryBan(key: string, ban: BanState, nowMs: number): Promise<void>;
   unban(key: string): Promise<void>;
   /** Resolves if the server that stores this key works. */
@@ -39,7 +45,8 @@ export interface Refusal {
   /** When a bucket of another plan is full again. The server has to be asked then. */
   readonly othersFullAtMs: number;
   /**
-   * The bounds of the offset between the local time and the server's, known from the round trip.
+   * The least and the most that the server's time can be ahead of the local time, known from the
+   * round trip.
    */
   readonly aheadMs: number;
   readonly mostAheadMs: number;

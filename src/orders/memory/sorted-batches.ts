@@ -10,7 +10,7 @@ export interface SortedBatches {
   with(orders: Iterable<Order>): SortedBatches;
 }
 
-/** Orders in a batch. Serialising one takes a fraction of a millisecond. */
+/** The number of orders in a batch. Serialising a batch takes a fraction of a millisecond. */
 const BATCH = 512;
 
 export const NO_ORDERS: SortedBatches = sortedBatches([]);
@@ -63,8 +63,9 @@ function merge(older: readonly Order[], newer: readonly Order[]): Order[] {
 }
 
 /**
- * Splits a batch. Batches at the end are filled and then left alone, because new orders mostly come
- * last. Others may grow to twice the size.
+ * Splits a batch that has grown. At the end of the list, where most new orders are added, a batch
+ * has at most `BATCH` orders, so that full batches no longer change. Any other batch may grow to
+ * twice that size.
  */
 function split(orders: readonly Order[], isLast: boolean): (readonly Order[])[] {
   if (!isLast && orders.length <= 2 * BATCH) return [Object.freeze(orders)];

@@ -1,14 +1,14 @@
 import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import type { Order, OrderId } from '../order.js';
-import { type OrderInput, type OrderRecord, toOrder, toOrderRecord } from '../record.js';
+import { type OrderInput, type OrderRecord, toOrder, toOrderRecords } from '../record.js';
 import type { OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
 import { NO_ORDERS } from './sorted-batches.js';
 
 const NONE: readonly Order[] = Object.freeze([]);
 
 /**
- * The most puts that may wait unsorted. They are sorted when there are this many, or when a list is
- * requested.
+ * The most orders that wait to be sorted into the list. They are sorted when there are this many,
+ * or when a list is requested.
  */
 const MANY = 1_000;
 
@@ -62,7 +62,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
       return batches.length > 1 ? batches : (batches[0] ?? NONE);
     },
 
-    // The list has no status, so cancelling and shipping leave the batches as they are.
+    // Listed orders have no status, so cancelling and shipping leave the batches as they are.
     cancel(id) {
       const entry = entries.get(keyOf(id));
       const outcome = cancelOutcome(entry?.status);
@@ -79,7 +79,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
 
     put(orders, { replace = false } = {}) {
       const added = new Map<OrderId, Entry>();
-      for (const record of Array.from(orders, toOrderRecord)) {
+      for (const record of toOrderRecords(orders)) {
         const { id, status } = record;
         if (!replace && (entries.has(keyOf(id)) || added.has(id))) return { outcome: 'exists', id };
         added.set(id, { order: Object.freeze(toOrder(record)), status });
@@ -88,7 +88,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
         entries.set(keyOf(id), entry);
         unsorted.set(id, entry.order);
       }
-      // Doing this now leaves less work for the next list.
+      // Sorting now leaves less work for the next list.
       if (unsorted.size >= MANY) sort();
       return { outcome: 'stored', count: added.size };
     },
@@ -107,8 +107,8 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
 }
 
 /**
- * Returns the map key of an id: a number if that holds the id exactly. V8 leaves compiled code to
- * hash and compare bigints.
+ * Returns the map key of an id: a number if it is exact, otherwise the bigint. Bigint keys are
+ * slower, because V8 leaves compiled code to hash and compare them.
  */
 function keyOf(id: OrderId): number | OrderId {
   const number = Number(id);

@@ -1,9 +1,9 @@
-/** A slower group delays no other: the next one is sent at the same time. */
+/** When a group takes longer, the next one is sent without waiting for it. */
 const SLOW_MS = 25;
 
 /**
- * Groups calls of one turn of the event loop, and calls made while a group is in flight. `send`
- * gets at most `most` calls, and starts after the last of them was made.
+ * Groups the calls that are made in one turn of the event loop, or while a group is in flight.
+ * `send` gets at most `most` calls, and is called after the last of them was made.
  */
 export function createGrouping<Call>(
   most: number,

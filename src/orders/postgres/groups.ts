@@ -6,8 +6,8 @@ import { createGrouping } from './grouping.js';
 export interface Ask<Outcome> {
   alone(id: OrderId): Promise<Outcome>;
   /**
-   * Changes different orders, in ascending order. Returns a function that gives the outcome for
-   * each order, or throws the error of that order alone.
+   * Changes different orders, in ascending order. Resolves to a function that returns the outcome
+   * of an order, or throws an error that concerns only that order.
    */
   together(ids: readonly OrderId[]): Promise<(id: OrderId) => { readonly outcome: Outcome } | 'locked'>;
 }
@@ -18,7 +18,10 @@ interface Caller<Outcome> {
   reject(error: unknown): void;
 }
 
-/** A few more callers cost the server little, but the whole group waits for the slowest order. */
+/**
+ * The most callers in a group. More would cost the server little, but all of them wait for the
+ * slowest order.
+ */
 const MOST_TOGETHER = 128;
 /** The most connections that may wait for rows locked by another transaction. */
 const MOST_ALONE = 4;
@@ -27,10 +30,10 @@ const MOST_ALONE = 4;
 const commits = channel('store-orders:commit');
 
 /**
- * Groups changes: one round trip and one commit for all of a group. An order that another
- * transaction has locked is sent alone. If the server rejects a group as a whole, each of its
- * orders is sent alone, so that one failure does not affect others. A statement without a reply is
- * never sent again.
+ * Groups changes. A group takes one round trip and one commit. An order that another transaction
+ * has locked is sent alone. If the server rejects a group as a whole, each of its orders is sent
+ * alone, so that one failure does not affect others. A statement without a reply is never sent
+ * again.
  */
 export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promise<Outcome> {
   let alone = 0;
@@ -79,14 +82,14 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 }
 
 /**
- * Classes of errors after which the statement may have run, or that would also fail the next
- * statement.
+ * The SQLSTATE classes of errors after which the statement may have run, or that would also fail
+ * the next statement.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 
 /**
- * Reports whether the server has rolled the statement back because of something in it. Node.js's
- * own codes have no digit.
+ * Reports whether the server has rolled the statement back because of something in it. That is so
+ * if the error has an SQLSTATE code of any other class. (Error codes of Node.js have no digit.)
  */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;

@@ -12,7 +12,10 @@ import { COLUMNS, GIVEN_ROWS, printRecords, REPLACE } from './put.js';
 /** The table is dropped at the end of the transaction, and only its connection sees it. */
 const SET_ASIDE = 'CREATE TEMPORARY TABLE store_orders_aside (LIKE store_orders) ON COMMIT DROP';
 const ADD = `INSERT INTO pg_temp.store_orders_aside (${COLUMNS}) SELECT * FROM ${GIVEN_ROWS}`;
-/** Finds the first of them in the input: rows that are only inserted keep their sequence. */
+/**
+ * Finds the first record of the input whose id is stored already. Sorting by `ctid` restores the
+ * sequence of the input, because rows were only inserted.
+ */
 const TAKEN = `SELECT id::text FROM pg_temp.store_orders_aside AS a
   WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = a.id) ORDER BY a.ctid LIMIT 1`;
 /** Inserts in ascending order of ids, so that two concurrent imports cannot wait for each other. */
@@ -20,7 +23,8 @@ const STORE = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_t
 
 /**
  * Stores batches of records in the store's own table, all of them or none. Their ids must differ.
- * Until the last batch they wait in a temporary table, so no row is locked and no index grows.
+ * Until the last batch has arrived, the records wait in a temporary table, so no row is locked and
+ * no index grows.
  */
 export async function importRecords(
   connect: NonNullable<PostgresPool['connect']>,
@@ -44,12 +48,15 @@ export async function importRecords(
     return taken === undefined ? { outcome: 'stored', count } : { outcome: 'exists', id: BigInt(taken) };
   } finally {
     client.off?.('error', ignore);
-    // The end of the connection undoes what is not committed.
+    // Closing the connection rolls back what is not committed.
     client.release(!isDone);
   }
 }
 
-/** Returns the id of an order that is stored already, and has then stored none. */
+/**
+ * Stores the records of the temporary table. If one of their ids is stored already, stores none and
+ * returns that id.
+ */
 async function storeAside(client: PostgresClient, replace: boolean): Promise<string | undefined> {
   await client.query(`SELECT ${WAIT_FOR_DISK}`);
   if (replace) {
@@ -64,7 +71,7 @@ async function storeAside(client: PostgresClient, replace: boolean): Promise<str
     return undefined;
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    // Another transaction has committed one of these ids since they were looked for.
+    // Another transaction has committed one of these ids since the check.
     await client.query('ROLLBACK TO looked');
     const since = await takenId(client);
     if (since === undefined) throw error;

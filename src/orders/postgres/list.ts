@@ -6,15 +6,16 @@ import type { ListedOrders } from '../store.js';
 import { createGrouping } from './grouping.js';
 import { type OrderTable, readOrder } from './table.js';
 
-/** Rows serialised in one go: about 200 KB and 3 ms of the server. */
+/** The number of orders in a page: about 200 KB, and 3 ms of the server's time. */
 const PAGE = 2_000;
 
 /**
- * Creates a function that lists the orders of a table. Fewer than a page are returned as a frozen
- * array, the same one as long as a new query returns the same text. A longer list is streamed page
- * by page from one snapshot on a connection of its own, and not cached: a copy would cost its size
- * in memory, and a query of all rows to validate it. If the pool cannot hold a connection, the
- * array has all orders. Concurrent calls share the first query, which is sent after all of them.
+ * Creates a function that lists the orders of a table. A list that is shorter than a page is
+ * returned as a frozen array, which is the same array as long as the query returns the same text. A
+ * longer list is streamed page by page, from one snapshot on a connection of its own. It is not
+ * cached, because a copy would take as much memory as the list, and its validation would query all
+ * rows. If the pool has no `connect`, every list is an array. Concurrent calls share the first
+ * query, which is sent after all of them.
  */
 export function createLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const connect = pool.connect?.bind(pool);
@@ -64,7 +65,7 @@ async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenera
 interface Page {
   /** The orders' JSON texts separated by commas, serialised by the server. See README.md. */
   readonly text: string;
-  /** The id of the last order of a full page, after which there may be more. */
+  /** The id of the last order if the page is full, because more orders may follow. */
   readonly last: OrderId | undefined;
   readonly count: number;
 }
@@ -72,14 +73,14 @@ interface Page {
 type PageReader = (client: PostgresClient, first: OrderId, expected?: number) => Promise<Page>;
 
 function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): PageReader {
-  // Nothing but the aggregation is above the sorted rows, so it receives them in their order.
+  // The aggregation reads the sorted subquery directly, so it receives the rows in that order.
   const statement = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
 
   /**
-   * The statement is prepared for the expected number of rows. A plan for a few rows would sort the
-   * whole table once it has grown.
+   * Prepares the statement again whenever the expected number of rows has doubled. A plan for a few
+   * rows would sort the whole table once it has grown.
    */
   function ask(client: PostgresClient, first: OrderId, expected: number) {
     if (expected >= PAGE) return client.query(statement, [`${first}`]);

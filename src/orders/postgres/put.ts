@@ -6,20 +6,21 @@ import type { PutOutcome } from '../store.js';
 export const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
 
 /**
- * Reads the text that {@link printRecords} printed as rows, with columns in the order of
- * {@link COLUMNS}.
+ * Converts the text of {@link printRecords} to rows, whose columns are in the order of {@link
+ * COLUMNS}.
  */
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
     AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)`;
 
-/** The records as one text, in the order in which they were passed. */
+/** The rows of all records, with `place` as their number in the input. */
 const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (${GIVEN_ROWS}) WITH ORDINALITY)`;
 
 /** Replaces an order that is already stored. */
 export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
       excluded.id, excluded.pet_id, excluded.quantity, excluded.ship_date, excluded.complete, excluded.status)`;
 
-// Stored in ascending order of their ids, so that two concurrent puts cannot wait for each other.
+// Both statements store the orders in ascending order of their ids, so that two concurrent puts
+// cannot wait for each other.
 
 const INSERT = `WITH ${GIVEN},
   taken AS (

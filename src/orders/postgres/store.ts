@@ -3,7 +3,7 @@ import { migrateTables } from '../../databases/postgres/migration.js';
 import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
 import type { OrderId } from '../order.js';
-import { type OrderInput, type OrderRecord, toOrderRecord } from '../record.js';
+import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import type { ListedOrders, OrderStore, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
 import { createLister } from './list.js';
 import { ORDERS_SCHEMA, OWN_TABLE } from './own-table.js';
@@ -29,15 +29,15 @@ export interface PostgresOrderStore extends OwnedOrderStore {
 
 /**
  * Creates an order store over a table of its own, `store_orders`, in the first schema of the
- * connections' `search_path`. Any number of processes may share it. The caller owns the pool: it
- * closes it, and listens for the `error` events by which `pg` reports idle connections that end.
- * Throws a TypeError if `pool` is not a pool.
+ * connections' `search_path`. Any number of processes may share it. The caller owns the pool, so
+ * the caller closes it, and listens for the `error` events by which `pg` reports idle connections
+ * that end. Throws a TypeError if `pool` is not a pool.
  *
- * Every method is one statement and one round trip. Concurrent cancels share one, and so do
- * concurrent lists. The exception is `list` with 2,000 orders or more. Those are read from one
- * snapshot, on a connection that is held until the client has read them or hung up. Long lists hold
- * at most four connections of the pool. While others wait for one, a client that reads less than
- * about 1 MB per second may have its list aborted.
+ * Every method is one statement and one round trip. Concurrent cancels share a statement, and so do
+ * concurrent lists. The exception is `list` with 2,000 orders or more. Such a list is read from one
+ * snapshot, on a connection that is held until the client has read the list or hung up. Long lists
+ * hold at most four connections of the pool. While another list waits for a connection, a client
+ * that reads less than about 1 MB per second may have its list aborted.
  *
  * A statement whose reply is lost is never sent again, because it may have run: the call rejects.
  * Timeouts for a server that does not respond at all are set on the pool:
@@ -52,7 +52,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
     ...storeOver(pool, own),
     migrate: () => migrateTables(pool, ORDERS_SCHEMA),
     ship: createTransition(pool, own, 'shipped', shipOutcome),
-    put: async (orders, { replace = false } = {}) => putRecords(pool, Array.from(orders, toOrderRecord), replace),
+    put: async (orders, { replace = false } = {}) => putRecords(pool, toOrderRecords(orders), replace),
 
     async get(id) {
       const [row] = (await queryOften(pool, selectOne, [`${id}`])).rows;
@@ -64,9 +64,9 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
 }
 
 /**
- * Creates an order store over a table of the host, which creates and fills it. Further effects of a
- * cancel belong in a trigger, which runs as part of the same statement. A FOR EACH STATEMENT
- * trigger sees all orders that are cancelled together. Otherwise it works like {@link
+ * Creates an order store over a table that the host creates and fills. Further effects of a cancel
+ * belong in a trigger, which runs as part of the same statement. A FOR EACH STATEMENT trigger sees
+ * all orders that are cancelled together. Otherwise the store works like {@link
  * createPostgresOrderStore}. Throws a TypeError that names an invalid option. If the database lacks
  * a table or column, `list` and `cancel` reject.
  */

@@ -1,10 +1,11 @@
 import { quoteName, quoteTable } from '../../databases/postgres/quote.js';
 import type { OrderStatus } from '../cancellation.js';
+import { checkFields } from '../options.js';
 import type { Order } from '../order.js';
 
 /**
- * Where a host keeps its orders: a table that fits this description, or an updatable view of one
- * that does not.
+ * The table in which a host keeps its orders, or an updatable view of a table that does not fit
+ * this description.
  */
 export interface PostgresOrderTable {
   /**
@@ -32,9 +33,9 @@ export interface PostgresOrderTable {
     readonly complete?: string | undefined;
   };
   /**
-   * The texts of the status column that differ from ours. If a status has several texts, all are
-   * read and the first is written. An order with any other text, or with NULL, can be neither
-   * cancelled nor shipped.
+   * The texts in the status column, for each status that is not stored under its own name. If a
+   * status has several texts, all are read and the first is written. An order with any other text,
+   * or with NULL, can be neither cancelled nor shipped.
    */
   readonly statuses?: Readonly<Partial<Record<KnownStatus, string | readonly string[] | undefined>>> | undefined;
 }
@@ -43,24 +44,37 @@ type KnownStatus = (typeof KNOWN_STATUSES)[number];
 
 const KNOWN_STATUSES = ['pending', 'shipped', 'cancelled'] as const;
 
-/** A {@link PostgresOrderTable}, checked and quoted for SQL. Its alias is `o`. */
+/**
+ * A {@link PostgresOrderTable}, checked and quoted for SQL. In SQL, `o` is the alias of the table.
+ */
 export interface OrderTable {
   readonly table: string;
   readonly id: string;
   readonly status: string;
-  /** A row as `printOrder` serialises it. */
+  /** SQL that serialises a row as `printOrder` does. */
   readonly json: string;
   /** Every text that stands for a known status. */
   readonly statuses: ReadonlyMap<string, OrderStatus>;
 }
 
-/** Throws a TypeError that names the option. */
-export function readTable({ table, columns, statuses = {} }: PostgresOrderTable): OrderTable {
+/**
+ * Checks and quotes the host's description of a table. Throws a TypeError that names an invalid
+ * option.
+ */
+export function readTable(description: PostgresOrderTable): OrderTable {
+  checkFields('table', description, ['table', 'columns'], ['statuses']);
+  const { table, columns, statuses = {} } = description;
+  checkFields('columns', columns, ['id', 'status'], ['petId', 'quantity', 'shipDate', 'complete']);
+  checkFields('statuses', statuses, [], KNOWN_STATUSES);
+
   function column(field: keyof typeof columns): string {
-    return quoteName(`columns.${field}`, columns?.[field] ?? '');
+    return quoteName(`columns.${field}`, columns[field] ?? '');
   }
 
-  /** Returns nothing if there is no column or the value is NULL. */
+  /**
+   * Returns SQL that appends a field to the JSON, or nothing if its value is NULL. Returns an empty
+   * text if the field has no column.
+   */
   function member(field: keyof typeof columns, print: (column: string) => string): string {
     return columns[field] === undefined ? '' : ` || coalesce(',"${field}":' || ${print(`o.${column(field)}`)}, '')`;
   }
@@ -73,7 +87,7 @@ export function readTable({ table, columns, statuses = {} }: PostgresOrderTable)
     json: [
       `'{"id":' || o.${id}::int8`,
       member('petId', (value) => `${value}::int8`),
-      // As large as an `Order` allows, where it is a number.
+      // Leaves out a quantity that is not a safe integer, because `Order.quantity` is a number.
       member(
         'quantity',
         (value) => `CASE WHEN abs(${value}::numeric) <= ${Number.MAX_SAFE_INTEGER} THEN ${value}::int8 END`,
@@ -98,8 +112,8 @@ export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<
 }
 
 /**
- * Converts a column to RFC 3339, which requires a time and a time zone. A `date` column has
- * neither, and a `timestamp` column has no zone. An infinite date becomes NULL.
+ * Returns SQL that converts a column to RFC 3339, which requires a time and a time zone. A `date`
+ * column has neither, and a `timestamp` column has no zone. An infinite date becomes NULL.
  */
 function printDateTime(column: string): string {
   const completed = (rest: string) => `to_json(nullif(to_json(${column}) #>> '{}', 'infinity') || '${rest}')::text`;
@@ -108,7 +122,6 @@ function printDateTime(column: string): string {
 }
 
 function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {
-  if (typeof statuses !== 'object' || statuses === null) throw new TypeError('statuses: expected an object');
   const known = new Map<string, OrderStatus>();
   for (const status of KNOWN_STATUSES) {
     const texts = [statuses[status] ?? status].flat();

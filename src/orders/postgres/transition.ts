@@ -5,7 +5,7 @@ import type { OrderId } from '../order.js';
 import { createGroups } from './groups.js';
 import type { OrderTable } from './table.js';
 
-/** Stands for every status that is not ours. */
+/** Stands for every status that only the host knows. */
 const OTHER_STATUS: OrderStatus = 'other';
 
 /**
@@ -21,8 +21,8 @@ interface Found {
 }
 
 /**
- * Creates a transition to the status `next`. `decide` returns the outcome for the status found,
- * which is `next` if the order is to be changed. Orders requested at the same time share one
+ * Creates a function that changes an order to the status `next`. `decide` returns the outcome for
+ * the status found, which is `next` if the order is to be changed. Calls at the same time share one
  * statement.
  *
  * The row is locked before it is read. An UPDATE with the status in its condition would be simpler.
@@ -70,7 +70,7 @@ export function createTransition<Outcome extends string>(
         const row = found.get(`${id}`);
         if (row?.['found'] === '0') return 'locked';
         const outcome = outcomeOf(id, readFound(row));
-        // If the statement holds another request for this order, it finds the new status.
+        // Another call for this order in the same group finds the new status.
         if (outcome === next) found.set(`${id}`, { status: to });
         return { outcome };
       };
@@ -89,9 +89,9 @@ function statementForOne({ table, id, status }: OrderTable, from: readonly strin
 }
 
 /**
- * The ids are ascending, and are locked in that order. The statement does not wait for a row that
- * another transaction has locked. It returns a row for each existing order, with `found` = '0' for
- * a locked one.
+ * Returns the statement for several orders. It locks their rows in the order of the ids, which are
+ * ascending, and does not wait for a row that another transaction has locked. It returns a row for
+ * each existing order, with `found` = '0' for a locked one.
  */
 function statementForSeveral({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH asked AS MATERIALIZED (

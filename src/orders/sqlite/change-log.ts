@@ -8,7 +8,7 @@ import type { OrderId } from '../order.js';
 export const MOST_NOTED = 1_000n;
 
 /**
- * Number of revisions whose changes are kept. A caller that has missed more of them reads all
+ * The number of revisions whose changes are kept. A caller whose list is older than that reads all
  * orders again.
  */
 const KEPT = 1_000n;
@@ -20,8 +20,9 @@ const KEPT = 1_000n;
 const MOST_READ = 5_000n;
 
 /**
- * Logs that orders were put, in the caller's transaction: raises the revision, and notes the ids
- * under it. A caller that has listed the revision before then reads only these orders.
+ * Prepares a function that logs which orders were put. In the caller's transaction, it raises the
+ * revision and stores the ids with it. A reader whose list has the previous revision then reads
+ * only these orders.
  */
 export function prepareChanges(database: SqliteDatabase): (orders: readonly { readonly id: OrderId }[]) => void {
   const bumpRevision = prepare(database, 'UPDATE orders_revision SET revision = revision + 1');
@@ -39,7 +40,7 @@ export function prepareChanges(database: SqliteDatabase): (orders: readonly { re
 }
 
 export interface ChangeLog {
-  /** Grows with every put of any process. */
+  /** Returns a number that grows with every put of any process. */
   revision(): bigint;
   /**
    * Returns the ids put after this revision, ascending. Returns `undefined` if not all of them are

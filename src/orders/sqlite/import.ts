@@ -6,7 +6,7 @@ import { writeBehind } from '../write-behind.js';
 import { MOST_NOTED, prepareChanges } from './change-log.js';
 import { COLUMNS } from './table.js';
 
-/** The URL of this module, which the threads of a file import. */
+/** The URL of this module, which the threads that read and write a file import. */
 export const IMPORT_WRITES = import.meta.url;
 
 export type ImportWrites = {
@@ -19,9 +19,9 @@ export type ImportWrites = {
 };
 
 /**
- * Stores batches of records, all of them or none. Their ids must differ. Until the last batch they
- * wait in a temporary table. The file is locked while a batch is added to that table, and once for
- * 0.4 µs per record while all are stored.
+ * Stores batches of records, all of them or none. Their ids must differ. Until the last batch has
+ * arrived, the records wait in a temporary table. The file is locked while a batch is added to that
+ * table, and once for 0.4 µs per record while all are stored.
  */
 export async function importRecords(
   write: Write<ImportWrites>,

@@ -5,8 +5,8 @@ import { PAGE, type Page, type RemotePageReader, readChangedPages, readPages } f
 import type { Look, OrderReads } from './reads.js';
 
 /**
- * How late a change by another process may be listed. Checking at each list would cost it a fifth
- * of a request.
+ * How late a change by another process may be listed. A check at each list would take a fifth of
+ * the time of the request.
  */
 const CHANGES_LISTED_AFTER_MS = 100;
 
@@ -17,7 +17,10 @@ export interface RememberedList {
   /** Returns the most recent list, unless this process has changed the orders since. */
   last(): ListedOrders | undefined;
   revision(): bigint | undefined;
-  /** Updates the list from a check. `stream` creates a list that is too long to be read at once. */
+  /**
+   * Updates the list from the result of a check. `stream` creates a list that is too long to be
+   * read at once.
+   */
   take(look: Look, stream?: () => ListedOrders): ListedOrders;
   /** Marks that this process has changed the orders, so that the next list shows the change. */
   changed(): void;
@@ -68,7 +71,7 @@ export function createFileList(reader: FileReader<OrderReads>): FileList {
 
     function take(found: Look): ListedOrders {
       const orders = remembered.take(found, stream);
-      // The check began before a change, so the next list has to check again.
+      // An order was changed during this check, so the next list has to check again.
       if (looking !== begun) remembered.changed();
       return orders;
     }
@@ -81,7 +84,10 @@ export function createFileList(reader: FileReader<OrderReads>): FileList {
     return begun.found;
   }
 
-  /** Nothing changes on a disk that hangs. */
+  /**
+   * Returns the most recent list if the disk hangs, because then nothing changes either. Rethrows
+   * any other error.
+   */
   function lastIfLate(error: unknown): ListedOrders {
     const last = remembered.last();
     if (last !== undefined && error instanceof SqliteFileError && error.kind === 'late') return last;
@@ -98,7 +104,10 @@ export function createFileList(reader: FileReader<OrderReads>): FileList {
   };
 }
 
-/** Creates lists that know which pages have changed since the one before. */
+/**
+ * Creates a function that streams long lists. Each list keeps the pages of the previous list that
+ * have not changed.
+ */
 function createStreams(reader: FileReader<OrderReads>): () => AsyncIterable<StreamedText> {
   let newest: { readonly revision: bigint; readonly pages: readonly Page[] } | undefined;
   let lists = 0;

@@ -2,7 +2,7 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 import { INT64_MAX, INT64_MIN, type OrderId } from '../order.js';
 import type { StreamedText } from '../store.js';
 
-/** Rows read in one go, in a millisecond or two. */
+/** The number of orders in a page. It is read in a millisecond or two. */
 export const PAGE = 500n;
 
 /**
@@ -11,7 +11,7 @@ export const PAGE = 500n;
  */
 const PAGES_AT_ONCE = 4;
 
-/** No limit, in SQLite's syntax. */
+/** The value of `LIMIT` that means "no limit" in SQLite. */
 export const ALL = -1n;
 
 /**
@@ -35,13 +35,13 @@ export interface ReadPage {
 /** Reads pages from one snapshot, synchronously or on another thread. */
 export interface PageReader {
   /**
-   * Returns pages of at most `length` orders, from `first` up to `to`: {@link PAGES_AT_ONCE}, or
-   * fewer if there are no more.
+   * Returns the next pages of at most `length` orders each, with ids from `first` up to `to`.
+   * Returns {@link PAGES_AT_ONCE} pages, or fewer if there are no more orders.
    */
   readPages(first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
   /** Returns all orders from `first` up to `last`. */
   pageText(first: OrderId, last: OrderId): string;
-  /** Returns how many orders a changed page should have. */
+  /** Returns how many orders a changed page may have. */
   pageLength(first: OrderId, last: OrderId): bigint;
 }
 
@@ -53,8 +53,8 @@ export type RemotePageReader = {
 };
 
 /**
- * `printBatch` in SQL, a page as one text. Its rows as objects would take three times as long, and
- * leave garbage of several times the list.
+ * Serialises a page in SQL, as `printBatch` does. Reading the rows as objects would take three
+ * times as long, and create garbage several times as large as the list.
  */
 const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FROM (
   SELECT id, '{"id":' || id
@@ -66,8 +66,8 @@ const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FR
   FROM orders WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?)`;
 
 /**
- * A damaged tree may return its rows in any order. Reading on after the last of them could then go
- * on forever.
+ * A damaged B-tree may return its rows in any order. Reading on from the last row could then go on
+ * forever.
  */
 export const OUT_OF_ORDER = 'its orders are out of order, so it is damaged; run db check';
 
@@ -94,8 +94,8 @@ export function preparePages(database: SqliteDatabase): PageReader {
     pageText: (first, last) => String(select.get(first, last, ALL)?.['json']),
 
     /**
-     * A page may grow to twice its length before it is split. The last page is never longer,
-     * because new orders mostly come there.
+     * A page may grow to twice its length before it is split. The last page may not, because most
+     * new orders are added there, and {@link readChangedPages} does not ask for its length.
      */
     pageLength(first, last) {
       const orders = Number(count.get(first, last, 2n * PAGE + 1n)?.['orders']);
@@ -104,7 +104,7 @@ export function preparePages(database: SqliteDatabase): PageReader {
   };
 }
 
-/** Yields the pages of a range. */
+/** Yields the pages of the orders with ids from `from` up to `to`. */
 export async function* readPages(
   reader: RemotePageReader,
   from: OrderId = INT64_MIN,
@@ -117,10 +117,10 @@ export async function* readPages(
     const pages = await asked;
     const last = pages.at(-1)?.last;
     const isEnd = last === undefined || last === to || pages.length < PAGES_AT_ONCE;
-    // The next page is read while this one is serialised.
+    // The next pages are read while these are sent.
     if (!isEnd) {
       asked = reader.readPages(last + 1n, to, length);
-      // A failure is handled when it is awaited, if it ever is.
+      // A failure is thrown where `asked` is awaited. Until then it must not count as unhandled.
       asked.catch(() => {});
     }
     for (const { last, json } of pages) {

@@ -6,8 +6,8 @@ import { type PageReader, preparePages, type ReadPage } from './pages.js';
 import { orderOf, recordOf } from './table.js';
 
 /**
- * The result of a check. `orders` is absent if nothing has changed, or if there are more than
- * requested.
+ * The result of a check for changes. `orders` is absent if nothing has changed, or if there are
+ * more orders than the caller wants.
  */
 export interface Look {
   readonly revision: bigint;
@@ -18,7 +18,7 @@ export interface Look {
 /** The start of a long list. */
 export interface BegunList {
   readonly revision: bigint;
-  /** The ids put since the given revision, or `undefined` if they are not known. */
+  /** The ids of orders put since the given revision, or `undefined` if they are not known. */
   readonly changed: readonly OrderId[] | undefined;
 }
 
@@ -71,16 +71,16 @@ export function prepareReads(database: SqliteDatabase, openAnother: () => Sqlite
   };
 }
 
-/** A handle for lists, with its statements. */
+/** A database handle that reads one list at a time, with its statements. */
 interface Snapshot extends PageReader {
   begin(since: bigint | undefined): BegunList;
   end(): void;
 }
 
 /**
- * Opens a handle for each list in progress, because a handle has one snapshot at a time. A handle
- * is kept for the next list. Some drivers release a file only when the garbage collector has found
- * every statement.
+ * Opens a handle for each list in progress, because a handle has one snapshot at a time. Handles
+ * are reused rather than closed, because some drivers release a file only after the garbage
+ * collector has found every statement.
  */
 function createSnapshots(openAnother: () => SqliteDatabase): Omit<OrderReads, 'look' | 'get'> {
   const idle: Snapshot[] = [];

@@ -1,12 +1,13 @@
-import type { SqliteDatabase } from '../../databases/sqlite/database.js';
+import { checkDatabase, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { createSqliteFile, openPrepared, prepareFile, type Read } from '../../databases/sqlite/file.js';
 import type { Reads } from '../../databases/sqlite/file-thread.js';
 import { commitTogether, type Writes } from '../../databases/sqlite/group-commit.js';
 import type { Schemas } from '../../databases/sqlite/migration.js';
 import { createWriteQueue, type Write } from '../../databases/sqlite/write-queue.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
+import { checkFields } from '../options.js';
 import type { OrderId } from '../order.js';
-import { type OrderInput, type OrderRecord, toOrderRecord } from '../record.js';
+import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
 import { createFileList, createRememberedList } from './list.js';
 import { ALL } from './pages.js';
@@ -52,18 +53,20 @@ export interface SqliteFileOrderStore extends OwnedOrderStore {
   close(): Promise<void>;
 }
 
-/** The host's own tables beside the orders, written with them in one commit. */
+/** The host's own tables in the same database, which share commits with the orders. */
 export interface HandleParts<W extends Writes> {
-  /** The statements that lead from each version of the tables to the next, by part. */
+  /**
+   * The statements that migrate the tables from each version to the next, by the name of the part.
+   */
   readonly schemas: Schemas;
   /**
-   * Creates the functions that write, each a part of a transaction. Their names must differ from
-   * those of the orders.
+   * Creates the functions that write. Each runs inside a transaction of the store. Their names must
+   * differ from `cancel`, `ship` and `put`.
    */
   prepareWrites(database: SqliteDatabase): W;
 }
 
-/** The same for a file. */
+/** The host's own tables in the store's file. */
 export interface FileParts {
   readonly schemas: Schemas;
   /**
@@ -75,10 +78,10 @@ export interface FileParts {
 
 /**
  * Creates an order store over an open handle of node:sqlite, better-sqlite3 or libsql. The caller
- * closes the handle. The file must be new or one of this store's. Sets WAL and `synchronous=FULL`,
- * and throws if SQLite rejects them, or if the file is another program's or has a newer version.
- * Also sets `busy_timeout=0`, because the store waits for other processes' locks itself, without
- * blocking the event loop.
+ * closes the handle. The file must be new or created by this store. Sets WAL and
+ * `synchronous=FULL`, and throws if SQLite rejects these settings, or if the file belongs to
+ * another program or has a newer version. Also sets `busy_timeout=0`, because the store waits for
+ * other processes' locks itself, without blocking the event loop.
  *
  * Everything runs on the handle's own thread, so each commit blocks the event loop for an fsync.
  */
@@ -86,6 +89,8 @@ export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
   database: SqliteDatabase,
   parts?: HandleParts<W>,
 ): SqliteOrderStore & { readonly write: Write<W> } {
+  checkDatabase(database);
+  if (parts !== undefined) checkFields('parts', parts, ['schemas', 'prepareWrites']);
   prepareFile(database, { ...ORDERS_SCHEMA, ...parts?.schemas });
   const writes = { ...prepareWrites(database), ...parts?.prepareWrites(database) };
   const { write, idle } = createWriteQueue((calls) => commitTogether(database, writes, calls));
@@ -105,17 +110,19 @@ const ORDER_MODULES = [new URL('./reads.js', import.meta.url).href, new URL('./w
 
 /**
  * Creates an order store over a file, which it opens with the first driver available (see
- * `openSqliteDatabase`). A missing file is created, readable only by its owner. Reads and commits
- * on threads of its own, so that no disk blocks the event loop, and streams a long list. Failures
- * of the file are {@link SqliteFileError}s. Throws in the same cases as `createSqliteOrderStore`,
- * if there is no driver, and for `:memory:`, which two handles cannot share.
+ * `openSqliteDatabase`). A missing file is created, readable only by its owner. The store reads and
+ * commits on threads of its own, so that no disk blocks the event loop, and it streams a long list.
+ * Failures of the file are {@link SqliteFileError}s. Throws in the same cases as
+ * `createSqliteOrderStore`, if there is no driver, and for `:memory:`, which two handles cannot
+ * share.
  */
 export function openSqliteOrderStore<R extends Reads = Record<never, never>, W extends Writes = Record<never, never>>(
   file: string,
   parts?: FileParts,
 ): SqliteFileOrderStore & { readonly read: Read<R>; readonly write: Write<W> } {
+  if (parts !== undefined) checkFields('parts', parts, ['schemas', 'modules']);
   if (file === ':memory:' || file === '') {
-    throw new TypeError('file: expected the name of a file; for one in memory use createMemoryOrderStore');
+    throw new TypeError('file: expected the name of a file; for a store in memory, use createMemoryOrderStore');
   }
   const { database, identity } = openPrepared(file, { ...ORDERS_SCHEMA, ...parts?.schemas });
   database.close();
@@ -133,7 +140,7 @@ export function openSqliteOrderStore<R extends Reads = Record<never, never>, W e
   };
 }
 
-/** The writes of both stores, each a part of the next commit. */
+/** Creates the writes of both stores. Each write is part of the next commit. */
 function writesThrough(
   write: Write<OrderWrites>,
   changed: () => void,
@@ -144,7 +151,7 @@ function writesThrough(
 
     async put(orders, { replace = false } = {}) {
       try {
-        return await write('put', Array.from(orders, toOrderRecord), replace);
+        return await write('put', toOrderRecords(orders), replace);
       } finally {
         changed();
       }

@@ -17,7 +17,7 @@ export const ORDERS_SCHEMA: Schemas = {
   ],
 };
 
-/** Returns the values in the order of the table's columns. */
+/** Returns the values of a record in the order of the table's columns. */
 export function valuesOf({ id, petId, quantity, shipDate, complete, status }: OrderRecord) {
   return [
     id,

@@ -7,8 +7,8 @@ import { prepareChanges } from './change-log.js';
 import { valuesOf } from './table.js';
 
 /**
- * The writes, each a part of a caller's transaction. They take and return plain data, because they
- * also run in a worker.
+ * The writes of orders, each inside a transaction of the caller. They take and return plain data,
+ * because they also run in a worker.
  */
 export type OrderWrites = {
   cancel(id: OrderId): CancelOutcome;

@@ -9,9 +9,9 @@ import type { Outcome } from '../outcome.js';
 export interface Command {
   /** The words that the user types, such as `orders import`. */
   readonly name: string;
-  /** The list of commands shows its first sentence. */
+  /** The description of the command. The list of commands shows only its first sentence. */
   readonly summary: string;
-  /** The names of the operands in their order. All of them are required. */
+  /** The names of the operands, in the order in which the user types them. All are required. */
   readonly operands: readonly string[];
   /** The options, by name without dashes. Every command also has `--help` and `--json`. */
   readonly options: Readonly<Record<string, CommandOption>>;
@@ -75,7 +75,7 @@ export function parseCommand(
     if (mistake !== undefined) return { ok: false, message: `${mistake}; ${help}` };
     return { ok: true, invocation: { flags, operands, environment } };
   } catch (error) {
-    // Node.js names the option only in the text of its error.
+    // Node.js names the option only in the text of its error, so find the mistake in the tokens.
     const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
     for (const token of tokens) {
       const mistake = token.kind === 'option' ? mistakeIn(token, options, help) : undefined;
@@ -131,7 +131,7 @@ export function quoted(text: string): string {
   return text.includes('://') || text.startsWith('so_') ? '' : ` ${JSON.stringify(text)}`;
 }
 
-/** Returns the word that was probably meant, `undefined` if none is near. */
+/** Returns the most similar of the words, or `undefined` if no word is similar enough. */
 export function nearest(word: string, words: Iterable<string>): string | undefined {
   const most = Math.min(2, Math.floor(word.length / 2));
   const [near] = Array.from(words, (candidate) => ({ candidate, distance: distance(word, candidate) }))
@@ -154,7 +154,7 @@ function distance(from: string, to: string): number {
   return row.at(-1) ?? 0;
 }
 
-/** Returns these settings as options of a command, with `--config`. */
+/** Returns these settings as options of a command, and adds the option `--config`. */
 export function settingOptions(names: readonly SettingName[]): Readonly<Record<string, CommandOption>> {
   const options: Record<string, CommandOption> = {};
   for (const name of names) {
@@ -171,9 +171,9 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
 }
 
 /**
- * Returns a line for the shell that calls another command on the same storage. It has no URL,
- * because a URL may contain a password. Under npm it begins with `npx`, because npm installs no
- * program on the PATH of a user.
+ * Returns a shell command that runs the program with `words` on the same storage. It has `URL` in
+ * the place of a real URL, which may contain a password. Under npm it begins with `npx`, because
+ * npm installs no program on the PATH of a user.
  */
 export function commandLine({ flags, environment }: Invocation, words: string): string {
   const program = environment['npm_lifecycle_event'] === undefined ? PROGRAM : `npx ${PROGRAM}`;

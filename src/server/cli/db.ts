@@ -32,7 +32,7 @@ export const dbCommands: readonly Command[] = [
   },
   {
     name: 'db restore',
-    summary: 'Replaces the database with a backup, or leaves it as it was. Stop the server first.',
+    summary: 'Replaces the database with a backup. Stop the server first. A failure leaves the database as it was.',
     operands: ['BACKUP'],
     options: FILE_OPTIONS,
     examples: ['db restore copy.db'],
@@ -86,7 +86,7 @@ function check(file: string): Outcome {
 }
 
 type Report = ReturnType<typeof reportOn> & {
-  /** How this program syncs commits. The value 2 means FULL: one fsync for each commit. */
+  /** The value of `PRAGMA synchronous` in this program. 2 means FULL: one fsync for each commit. */
   readonly synchronous: number;
 };
 

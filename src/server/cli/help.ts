@@ -52,12 +52,12 @@ export function bashCompletion(commands: readonly Command[], defaultName: string
   return [
     '_store_orders() {',
     '  local words',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is bash's
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: bash reads the braces
     '  case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in',
     ...cases,
     `    *) words='${[...firstWords, 'help', ...otherwise].join(' ')}' ;;`,
     '  esac',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is bash's
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: bash reads the braces
     '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
     '}',
     `complete -o default -F _store_orders ${PROGRAM}`,

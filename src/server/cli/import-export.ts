@@ -11,7 +11,7 @@ import { ImportMistake, readOrders } from './import/reader.js';
 import { createProgressBar } from './terminal.js';
 import { withStorage } from './with-storage.js';
 
-/** Orders in batches, none of them empty. */
+/** Orders in batches. No batch is empty. */
 export type Records = ReturnType<Storage['records']>;
 
 export async function importOrders(invocation: Invocation): Promise<Outcome> {
@@ -49,7 +49,7 @@ export async function importOrders(invocation: Invocation): Promise<Outcome> {
   }
 }
 
-/** Returns `undefined` for a list that is not valid. */
+/** Returns the statuses of `--statuses`, or `undefined` if one of them is invalid. */
 function readStatuses({ flags }: Invocation): readonly string[] | undefined {
   const list = flags.get('statuses');
   if (typeof list !== 'string') return [];
@@ -96,7 +96,10 @@ async function store(
   }
 }
 
-/** A storage may have put a sentence of its own around what a reader has thrown. */
+/**
+ * Returns the mistake that the reader has thrown. A storage may have wrapped it in an error of its
+ * own.
+ */
 function mistakeBehind(error: unknown): ImportMistake | undefined {
   if (error instanceof ImportMistake) return error;
   return error instanceof Error ? mistakeBehind(error.cause) : undefined;
@@ -115,11 +118,11 @@ const CHUNK_BYTES = 2 ** 16;
 
 interface Input {
   readonly stream: AsyncIterable<Buffer>;
-  /** 0 where it is not known. */
+  /** The size of the file, or 0 if it is unknown. */
   readonly bytes: number;
 }
 
-/** Throws where there is nothing to read. */
+/** Opens the file. Throws if it cannot be read or is a directory. */
 function openInput(file: string): Input {
   if (file === '-') return { stream: process.stdin, bytes: fstatSync(process.stdin.fd).size };
   const fd = openSync(file, 'r');
@@ -128,7 +131,7 @@ function openInput(file: string): Input {
   return { stream: createReadStream(file, { fd, highWaterMark: CHUNK_BYTES }), bytes: stats.size };
 }
 
-/** Calls `onProgress` with the part that is read, 0 to 1. */
+/** Yields the chunks, and calls `onProgress` with the fraction that has been read, 0 to 1. */
 async function* chunksOf({ stream, bytes }: Input, onProgress: (part: number) => void): AsyncGenerator<Buffer> {
   let read = 0;
   for await (const chunk of stream) {
@@ -178,7 +181,10 @@ export async function exportJson(records: Records, asArray: boolean): Promise<Ou
   return { outcome: 'done' };
 }
 
-/** Prints an order as exported: the wire fields and the status, which is a lower-case word. */
+/**
+ * Prints an order for an export: the fields of the API and the status. A status is a lower-case
+ * word, so it needs no escaping.
+ */
 export function printRecord(record: OrderRecord): string {
   return `${printOrder(record).slice(0, -1)},"status":"${record.status}"}`;
 }

@@ -89,7 +89,9 @@ function rotateKey(invocation: Invocation): Promise<Outcome> {
   });
 }
 
-/** Writes a new key, which cannot be shown later. Returns `false` if nobody has received it. */
+/**
+ * Writes a new key to stdout. Returns `false` if that fails, because the key cannot be shown later.
+ */
 async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<boolean> {
   const { key, id, plan } = issued;
   const rows = [`key   ${key}`, `id    ${id}`, `plan  ${describePlan(plan)}`];
@@ -151,7 +153,10 @@ function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'
   return failed(outcome === 'not_found' ? unknownKey(invocation) : `${invocation.operands[0]} is already revoked`);
 }
 
-/** The operand may be an API key by mistake, so it is repeated only if it is an id. */
+/**
+ * Returns the message for an unknown key. The operand may be an API key by mistake, so the message
+ * repeats it only if it looks like an id.
+ */
 export function unknownKey(invocation: Invocation): string {
   const [id = ''] = invocation.operands;
   const advice = `run "${commandLine(invocation, 'keys list')}"`;
@@ -172,14 +177,14 @@ function readPlan({ flags }: Invocation): ParsedPlan {
 
 const EXPECTED_NUMBER = 'expected a whole number from 1 to 1000000000';
 
-/** Returns NaN for text that is not a valid number of requests. */
+/** Parses a number of requests. Returns NaN for invalid text. */
 function readNumber(value: string | true | undefined): number | undefined {
   if (value === undefined) return undefined;
   const number = /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : Number.NaN;
   return number <= 1_000_000_000 ? number : Number.NaN;
 }
 
-/** Flattens a key for scripts, with its plan by name. */
+/** Returns a key for `--json`. The name and the quotas of its plan become fields of the key. */
 function listed({ id, name, plan: { name: plan, ...quotas }, createdAt, revokedAt }: KeyRecord): object {
   return { id, name, plan, ...quotas, createdAt, revokedAt };
 }

@@ -9,8 +9,8 @@ import { paint } from './terminal.js';
 const DEFAULT = 'serve';
 
 /**
- * The commands by their first word, in the order of the help text. A call loads only its own
- * module.
+ * The commands by their first word, in the order of the help text. Only the module of the called
+ * command is loaded.
  */
 const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
   [DEFAULT, async () => [(await import('./serve.js')).serveCommand]],
@@ -46,7 +46,7 @@ export async function runProgram(
   const wantsJson = args.includes('--json');
   if (outcome.outcome !== 'done') {
     await complain(outcome.message);
-    // If this fails too, stderr has the message.
+    // If this write fails, the message is still on stderr.
     if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`).catch(() => {});
     return EXIT_CODES[outcome.outcome];
   }
@@ -95,7 +95,7 @@ async function allCommands(): Promise<readonly Command[]> {
   return (await Promise.all(Array.from(GROUPS.values(), (load) => load()))).flat();
 }
 
-/** Returns the arguments before `--`, which may be options. */
+/** Returns the arguments before `--`. Only these may be options. */
 function beforeOperands(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--');
   return end === -1 ? args : args.slice(0, end);
@@ -106,7 +106,7 @@ function explained(text: string): Outcome {
 }
 
 function unknownCommand(name: string, commands: readonly Command[]): string {
-  // "import" alone means "orders import".
+  // Suggests "orders import" for "import".
   const names = commands.map((command) => command.name);
   const meant =
     names.find((candidate) => candidate.endsWith(` ${name}`)) ??

@@ -15,7 +15,7 @@ export const serveCommand: Command = {
   run: serve,
 };
 
-/** Time for the last output after everything else has stopped. */
+/** How long the process may take for its last output after everything else has stopped. */
 const LAST_WORDS_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<Outcome> {
@@ -39,7 +39,8 @@ async function serve(invocation: Invocation): Promise<Outcome> {
     return await worker.fail(outcome.message);
   } finally {
     log.flush();
-    // An unread log or a silent peer must not keep the process alive.
+    // A log that nobody reads, or a connection that no longer responds, must not keep the process
+    // alive.
     setTimeout(() => process.exit(), LAST_WORDS_MS).unref();
   }
 }

@@ -26,8 +26,8 @@ export interface Column {
 }
 
 /**
- * Creates a table that is printed in parts. Each call returns the lines of some rows, and the first
- * call also those of the head. The widths of the columns come from the first rows.
+ * Creates a table that is printed in parts. Each call returns the lines of some rows. The first
+ * call also returns the lines of the head, and its rows determine the widths of the columns.
  */
 export function createTable(
   stream: TerminalStream,
@@ -85,7 +85,7 @@ const WIDTH = 30;
 export function createProgressBar(stream: TerminalStream, title: string) {
   let drawn = '';
   return {
-    /** The completed fraction, 0 to 1. */
+    /** Draws the bar for a completed fraction, 0 to 1. */
     show(part: number): void {
       const full = Math.round(part * WIDTH);
       const bar = `${title} [${'='.repeat(full)}${' '.repeat(WIDTH - full)}] ${Math.round(part * 100)} %`;

@@ -13,11 +13,11 @@ export const STORAGE_OPTIONS = settingOptions(['db', 'databaseUrl']);
 export const NOTHING_LEFT = 'a database in memory would be lost when this command ends; name a file with --db';
 
 export interface WithStorageOptions {
-  /** Create a database where there is none. */
+  /** Creates a missing database. */
   readonly create?: boolean;
-  /** Write on a thread, while `work` goes on. */
+  /** Writes on another thread, while `work` continues. */
   readonly threaded?: boolean;
-  /** Remove a database that was created, where `work` fails. */
+  /** Removes a database that was created here, if `work` fails. */
   readonly discards?: boolean;
 }
 

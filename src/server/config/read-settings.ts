@@ -11,7 +11,10 @@ import {
 } from './settings.js';
 
 export interface SettingSources {
-  /** The options by name without dashes. A flag without a value is `true`. */
+  /**
+   * The options of the command line, by name without dashes. An option that takes no value is
+   * `true`.
+   */
   readonly flags: ReadonlyMap<string, string | true>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -20,23 +23,26 @@ export type ReadSettings =
   | {
       readonly ok: true;
       readonly settings: Settings;
-      /** Where each setting comes from, in the user's terms. Absent for a default. */
+      /**
+       * Where each setting comes from, such as `--port` or `PORT`. A setting with its default is
+       * absent.
+       */
       readonly origins: ReadonlyMap<string, string>;
     }
-  /** One sentence that names the setting as it was written. */
+  /** `mistake` is one sentence that names the setting as the user wrote it. */
   | { readonly ok: false; readonly mistake: string };
 
 export const CONFIG_VARIABLE = 'STORE_ORDERS_CONFIG';
 
 interface Found {
   readonly value: unknown;
-  /** The source with the lower rank wins. */
+  /** The rank of the source: 0 the command line, 1 the environment, 2 the file. The lowest wins. */
   readonly rank: number;
   /** The name of the setting as the user wrote it. */
   readonly label: string;
 }
 
-/** Reads the settings in `names`. The others get their defaults. Never throws. */
+/** Reads the settings in `names`. All other settings get their defaults. Never throws. */
 export function readSettings(sources: SettingSources, names: readonly SettingName[] = SETTING_NAMES): ReadSettings {
   const file = readFile(sources);
   if (!file.ok) return file;
@@ -45,7 +51,8 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
     const one = fromFlag(name, sources) ?? fromVariable(name, sources) ?? file.find(name);
     if (one !== undefined) found.set(name, one);
   }
-  // Both settings name the storage. The one from the source with the higher precedence wins.
+  // `db` and `databaseUrl` both name the storage. If both are set, the source with the lower rank
+  // wins.
   const [named, url] = [found.get('db'), found.get('databaseUrl')];
   if (named !== undefined && url !== undefined) {
     if (named.rank === url.rank) {
@@ -76,8 +83,8 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
 }
 
 /**
- * Returns the value for a message. Hides it if it might be a URL, which may contain a password,
- * whatever the setting.
+ * Returns the value as part of a message. Hides the value of any setting if it might be a URL,
+ * because a URL may contain a password.
  */
 function shown(name: string, value: unknown): string {
   const json = JSON.stringify(value);
@@ -93,7 +100,7 @@ function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefin
   const { flag, parse = asText } = settingText(name);
   const value = flags.get(flag);
   if (value === undefined) return undefined;
-  // A flag without a value is a `no-` flag.
+  // Only a flag that begins with `no-` takes no value.
   return { value: value === true ? false : parse(value), rank: 0, label: `--${flag}` };
 }
 
@@ -149,7 +156,10 @@ function readFile({ flags, environment }: SettingSources): ReadFile {
   };
 }
 
-/** Node.js's own message would quote the text around the mistake, which may be a password. */
+/**
+ * Describes the mistake in invalid JSON. Node.js's own message would quote the text around the
+ * mistake, which may be a password.
+ */
 function jsonMistake(json: string): string {
   try {
     parseJson(json);

@@ -1,4 +1,4 @@
-/** Where quotas are counted: one server, or some nodes of a cluster. */
+/** The address of the Redis server that counts quotas, or of some nodes of its cluster. */
 export interface RedisAddress {
   readonly nodes: readonly RedisNode[];
   readonly username?: string;
@@ -18,10 +18,10 @@ interface RedisNode {
 const DEFAULT_PORT = 6_379;
 
 /**
- * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. For a cluster, several URLs
- * are separated by commas, and the first one's user, password and TLS apply to all. Returns
- * `undefined` for anything else, also for a password with an unescaped character that would end it
- * early. Otherwise a message could show the rest of the password as a host name.
+ * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. A cluster is named by several
+ * URLs, separated by commas. The user, password and TLS of the first URL apply to all. Returns
+ * `undefined` for any other text. This includes a password with an unescaped character that would
+ * end it early: its rest would become the host name, which messages show.
  */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const urls: URL[] = [];
@@ -47,7 +47,7 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
 
 function isNode(url: URL, first: URL): boolean {
   const { protocol, hostname, pathname, search, hash, username, password } = url;
-  // The URL parser takes several hosts in one URL for one host name.
+  // The URL parser reads several hosts in one URL as a single host name.
   const isPlain =
     hostname !== '' && !hostname.includes(',') && pathname === first.pathname && search === '' && hash === '';
   const isAnonymous = username === '' && password === '';
@@ -55,7 +55,7 @@ function isNode(url: URL, first: URL): boolean {
   return /^rediss?:$/.test(protocol) && protocol === first.protocol && isPlain && (isAnonymous || isSame);
 }
 
-/** Returns `undefined` if a percent sign encodes nothing. */
+/** Decodes the user and the password. Returns `undefined` if their percent-encoding is invalid. */
 function credentialsOf({ username, password }: URL): Pick<RedisAddress, 'username' | 'password'> | undefined {
   try {
     return {

@@ -5,18 +5,20 @@ import { parseRedisUrl } from './redis-url.js';
 /** How a setting is written on the command line and in the environment. */
 interface SettingText {
   readonly flag: string;
-  /** The placeholder of the flag's value in a help text. A flag without it takes no value. */
+  /** The placeholder of the flag's value in a help text. Absent for a flag that takes no value. */
   readonly value?: string;
   readonly env: string;
   readonly help: string;
   /**
-   * Converts the text of a flag or a variable for the schema. Text that cannot be converted stays
-   * text.
+   * Converts the text of a flag or variable to the type that the schema expects. Returns text that
+   * it cannot convert unchanged, so that the schema rejects it.
    */
   readonly parse?: (text: string) => unknown;
 }
 
-/** `usage` is the flag and its placeholder: `--host HOST`. */
+/**
+ * Defines a setting. `usage` is its flag and the placeholder of the value, such as `--host HOST`.
+ */
 function setting<Schema extends v.GenericSchema>(
   usage: string,
   env: string,
@@ -53,8 +55,8 @@ const FILE = 'expected a file name or :memory:';
 const NO_FILE = 'expected a file name; for a PostgreSQL database use --database-url';
 const PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
 /**
- * The most bytes in the path of a unix socket. The system silently truncates a longer path: see
- * `sun_path` in unix(7), whose final zero is not counted.
+ * The most bytes in the path of a unix socket, without the final zero of `sun_path` in unix(7). The
+ * system silently truncates a longer path.
  */
 const MOST_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 const SHORT_PATH = `expected a path of at most ${MOST_PATH_BYTES} bytes, which is the limit of the system for unix sockets`;
@@ -65,16 +67,16 @@ const REDIS_URL =
   'expected a URL such as redis://user:password@host:6379, with @ / ? # in the password written %40 %2F %3F %23; for a cluster, several URLs separated by commas';
 
 /**
- * The settings of the program, in the order of the help text. Each setting comes from its flag,
- * otherwise from its variable, otherwise from the file, otherwise it has its default. A new setting
- * needs one entry here.
+ * The settings of the program, in the order of the help text. A flag takes precedence over an
+ * environment variable, a variable over the settings file, and the file over the default. A new
+ * setting needs one entry here.
  */
 export const settingsSchema = v.object({
   host: setting(
     '--host HOST',
     'HOST',
     'address to listen on',
-    // A message shows the address if listening fails, and a URL may contain a password.
+    // Rejects a URL. It may contain a password, and a message shows the address if listening fails.
     v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
   ),
   port: setting(
@@ -114,7 +116,7 @@ export const settingsSchema = v.object({
   db: setting(
     '--db FILE',
     'STORE_ORDERS_DB',
-    'SQLite file; serve also accepts :memory:, which is lost when it stops',
+    'SQLite file; serve also accepts :memory:, whose orders are lost when the server stops',
     v.optional(v.pipe(text(FILE), v.regex(/^(?!\w+:\/\/)/, NO_FILE)), 'store-orders.db'),
   ),
   databaseUrl: setting(
@@ -175,7 +177,10 @@ export const settingsSchema = v.object({
   ),
 });
 
-/** Do not show them as they are: `databaseUrl` and `redisUrl` may contain passwords. */
+/**
+ * The values of all settings. Do not print `databaseUrl` and `redisUrl`: they may contain
+ * passwords.
+ */
 export type Settings = Readonly<v.InferOutput<typeof settingsSchema>>;
 
 export type SettingName = keyof typeof settingsSchema.entries;
@@ -191,8 +196,9 @@ export function settingText(name: SettingName): SettingText {
 }
 
 /**
- * A path contains a slash, so that a mistyped number is not taken for one. A URL, which may contain
- * a password, is rejected.
+ * Returns whether the value is a port or the path of a unix socket. A path must contain a slash, so
+ * that a mistyped number is not used as a path. A URL is rejected, because it may contain a
+ * password.
  */
 function isPort(port: number | string): boolean {
   if (typeof port === 'string') return /^(?!\w+:\/\/).*\/./.test(port);
@@ -204,9 +210,9 @@ function fitsSocket(port: number | string): boolean {
 }
 
 /**
- * Rejects unescaped characters that would end a password early. Otherwise a message could show the
- * rest of the password as the name of a host or database. The host may be missing after a user: it
- * is then a parameter, or the driver's default.
+ * Returns whether the URL is valid. Rejects unescaped characters that would end a password early,
+ * because messages would show the rest of the password as the name of a host or database. The host
+ * may be missing after `user@`: the driver then takes it from a parameter, or uses its default.
  */
 function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\/[^/?#\s]*[^@#\s]*$/.test(url) && URL.canParse(url.replace('@/', '@host/'));

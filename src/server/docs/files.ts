@@ -40,14 +40,14 @@ const dist = new URL('../../', import.meta.url);
 
 /**
  * Returns the OpenAPI document, the page and its assets by path. The scripts import each other by
- * relative paths, so below `/docs/` they keep their places.
+ * relative paths, so they keep their folders below `/docs/`.
  */
 export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
   const document = () => createOpenApiDocument({ basePath });
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
   return new Map([
-    // Serialised for the first reader, because it takes as long as the rest of the start.
+    // Serialised at the first request, because this takes as long as the rest of the start.
     ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document()))],
     ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document(), scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],

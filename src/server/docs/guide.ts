@@ -37,9 +37,8 @@ ${table(
     ),
     row('Python', '<code>int</code>', '<code>json</code> is exact. pandas may use <code>float</code>.'),
     row('Go', '<code>int64</code>', 'Decode into a struct. <code>any</code> becomes <code>float64</code>.'),
-    row('Java, Kotlin', '<code>long</code>', 'Jackson and Gson are exact for <code>long</code> fields.'),
-    row('C#', '<code>long</code>', 'System.Text.Json is exact for <code>long</code> fields.'),
-    row('Shell', '<code>jq</code> 1.7', '<code>jq</code> 1.6 and older round.'),
+    row('Java', '<code>Long</code>', 'Gson is exact for <code>Long</code> fields. Into a <code>Map</code> it rounds.'),
+    row('Shell', 'text', '<code>jq</code> 1.6 rounds. Quote the ids with <code>sed</code> first.'),
   ],
 )}`,
     codeBlock(

@@ -1,4 +1,4 @@
-/** The class that colours a token. Text without a colour has an empty string. */
+/** The CSS class that colours a token. It is empty for text without a colour. */
 type TokenKind = '' | 'name' | 'string' | 'number' | 'keyword' | 'comment';
 
 export interface Token {

@@ -60,7 +60,8 @@ ${rows.join('\n')}
 }
 
 /**
- * Returns a section of the page: its text, the part beside it on a wide screen, and the rest below.
+ * Returns a section of the page: the content, `aside`, which a wide screen shows beside the
+ * content, and `rest` below both.
  */
 export function section(id: string, title: string, content: string, aside: string, rest = ''): string {
   return `<section id="${id}" aria-labelledby="${id}-title">

@@ -4,8 +4,9 @@ import { escapeHtml } from './markup.js';
 import { errorCodes, objects, operation } from './reference.js';
 
 /**
- * Returns the documentation page, built from the OpenAPI document. The scripts fill in the rest.
- * Links are relative, because a proxy may add a prefix.
+ * Returns the documentation page, built from the OpenAPI document. Scripts in the browser add what
+ * depends on the server's address and on requests. Links are relative, because a proxy may add a
+ * prefix.
  */
 export function printPage(document: OpenApiDocument, scripts: readonly string[]): string {
   const { info } = document;

@@ -23,7 +23,8 @@ export type ParsedPlan =
 export const FIXED_PLANS: readonly FixedPlanName[] = ['free', 'pro', 'business'];
 
 /**
- * Checks a plan (specification, part 8). Only Enterprise has quotas of its own, without a default.
+ * Checks a plan (specification, part 8). Only Enterprise takes quotas of its own, and it has no
+ * default ones.
  */
 export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan {
   const fixed = FIXED_PLANS.find((plan) => plan === name);

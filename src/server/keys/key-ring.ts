@@ -4,14 +4,15 @@ import type { KeyPlan } from './key-plan.js';
 import { parseKeyPlan } from './key-plan.js';
 
 /**
- * The API keys of the program. Tables hold only the digest of a key. Memory holds the keys in use.
+ * The API keys of the program. Tables store only the digest of each key. The text of a key is only
+ * in memory, while the key is in use.
  */
 export interface KeyRing {
   /** Returns the principal of a key, `undefined` if it is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /**
-   * Reports whether the key was valid recently. Present if `authenticate` asks another process
-   * about all other keys. See `AdmissionOptions`.
+   * Reports whether the key was valid recently. Present if `authenticate` must ask another process
+   * about every other key. See `AdmissionOptions`.
    */
   isKnownKey?(apiKey: string): boolean;
   /** Issues a key. Only the result contains its text. */
@@ -23,7 +24,10 @@ export interface KeyRing {
   get(id: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   setPlan(id: string, plan: KeyPlan): KeyChange | Promise<KeyChange>;
   revoke(id: string): KeyChange | Promise<KeyChange>;
-  /** Replaces the text of a key, and refuses the old one. Its id, plan and used quotas stay. */
+  /**
+   * Replaces the text of a key, and refuses the old text. The id, the plan and the used quotas
+   * stay.
+   */
   rotate(id: string): KeyRotation | Promise<KeyRotation>;
 }
 
@@ -46,7 +50,7 @@ export interface IssuedKey extends KeyRecord {
   readonly key: string;
 }
 
-/** How many keys in use a process caches. */
+/** How many keys a process caches. */
 export const REMEMBERED_KEYS = 10_000;
 
 /** Creates a key that is not stored anywhere. */

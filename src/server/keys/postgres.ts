@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type PostgresClient, type PostgresRow, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import type { Principal } from '../../http/index.js';
+import { checkFunction, checkMethods, checkOptions } from '../../http/options.js';
 import { type Clock, createSystemClock } from '../../limits/index.js';
 import { createApiKey, isApiKey, keyDigest, randomBase62 } from './api-key.js';
 import { toPlan } from './key-plan.js';
@@ -20,7 +21,7 @@ export const KEYS_SCHEMA: Schemas = {
 const SELECT = `SELECT id, name, plan, per_minute::text, per_day::text, created_at, revoked_at,
   (SELECT revision FROM store_orders_keys_revision) AS revision FROM store_orders_keys`;
 
-/** Fields that are absent from the JSON become NULL. */
+/** Reads a plan from JSON. Absent fields become NULL. */
 const GIVEN_PLAN = `SELECT name, "perMinute", "perDay"
   FROM json_to_record($3::text::json) AS (name text, "perMinute" bigint, "perDay" bigint)`;
 
@@ -35,9 +36,9 @@ const REVOKE = changeOf('revoked_at = $3::text');
 const ROTATE = changeOf('digest = $3::text');
 
 /**
- * Changes a key that is not revoked, together with the revision, in one statement. The key is
- * locked before it is read, like an order (`orders/postgres/transition.ts`). The revision is
- * random, so that it never repeats, not even after a copy of the database has replaced a newer one.
+ * Returns a statement that changes a key, unless it is revoked, together with the revision. The key
+ * is locked before it is read, like an order (`orders/postgres/transition.ts`). The revision is
+ * random, so that it never repeats, not even after an older copy of the database is restored.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
@@ -50,7 +51,10 @@ function changeOf(assignment: string): string {
     SELECT (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found`;
 }
 
-/** Connections of a key ring, owned by the caller. None of them may wait for another. */
+/**
+ * Connections of a key ring, owned by the caller. They must be separate, so that a query of one
+ * never waits for another.
+ */
 export interface KeyRingClients {
   /** Makes changes, and looks up keys that were valid recently. */
   readonly keys: PostgresClient;
@@ -61,8 +65,8 @@ export interface KeyRingClients {
 }
 
 /**
- * Looking up an unknown key takes about 0.1 ms, so the last of this many waits for some tenths of a
- * second.
+ * How many unknown keys may be looked up at the same time. Each takes about 0.1 ms, so the last of
+ * a thousand waits for some tenths of a second.
  */
 const STRANGERS_AT_ONCE = 1_000;
 
@@ -71,7 +75,7 @@ interface KnownKey {
   readonly principal: Principal;
   /**
    * How many changes of the revision had been seen when the key was looked up. After a further
-   * change, it is looked up again.
+   * change, the key is looked up again.
    */
   readonly changes: number;
 }
@@ -80,14 +84,17 @@ interface KnownKey {
  * Creates a key ring in the program's tables, which any number of processes may share. A key in use
  * is authenticated from memory, and a change by another process is seen within a second. If the
  * database fails, calls reject rather than report an unknown key. Looking up a key that was never
- * seen also rejects while a thousand others are in flight.
+ * seen also rejects while a thousand such look-ups are in flight.
  */
 export function createPostgresKeyRing(
   clients: KeyRingClients,
   { nowMs }: Pick<Clock, 'nowMs'> = createSystemClock(),
 ): KeyRing & Required<Pick<KeyRing, 'isKnownKey'>> {
+  checkOptions(clients, ['keys', 'revision', 'strangers']);
   const { keys: client } = clients;
-  // Indexed by the key's text. Issued keys only, so that made-up keys cannot evict them.
+  for (const name of ['keys', 'revision', 'strangers'] as const) checkMethods(name, clients[name], ['query']);
+  checkFunction('nowMs', nowMs);
+  // Known keys by their text. Only issued keys are added, so that made-up keys cannot evict them.
   const known = new LRUCache<string, KnownKey>({ max: REMEMBERED_KEYS });
   let changes = 0;
   const revision = createRevisionWatch(
@@ -99,7 +106,10 @@ export function createPostgresKeyRing(
   let strangers = 0;
   const lookups = new Map<string, { readonly askedMs: number; readonly found: Promise<Principal | undefined> }>();
 
-  /** Keys that can be served from memory while the revision is fresh. */
+  /**
+   * Returns the principal of a known key, unless the revision has changed since its look-up. The
+   * caller checks that the revision is fresh.
+   */
   function rememberedOf(apiKey: string): Principal | undefined {
     const key = known.get(apiKey);
     return key?.changes === changes ? key.principal : undefined;
@@ -154,7 +164,8 @@ export function createPostgresKeyRing(
       if (row === undefined) return 'not_found';
       return row['changed'] === '1' ? 'changed' : 'already_revoked';
     } finally {
-      // A failed statement may have been carried out, with only its reply lost.
+      // Clears the caches even after a failure, because the statement may have been carried out,
+      // with only its reply lost.
       revision.forget();
       lookups.clear();
     }
@@ -199,7 +210,10 @@ export function createPostgresKeyRing(
   };
 }
 
-/** There is no revision before the first change. */
+/**
+ * Returns the revision in a row, or an empty string without a row, which means that no key was
+ * changed so far.
+ */
 function revisionOf(row: PostgresRow | undefined): string {
   return String(row?.['revision'] ?? '');
 }

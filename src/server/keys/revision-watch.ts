@@ -1,39 +1,43 @@
-/** Limits the age of remembered values by a revision that changes with their source. */
+/**
+ * Watches the revision of some data in a database, so that cached values of older data are not used
+ * for long. The revision changes whenever the data changes.
+ */
 export interface RevisionWatch {
   /**
-   * Returns whether remembered values are fresh enough. Reads the revision again when it is due.
+   * Returns whether the revision was read recently enough to trust cached values. Starts to read it
+   * again when that is due.
    */
   isFresh(): boolean;
   /**
-   * Resolves when {@link isFresh} has been true at some moment after this call. Rejects if the
-   * revision cannot be read.
+   * Waits until the revision is fresh enough, as {@link isFresh} would judge at the time of this
+   * call. Rejects if the revision cannot be read.
    */
   refresh(): Promise<void>;
   /**
    * Reports a revision that was read together with a value, by a query sent at `askedMs`. Returns
-   * whether the value may be remembered: not if a newer revision is known.
+   * whether the value may be cached, which is not allowed if a newer revision is known.
    */
   learn(revision: string, askedMs: number): boolean;
-  /** Marks everything that is known or being read as outdated. */
+  /** Treats every revision that was read, or is being read, as outdated. */
   forget(): void;
 }
 
-/** Age of the revision after which the next caller causes it to be read again. */
+/** Age of the revision at which the next call of `isFresh` starts to read it again. */
 const LOOK_AFTER_MS = 250;
 /**
- * Age after which callers wait for the revision, so that a change is seen within a second at any
- * load.
+ * Age of the revision at which callers wait until it is read again, so that a change is seen within
+ * a second at any load.
  */
 export const TRUSTED_MS = 750;
 
 /**
- * Watches one revision instead of refreshing each key, as an LRU cache with a time to live would.
- * Looking up a key costs 130 µs of our processor time and 85 µs of PostgreSQL's: for 1,000 keys in
- * use, every 750 ms, that is 17 % and 11 % of a core. Four reads of the revision per second cost
- * 0.05 % of each, for any number of keys.
+ * Watches one revision. An LRU cache with a time to live would look up each key again instead.
+ * Looking up a key costs this process 130 µs of processor time and PostgreSQL 85 µs. For 1,000 keys
+ * in use, every 750 ms, that is 17 % and 11 % of a core. Reading the revision four times per second
+ * costs each of them 0.05 % of a core, for any number of keys.
  *
- * `changed` is called when the revision has changed, before any data of the new one is cached. At
- * most one read is in flight, and none starts within a quarter of a second of the previous one,
+ * `changed` is called when the revision has changed, before any data of the new revision is cached.
+ * At most one read is in flight, and none starts within a quarter of a second of the previous one,
  * even if that failed.
  */
 export function createRevisionWatch(
@@ -82,7 +86,7 @@ export function createRevisionWatch(
 
     async refresh() {
       const sinceMs = nowMs();
-      // A read already in flight may have started too early, so another one follows.
+      // A read that was already in flight may have started too early, so another read follows.
       while (!isTrusted(sinceMs)) await lookAgain();
     },
 

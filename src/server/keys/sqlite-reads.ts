@@ -1,6 +1,6 @@
 import { prepare, type SqliteDatabase, type SqliteRow } from '../../databases/sqlite/database.js';
 
-/** Reads of keys, for requests. */
+/** The reads of keys that requests cause. */
 export type KeyReads = {
   /** Returns a number that changes when another connection, of any process, writes to the file. */
   dataVersion(): bigint;
@@ -8,7 +8,7 @@ export type KeyReads = {
   keyByDigest(digest: string): SqliteRow | undefined;
 };
 
-/** The URL of this module, for the thread that reads. */
+/** The URL of this module. The thread that reads imports it. */
 export const KEY_READS = import.meta.url;
 
 /** Prepares the statements. The tables must exist. */

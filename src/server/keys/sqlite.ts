@@ -13,8 +13,8 @@ const CHANGES_SEEN_AFTER_MS = 250;
 
 /**
  * Creates a key ring over an open database, which the caller closes. With `read`, keys of requests
- * are looked up on another thread, so that no disk blocks this one. While the disk hangs,
- * remembered keys stay valid, because nobody can revoke one.
+ * are looked up on another thread, so that a slow disk does not block this thread. While the disk
+ * hangs, cached keys stay valid, because no command can revoke a key then.
  */
 export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): KeyRing {
   const reads = prepareReads(database);
@@ -26,8 +26,9 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
   const updateDigest = prepare(database, 'UPDATE keys SET digest = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
 
-  // Keys by their text: checking the checksum and the digest costs each request 0.7 µs, this
-  // look-up 0.05 µs. Holds only issued keys, so that strangers cannot evict them.
+  // Principals by the text of their key. A look-up here costs a request 0.05 µs, and computing the
+  // checksum and the digest costs 0.7 µs. Holds only issued keys, so that made-up keys cannot evict
+  // them.
   const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
   let version: bigint | undefined;
   let lookedMs = Number.NEGATIVE_INFINITY;

@@ -5,7 +5,7 @@ export function baseAddress({ address, port }: { address: string; port: number }
 
 /**
  * Returns the address at which this machine can reach the service. A server can listen on "any
- * address", but a client cannot send to it.
+ * address", but a client cannot send to that address.
  */
 export function localAddress(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');

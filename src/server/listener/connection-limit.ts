@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Open files that are not client connections: the data, connections to backends, the log, and
- * Node.js's own.
+ * Number of open files reserved for everything but client connections: the database, connections to
+ * backends, the log, and files of Node.js.
  */
 const OTHER_FILES = 60;
 
@@ -15,7 +15,9 @@ export function connectionLimit(): number {
   return Math.max(10, openFilesLimit() - OTHER_FILES);
 }
 
-/** The system reports no limit. */
+/**
+ * Returns how many files this process may have open, or infinity if the system reports no limit.
+ */
 export function openFilesLimit(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'latin1');

@@ -10,16 +10,17 @@ export interface ConnectionLimits {
 }
 
 /**
- * Tracks the open connections of a server. If there is no room for a new connection, closes the
- * oldest one whose last request had no valid key, even if it has sent nothing. If there is none of
- * these, closes the new one.
+ * Tracks the open connections of a server. At the maximum number of connections, a new connection
+ * replaces the oldest one without a valid key: one that has sent no request, or whose last request
+ * had no valid key. If all have a valid key, the new connection is closed. A new connection is also
+ * closed if its address already has `mostPerAddress`.
  */
 export interface Connections {
   /** Adds a connection. Returns `false` if there was no room and it was closed. */
   add(socket: Socket): boolean;
   /**
-   * Records the newest request of a connection. With pipelining it is also the last to get a
-   * response.
+   * Records the newest request of a connection. With pipelining, the newest request is also the
+   * last to get a response.
    */
   answering(socket: Socket, response: ServerResponse): void;
   /**
@@ -28,10 +29,10 @@ export interface Connections {
    */
   addKeyless(socket: Socket): boolean;
   /**
-   * Closes each connection after its pending responses. The last of them has `Connection: close`,
-   * unless it has already begun. A connection without pending responses is closed after `lingerMs`,
-   * because the client may be sending a request. If its first request has begun to arrive, it stays
-   * open for that request.
+   * Closes each connection after its pending responses. The last of these responses has
+   * `Connection: close`, unless it has already begun. A connection without pending responses is
+   * closed after `lingerMs`, because the client may be sending a request. If the first request of a
+   * connection has begun to arrive, the connection stays open for that request.
    */
   closeAll(lingerMs: number): void;
   destroyAll(): void;
@@ -43,11 +44,14 @@ interface Connection {
   newest: ServerResponse | undefined;
   /** Whether the newest request is known to have a valid key. */
   hasKey: boolean;
-  /** Requests since the client last had all its responses. The first of them does not count. */
+  /**
+   * How many requests have arrived since the client last had all its responses, without the first
+   * one.
+   */
   pipelined: number;
   /**
-   * The time since when a client without a valid key has been waiting for responses, or 0 if
-   * unknown.
+   * The instant since when a client without a valid key has been waiting for responses, or 0 if it
+   * is not waiting.
    */
   owedSinceMs: number;
 }
@@ -56,18 +60,18 @@ interface Connection {
 const MOST_PIPELINED = 16;
 
 /**
- * A client without a valid key that leaves a response unread for this long is disconnected. All
- * these responses are small.
+ * A client without a valid key that leaves a response unread for this long is disconnected.
+ * Responses to such clients are small.
  */
 const TAKE_WITHIN_MS = 10_000;
 const SWEEP_MS = 2_000;
 
 /**
- * Pipelined requests in one turn of the event loop after which connections without a valid key are
- * paused for as long as the turn took. Node.js parses up to 3,600 requests of each readable
- * connection, which takes 10 to 30 ms, and frees none of them within the turn. Read together, such
- * connections would fill the memory. Read one after the other without a pause, they would leave
- * customers no turn.
+ * If one turn of the event loop has this many pipelined requests, connections without a valid key
+ * are paused for as long as the turn took. From each readable connection, Node.js parses up to
+ * 3,600 requests in a turn, which takes 10 to 30 ms, and frees none of them within the turn. If
+ * several such connections were read in one turn, they would fill the memory. If they were read in
+ * many turns without a pause, they would leave no time for customers.
  */
 const MOST_IN_A_TURN = 512;
 
@@ -83,7 +87,10 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   let turnStartMs = 0;
   let sweeping: NodeJS.Timeout | undefined;
 
-  /** Yields connections whose newest request has been decided, or that have sent no request. */
+  /**
+   * Yields the connections without a valid key, oldest first. Skips a connection while it is
+   * unknown whether its newest request has a valid key.
+   */
   function* strangers(): Generator<Connection, undefined> {
     for (const connection of keyless) {
       const { newest, hasKey } = connection;
@@ -102,10 +109,13 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
     else perAddress.set(connection.address, left);
   }
 
-  /** Closes a connection without a valid key. Returns whether there was one. */
+  /**
+   * Closes the oldest connection without a valid key. Returns `false` if there is no such
+   * connection.
+   */
   function evict(): boolean {
     for (const connection of strangers()) {
-      // More connections may arrive before the close event, so this one is forgotten now.
+      // More connections may arrive before the close event, so this connection is forgotten now.
       forget(connection);
       connection.socket.destroy();
       return true;
@@ -146,15 +156,16 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   }
 
   /**
-   * Closes the connection, unless a newer request has arrived by then, whose response will close
-   * it.
+   * Closes the connection after `lingerMs`, unless a newer request has arrived by then. The
+   * response to that request then closes it.
    */
   function closeUntold({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
     function close(): void {
       const isArriving = response === undefined && socket.bytesRead > 0;
       if (open.get(socket)?.newest === response && !isArriving) socket.destroy();
     }
-    // An immediate runs after reading, so requests that have reached this machine are seen.
+    // The immediate runs after the event loop has read from its connections, so a request that has
+    // already reached this machine is seen.
     setTimeout(() => setImmediate(close), lingerMs).unref();
   }
 
@@ -171,12 +182,12 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
       keyless.add(connection);
       sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
       perAddress.set(address, ofAddress);
-      // A microtask runs after the ticks in which Node.js begins to read and the gate pauses
-      // connections.
+      // Waits for a microtask. It runs after the ticks in which Node.js begins to read and
+      // `penalty-gate.ts` pauses connections.
       if (isResting) queueMicrotask(() => hold(socket));
       const { stackTraceLimit } = Error;
-      // Node.js creates an error for each remaining request. Without stacks, closing takes half the
-      // time.
+      // When a connection closes, Node.js creates an error for each pending request. Without stack
+      // traces, this takes half the time.
       socket.prependOnceListener('close', () => {
         Error.stackTraceLimit = 0;
       });

@@ -7,13 +7,13 @@ import { readHead } from '../../http/request-head.js';
 import { NOT_OURS } from '../../http/route.js';
 import { isOrigin } from '../config/origin.js';
 
-/** Fields of a reply that a page could not read otherwise. */
+/** The header field that lets a page of another origin read the fields that it lists. */
 const EXPOSED = [
   'Access-Control-Expose-Headers',
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, ETag, X-Request-Id',
 ];
 
-/** How long browsers cache the result of a preflight request. */
+/** The fields of the reply to a preflight request. Browsers cache the reply for two hours. */
 const PREFLIGHT = [
   'Access-Control-Allow-Methods',
   'GET, HEAD, DELETE',
@@ -24,8 +24,8 @@ const PREFLIGHT = [
 ];
 
 /**
- * Wraps the service for pages of these origins (`*` for all). Responds to their preflight requests
- * without a key, and charges the address. Lets pages read the fields of each reply (Fetch Standard
+ * Wraps the service for pages of these origins (`*` for all). Their preflight requests need no key,
+ * and are charged to the client's address. Pages may read the fields of each reply (Fetch Standard
  * §3.2). Requests of other origins get the usual responses, which browsers hide from the page.
  */
 export function withCors(service: OrderService, origins: readonly string[], options: AdmissionOptions): OrderService {
@@ -34,8 +34,8 @@ export function withCors(service: OrderService, origins: readonly string[], opti
   const allowsAll = origins.includes('*');
 
   /**
-   * `undefined` for an origin that is not allowed, and for a request that does not come from a
-   * page.
+   * Returns the field that allows the origin. Returns `undefined` for an origin that is not
+   * allowed, and for a request that does not come from a page.
    */
   function allowedFields(origin: string | undefined): readonly string[] | undefined {
     if (origin === undefined || !(allowsAll || origins.includes(origin))) return undefined;
@@ -69,10 +69,11 @@ export function withCors(service: OrderService, origins: readonly string[], opti
   };
 }
 
-/** Throws a TypeError that names the option. */
-export function checkOrigins(origins: readonly string[]): readonly string[] {
-  if (Array.isArray(origins) && origins.every(isOrigin)) return origins;
-  throw new TypeError('corsOrigins: expected origins such as "https://shop.example", or "*"');
+/** Throws a TypeError that names the option if an origin is invalid. */
+export function checkOrigins(origins: readonly string[]): void {
+  if (!Array.isArray(origins) || !origins.every(isOrigin)) {
+    throw new TypeError('corsOrigins: expected origins such as "https://shop.example", or "*"');
+  }
 }
 
 function fieldOf(rawHeaders: readonly string[], name: string): string | undefined {

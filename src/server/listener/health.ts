@@ -1,17 +1,26 @@
+import { checkFunction } from '../../http/options.js';
 import type { Reply } from '../../http/reply.js';
 
 /** `degraded`: the server works without the backend, as far as that is possible. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
 
 /**
- * Returns the state of each backend, by name. The server is not ready if a function throws, rejects
- * or returns `unavailable`.
+ * Functions that return the state of a backend, by the backend's name. The server is not ready if a
+ * function throws, rejects or returns `unavailable`.
  */
 export type Backends = Readonly<Record<string, () => BackendState | Promise<BackendState>>>;
 
+/** Throws a TypeError that names the option. */
+export function checkBackends(backends: Backends): void {
+  if (typeof backends !== 'object' || backends === null) {
+    throw new TypeError('backends: expected an object with a function for each backend');
+  }
+  for (const [name, state] of Object.entries(backends)) checkFunction(`backends.${name}`, state);
+}
+
 export type Probe = (method: string | undefined) => Reply | Promise<Reply>;
 
-/** The handlers by path. */
+/** The health checks by path. */
 export type Probes = ReadonlyMap<string, Probe>;
 
 /**

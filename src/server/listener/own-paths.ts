@@ -9,8 +9,8 @@ import { type DocsFile, docsReply } from '../docs/files.js';
 import type { Probe, Probes } from './health.js';
 
 /**
- * Constant responses: the redirection to the page, and the missing icon, which browsers then cache
- * for a week.
+ * Constant responses: redirections to the documentation page, and an empty icon, which browsers
+ * cache for a week.
  */
 const FIXED: ReadonlyMap<string, Reply> = new Map([
   ['/', redirection('docs')],
@@ -18,7 +18,10 @@ const FIXED: ReadonlyMap<string, Reply> = new Map([
   ['/favicon.ico', { status: 204, headers: ['Cache-Control', 'public, max-age=604800'], body: undefined }],
 ]);
 
-/** The path is relative, so that it works behind a proxy that serves this server below a path. */
+/**
+ * Redirects to a relative path, which also works behind a proxy that serves this server below a
+ * path.
+ */
 function redirection(location: string): Reply {
   return { status: 302, headers: ['Location', location, 'Content-Length', '0'], body: '' };
 }
@@ -26,8 +29,9 @@ function redirection(location: string): Reply {
 /**
  * Wraps the service with the server's own paths, which need no key: probes and the documentation.
  * Both are charged to the client's address. If the address is over its limit, the documentation is
- * refused. A probe still gets its response, and its connection is closed. Requests that the service
- * refuses on every path, such as one with a second `Host` field, are refused here too.
+ * refused. A probe still gets its response, and its connection is closed. A successful probe is not
+ * published, because probes would fill the log. Requests that the service refuses on every path,
+ * such as one with a second `Host` field, are refused here too.
  */
 export function withOwnPaths(
   service: OrderService,
@@ -44,9 +48,13 @@ export function withOwnPaths(
     if (head.fault !== undefined) return service.respond(request, clientAddress);
     const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
 
-    function settle(reply: Reply): Reply {
-      if (!head.hasContent && !exchange.isLast) return reply;
-      return { ...reply, headers: [...reply.headers, 'Connection', 'close'] };
+    function settle({ status, headers, body }: Reply): Reply {
+      const reply = { status, headers: [...headers], body };
+      // The outcome of the charge is not that of the probe.
+      if (status !== 200) return finish({ ...exchange, code: undefined, error: undefined }, reply);
+      if (head.hasContent || exchange.isLast) reply.headers.push('Connection', 'close');
+      if (exchange.requestId !== undefined) reply.headers.push('X-Request-Id', exchange.requestId);
+      return reply;
     }
 
     // The charge decides only whether the connection closes, so a failing limiter does not matter.

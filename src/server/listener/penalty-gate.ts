@@ -1,23 +1,26 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 
-/** How long an address is held back after a penalty. */
+/** How long new connections of an address are held back after a penalty. */
 const PENALTY_MS = 60_000;
 /** The most addresses that have a penalty at a time. */
 const MOST_ADDRESSES = 10_000;
-/** The interval between new connections of all such addresses together, which take turns. */
+/**
+ * The interval at which one connection is let in from all these addresses together. The addresses
+ * take turns.
+ */
 const INTERVAL_MS = 200;
 
 /**
- * Holds back new connections of addresses over their limit. Node.js parses everything that a read
- * returns before anything else gets a turn, and 64 KB of pipelined requests take 10 to 30 ms. These
- * connections are read only when their turn comes, which leaves most of the processor to all
- * others. Connections that are already open are not held back.
+ * Holds back new connections of addresses over their limit. Node.js parses all data of one read
+ * without a break, and 64 KB of pipelined requests take 10 to 30 ms. A connection that is held back
+ * is read only when its turn comes, which leaves most of the processor to other clients.
+ * Connections that are already open are not held back.
  */
 export interface PenaltyGate {
   /** Records that the address is over its limit. */
   penalise(address: string): void;
-  /** Accepts a new connection, which is read from now on or later. */
+  /** Lets a new connection be read, at once or when the turn of its address comes. */
   enter(socket: Socket, address: string): void;
   /** Closes the connections that are held back, and stops holding back others. */
   close(): void;
@@ -51,7 +54,7 @@ export function createPenaltyGate(): PenaltyGate {
   function hold(socket: Socket, address: string): void {
     const sockets = waiting.get(address) ?? new Set();
     waiting.set(address, sockets.add(socket));
-    // Node.js has already begun to read. Pausing takes effect in the next tick.
+    // Node.js has already begun to read, so the connection can be paused only in the next tick.
     process.nextTick(() => socket.pause());
     socket.once('close', () => {
       sockets.delete(socket);

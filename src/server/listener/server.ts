@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
-import { ADDRESS_PLAN } from '../../http/admission.js';
+import { ADDRESS_PLAN, checkAdmissionOptions } from '../../http/admission.js';
 import { addressKey, socketAddress } from '../../http/client-address.js';
 import {
   type ClientAddress,
@@ -17,7 +17,7 @@ import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
 import { checkOrigins, withCors } from './cors.js';
-import { type Backends, createProbes } from './health.js';
+import { type Backends, checkBackends, createProbes } from './health.js';
 import { withOwnPaths } from './own-paths.js';
 import { createPenaltyGate } from './penalty-gate.js';
 
@@ -41,21 +41,22 @@ export interface OrderServerOptions extends OrderServiceOptions {
   readonly backends?: Backends | undefined;
 }
 
-/** A `node:http` server that does not listen at first. */
+/** A `node:http` server that does not listen until `listen` is called. */
 export interface OrderServer extends Server {
   /**
-   * Stops accepting connections. Lets requests finish that have arrived or are in flight, with
-   * `Connection: close` in their responses. A connection without a request is closed after half a
-   * second. Resolves when all are closed. Those that are still open after `graceMs` (default 6,000)
-   * are cut off. A second call waits for the first.
+   * Stops accepting connections. Responds to requests that have arrived or are in flight, with
+   * `Connection: close`. A connection without a request is closed after half a second. Resolves
+   * when all connections are closed. Connections that are still open after `graceMs` (default
+   * 6,000) are cut off. A second call waits for the first.
    */
   drain(graceMs?: number): Promise<void>;
 }
 
 const SECOND_MS = 1_000;
 const SERVER_OPTIONS = {
-  // A slow head or request gets 408. When Node.js reads a connection that was held back, it starts
-  // to count again. So a slow head may take twice its time, and two checks: 24 s.
+  // A head or request that takes longer gets 408. For a connection that the penalty gate held back,
+  // the time starts again when Node.js reads from it. So a slow head may take twice its limit plus
+  // two checking intervals: 24 s.
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
   connectionsCheckingInterval: 2 * SECOND_MS,
@@ -72,19 +73,29 @@ const KEEP_ALIVE_MS = 15 * SECOND_MS;
  */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 /**
- * A connection without any activity for this long is closed. One whose client does not read is
- * closed sooner.
+ * A connection without any activity for this long is closed. A connection whose client does not
+ * read a response is closed sooner.
  */
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
-/** A time longer than any request can be in flight. */
+/**
+ * How long a draining server waits for a request on an idle connection. No request takes this long
+ * to reach the server.
+ */
 const LINGER_MS = 500;
 
 const FORWARDED =
-  'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy stands before this ' +
+  'A request has the field X-Forwarded-For, which is ignored because no proxy is trusted. If a proxy is in front of this ' +
   'server, all its clients share the limits of one address: set trustProxy (--trust-proxy N) to the number of proxies.';
 
-/** Does not use `headers`, which Node.js creates when it is read. */
+const OWN_OPTIONS: Readonly<Record<Exclude<keyof OrderServerOptions, keyof OrderServiceOptions>, true>> = {
+  trustProxy: true,
+  maxConnectionsPerAddress: true,
+  corsOrigins: true,
+  backends: true,
+};
+
+/** Reads `rawHeaders`, because Node.js would create the object `headers` when it is read. */
 function isForwarded({ rawHeaders }: NodeRequest): boolean {
   return rawHeaders.some((name, index) => index % 2 === 0 && name.length === 15 && /^x-forwarded-for$/i.test(name));
 }
@@ -94,12 +105,18 @@ function isForwarded({ rawHeaders }: NodeRequest): boolean {
  * page. Throws in the same cases as `createOrderService`.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
+  checkAdmissionOptions(options, ['store', 'basePath', ...Object.keys(OWN_OPTIONS)]);
   const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [], ...rest } = options;
   const serviceOptions: OrderServiceOptions = rest;
   const { addressPlan = ADDRESS_PLAN } = serviceOptions;
   if (!Number.isInteger(maxConnectionsPerAddress) || maxConnectionsPerAddress < 0) {
     throw new RangeError('maxConnectionsPerAddress: expected a whole number from 0 up');
   }
+  if (!Number.isInteger(trustProxy) || trustProxy < 0) {
+    throw new RangeError('trustProxy: expected a whole number from 0 up');
+  }
+  checkOrigins(corsOrigins);
+  checkBackends(backends);
   const isDirect = trustProxy === 0;
   const addressOf = isDirect ? socketAddress : forwardedAddress(trustProxy);
   const connections = createConnections({
@@ -110,7 +127,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   /**
-   * The connection whose address was requested last. An address is charged as soon as it is known.
+   * The connection whose client address the service requested last. The service charges an address
+   * as soon as it knows it, so a charge belongs to this connection.
    */
   let asked: Socket | undefined;
   let isWarned = false;
@@ -119,7 +137,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const service = createOrderService(ownOptions);
   const probes = createProbes(backends, () => drained !== undefined);
   const whole = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), ownOptions);
-  const answering = corsOrigins.length === 0 ? whole : withCors(whole, checkOrigins(corsOrigins), ownOptions);
+  const answering = corsOrigins.length === 0 ? whole : withCors(whole, corsOrigins, ownOptions);
   const handle = nodeHandler({ ...answering, refuse }, { clientAddress });
 
   function clientAddress(request: NodeRequest): string | undefined {
@@ -136,7 +154,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     return service.refuse(code, address);
   }
 
-  /** Only requests without a valid key are charged to an address. */
+  /** Records that a request without a valid key has been charged to its client address. */
   function addKeyless(): void {
     if (asked === undefined || connections.addKeyless(asked)) return;
     gate.penalise(addressKey(asked.remoteAddress));
@@ -151,7 +169,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const server = handle.attach(createServer(SERVER_OPTIONS, answer));
   server.keepAliveTimeout = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
   server.timeout = SILENT_MS;
-  // Such a request gets its final response at once, because the server never reads a body.
+  // A request with `Expect: 100-continue` gets its final response at once, because the server never
+  // reads a body.
   server.on('checkContinue', answer);
   server.on('connection', (socket) => {
     const { remoteAddress } = socket;
@@ -169,7 +188,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     gate.close();
     connections.closeAll(LINGER_MS);
     await closed;
-    // All connections are closed. This stops http's own checks for slow connections.
+    // Stops the check for slow connections of node:http. All connections are already closed.
     server.close();
     clearTimeout(cutOff);
     await service.close();
@@ -184,7 +203,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 }
 
 /**
- * Wraps the limiter so that it also reports the addresses that it charges, and those that it
+ * Wraps the limiter so that it also reports when it charges an address, and which addresses it
  * refuses.
  */
 function withAddresses(

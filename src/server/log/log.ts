@@ -2,13 +2,13 @@ import type { ReplyMessage } from '../../http/index.js';
 import { printRequest } from './request-line.js';
 
 /**
- * Reports what the program does. An event is a few words, with fields for the details. Neither ever
- * contains a key.
+ * Reports what the program does. An event is a few words, with fields for the details. Neither the
+ * words nor the fields ever contain an API key.
  */
 export interface Log {
   event(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
-  /** Logged as an error if a part of the host failed. */
+  /** Logs a reply, at the level `error` if the message has an error, otherwise `info`. */
   request(message: ReplyMessage): void;
   /** Begins to write all buffered lines at once. */
   flush(): void;
@@ -16,13 +16,13 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, string | number | undefined>>;
 
-/** The part of a stream that is used. */
+/** The part of a stream that the log uses. */
 export interface LogStream {
   write(text: string, written: () => void): unknown;
 }
 
 /**
- * The most that a pipe accepts in one piece even if other processes write to it (PIPE_BUF of
+ * The most bytes that a pipe accepts in one piece, even if other processes write to it (PIPE_BUF of
  * Linux).
  */
 const WHOLE_BYTES = 4_096;
@@ -30,18 +30,18 @@ const WHOLE_BYTES = 4_096;
 /** The most batches that wait when the reader of the log has stopped reading: 16 MiB in all. */
 const MOST_WAITING = 4_096;
 
-/** How long the line of a request may wait to be written with others. */
+/** How long the line of a request may wait to be written together with other lines. */
 const WAIT_MS = 10;
 
 /**
- * Creates a log that writes one JSON object per line, or with `readable` one line for a person,
- * each with the fields of `always`.
+ * Creates a log that writes one JSON object per line, or with `readable` one line of text for a
+ * person. Each line has the fields of `always`.
  *
  * Lines are written together, a dozen at a time, because a busy server logs tens of thousands per
  * second and each write is a system call. Events are written in the turn of the event loop in which
- * they happen, requests after {@link WAIT_MS}. Writes follow one another, because a stream would
- * merge waiting writes into one, which a pipe may split. Lines beyond {@link MOST_WAITING} are
- * dropped, and their number is logged in their place.
+ * they happen, and requests after at most {@link WAIT_MS}. A write begins when the previous one has
+ * ended, because a stream would merge waiting writes into a longer one, which a pipe may split.
+ * Lines beyond {@link MOST_WAITING} are dropped, and their number is logged in their place.
  */
 export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}): Log {
   const print = readable ? printReadable : printJson;
@@ -58,7 +58,7 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
     writeNext();
   }
 
-  /** A batch is written when it is full or due. */
+  /** Writes the oldest batch if it is full or due. */
   function writeNext(): void {
     if (isWriting || (batches.length < 2 && !isDue)) return;
     const batch = batches.shift();
@@ -136,7 +136,7 @@ function printReadable(time: string, level: Level, event: string, fields: LogFie
   return line;
 }
 
-/** Creates a function that returns the time as text, and caches the text while it is correct. */
+/** Creates a function that returns the time as text. It formats the time once per millisecond. */
 function createTimeText(): () => string {
   let ms = 0;
   let text = '';

@@ -2,11 +2,10 @@ import { inspect } from 'node:util';
 
 /** Returns the message of a failure, for the operator only. */
 export function messageOf(error: unknown): string {
-  // If a host has several addresses, there is one error for each, and the error as a whole has no
-  // message.
+  // Connecting to a host with several addresses fails with one error for each address. The error
+  // that contains them has no message.
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
-  // The value comes from another thread, or from a driver that throws something other than an
-  // Error.
+  // Errors of other threads, and objects that some drivers throw, are not instances of Error.
   if (typeof error === 'object' && error !== null) return 'message' in error ? String(error.message) : inspect(error);
   return String(error);
 }

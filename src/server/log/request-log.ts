@@ -5,7 +5,8 @@ import type { Log } from './log.js';
 const REPLIES = 'store-orders:reply';
 
 /**
- * Calls `listener` with each reply that the service publishes. Returns a function that stops this.
+ * Calls `listener` with each reply that the service publishes, until the returned function is
+ * called.
  */
 export function onReplies(listener: (message: ReplyMessage) => void): () => void {
   function onMessage(message: unknown): void {
@@ -16,8 +17,8 @@ export function onReplies(listener: (message: ReplyMessage) => void): () => void
 }
 
 /**
- * Logs all replies, or with `failuresOnly` only those with a failed part. Returns a function that
- * stops this.
+ * Logs all replies, or with `failuresOnly` only replies with an error, until the returned function
+ * is called.
  */
 export function logReplies(log: Log, failuresOnly: boolean): () => void {
   return onReplies((message) => {

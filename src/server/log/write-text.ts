@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream';
 
 /**
- * Writes, and waits until the stream accepts more. Resolves to `false` if the reader has closed the
- * pipe, which is not an error: `| head` does so. Any other failure is thrown.
+ * Writes the text and resolves to `true` when it is written. Resolves to `false` if the reader has
+ * closed the pipe, as `| head` does, which is not a failure. Rejects on any other error.
  */
 export function writeText(stream: Writable, text: string): Promise<boolean> {
   return new Promise((resolve, reject) => {

@@ -6,9 +6,12 @@ import { createProcessMetrics } from './process-metrics.js';
 import { createRequestMetrics } from './request-metrics.js';
 import { createHistogram, printHistogram, printMetric } from './text-format.js';
 
-/** The metrics of this process, from the diagnostics channels that hosts can subscribe to. */
+/**
+ * The metrics of this process, collected from the diagnostics channels that hosts can also
+ * subscribe to.
+ */
 export interface Metrics {
-  /** Returns the metrics in the text format of Prometheus, with the state of these backends. */
+  /** Returns the metrics in the text format of Prometheus, including the state of `backends`. */
   text(backends: Backends): Promise<string>;
   close(): void;
 }

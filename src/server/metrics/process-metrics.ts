@@ -14,7 +14,10 @@ export interface ProcessMetrics {
 
 const RESOLUTION_MS = 10;
 
-/** Metrics of this process, named as prom-client names them, because dashboards use those names. */
+/**
+ * Creates the metrics of this process. They have the names of prom-client, because dashboards use
+ * those names.
+ */
 export function createProcessMetrics(): ProcessMetrics {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
@@ -42,7 +45,7 @@ function processText(): string {
   ].join('');
 }
 
-/** Returns nothing on systems that do not report open files. */
+/** Returns an empty string on systems that do not report open files. */
 function openFilesText(): string {
   try {
     const open = readdirSync('/proc/self/fd').length;

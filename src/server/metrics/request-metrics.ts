@@ -14,19 +14,22 @@ interface Outcome {
 
 interface Operation {
   readonly name: string;
-  /** Counts by code, otherwise by status. A code has exactly one status. */
+  /** Replies by error code, or by status if they have no code. A code has exactly one status. */
   readonly outcomes: Map<ErrorCode | number, Outcome>;
   readonly seconds: Histogram;
   failures: number;
 }
 
 /**
- * Bounds in seconds: from 0.1 ms, which is slow for parts in memory, to the longest that a request
- * may take.
+ * The bounds of the histogram in seconds. The first is 0.1 ms, which is slow for orders and quotas
+ * in memory. The last is the longest time that a request may take.
  */
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** How many plans have a series of their own. The program has five, but a host could have many. */
+/**
+ * How many plans have a series of their own. All further plans share one. The program has five
+ * plans, but a host could have many.
+ */
 const MOST_PLANS = 20;
 const OTHER_PLAN = 'other';
 

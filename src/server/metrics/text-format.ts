@@ -5,7 +5,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** A metric in the text format of Prometheus 0.0.4, with all of its samples. */
+/** Formats a metric with all of its samples, in the text format 0.0.4 of Prometheus. */
 export function printMetric(
   type: 'counter' | 'gauge',
   name: string,
@@ -16,10 +16,10 @@ export function printMetric(
   return header(type, name, help) + all.map(({ labels, value }) => line(name, labels, value)).join('');
 }
 
-/** A histogram: counts values up to each bound. */
+/** Counts the values up to each of several bounds. */
 export interface Histogram {
   observe(value: number): void;
-  /** Returns the bounds with the number of values up to each. The last bound is `+Inf`. */
+  /** Returns each bound with the number of values up to it. The last bound is `+Inf`. */
   buckets(): readonly (readonly [bound: string, count: number])[];
   readonly sum: number;
 }

@@ -2,9 +2,14 @@ import cluster from 'node:cluster';
 import type { Log, LogFields } from '../log/log.js';
 import { firstSignal, ignoreSignals } from './signals.js';
 
-/** The environment of a running server, which reports events to it and decides when it stops. */
+/**
+ * Connects a running server to its process: takes the events that the server reports, and tells the
+ * server when to stop.
+ */
 export interface Lifecycle {
-  /** Whether this process prints the output that is the same in all processes. */
+  /**
+   * Whether this is the first process or the only one. It prints the output that all would repeat.
+   */
   readonly isFirst: boolean;
   /** The number of the process, starting with 1. */
   readonly number: number;
@@ -25,7 +30,7 @@ export function processLifecycle(log: Log): Lifecycle {
   };
 }
 
-/** The messages of a worker to its primary. The primary sends `drain`. */
+/** The messages from a worker to its primary. The primary sends only `drain` to a worker. */
 export type WorkerMessage = { readonly listening: LogFields } | { readonly failed: string };
 
 /**
@@ -41,8 +46,8 @@ export interface WorkerLifecycle extends Lifecycle {
 }
 
 /**
- * Returns the lifecycle of this process as a worker, or `undefined` if `runPrimary` did not start
- * it, even inside another cluster.
+ * Returns the lifecycle of this process as a worker. Returns `undefined` if `runPrimary` did not
+ * start this process, even if it is a worker of another program's cluster.
  */
 export function workerLifecycle(
   environment: Readonly<Record<string, string | undefined>>,
@@ -50,8 +55,8 @@ export function workerLifecycle(
   const number = Number(environment[WORKER_VARIABLE] ?? 0);
   const { worker } = cluster;
   if (number === 0 || worker === undefined) return undefined;
-  // A terminal signals the whole process group, and an init system the whole service. Only the
-  // primary reacts.
+  // A terminal sends a signal to the whole process group, and an init system to the whole service.
+  // Only the primary reacts to it.
   ignoreSignals();
 
   function send(message: WorkerMessage, sent?: () => void): void {
@@ -75,8 +80,8 @@ export function workerLifecycle(
         if (message === 'drain') stop();
       });
       worker.on('disconnect', () => {
-        // The primary has exited. Without this the cluster module would end the process at once,
-        // with requests in flight.
+        // The primary has exited. Without this assignment, the cluster module would end the process
+        // at once, with requests in flight.
         worker.exitedAfterDisconnect = true;
         stop();
       });

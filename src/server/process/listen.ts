@@ -24,15 +24,16 @@ export async function listen(server: Server, place: Place): Promise<string | und
 }
 
 /**
- * Listens on a unix socket while no other server tries to. If two servers found the socket of a
- * killed one, the second would otherwise remove the new socket of the first.
+ * Listens on a unix socket, under a lock. Without the lock, two servers could both find the old
+ * socket of a killed server, and the second would then remove the new socket of the first.
  */
 async function listenAlone(server: Server, place: Place, path: string): Promise<string | undefined> {
   const lock = `${path}.lock`;
   const locked = await take(lock);
   if (locked !== undefined) return `cannot listen on the unix socket ${path}: cannot lock ${lock}: ${locked.code}`;
   try {
-    // A second attempt would not share the socket of other workers: they share by attempt.
+    // Calls `listen` only once. The cluster module numbers the calls of each worker for a path, and
+    // workers share a socket only if their calls have the same number.
     const error =
       ((await isLeftOver(path)) ? await failureOf(rm(path, { force: true })) : undefined) ??
       (await tryToListen(server, place));
@@ -44,10 +45,13 @@ async function listenAlone(server: Server, place: Place, path: string): Promise<
   }
 }
 
-/** A server holds the lock for milliseconds. An older lock is that of a server that was killed. */
+/**
+ * The age from which a lock belongs to a server that was killed. A server holds the lock for
+ * milliseconds.
+ */
 const ABANDONED_MS = 10_000;
 
-/** Creates a directory as a lock, once no other server has it. */
+/** Takes the lock by creating a directory. Waits while another server holds the lock. */
 async function take(lock: string): Promise<Failure> {
   for (;;) {
     const error = await failureOf(mkdir(lock));
@@ -74,7 +78,7 @@ function tryToListen(server: Server, { host, port, exclusive }: Place): Promise<
     server.once('error', resolve);
     server.listen({ ...(typeof port === 'number' ? { host, port } : { path: port }), exclusive }, () => {
       server.off('error', resolve);
-      // Later errors are about a connection that could not be accepted.
+      // A later error means that one connection could not be accepted.
       server.on('error', () => {});
       resolve(undefined);
     });

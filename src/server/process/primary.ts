@@ -8,13 +8,17 @@ import { firstSignal } from './signals.js';
 
 /** The shortest time between two starts of a worker. */
 const RESTART_MS = 1_000;
-/** A time longer than a server takes to drain. */
+/**
+ * How long a worker may take to stop before it is killed. It is longer than a server takes to
+ * drain.
+ */
 const STOP_MS = 9_000;
 
 /**
  * Runs the program in `count` workers with this process's arguments, on one port. This process
- * accepts the connections and deals them out. A worker that exits is replaced. At a signal this
- * process stops accepting. Then each worker has all of its connections, and drains.
+ * accepts the connections and deals them out. A worker that exits is replaced. At a signal, this
+ * process stops accepting connections. By then it has dealt out all that it accepted, and each
+ * worker drains.
  */
 export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   const running = new Map<number, RunningWorker>();
@@ -80,7 +84,7 @@ interface RunningWorker {
   readonly number: number;
   readonly worker: Worker;
   readonly startMs: number;
-  /** Resolves to whether the worker serves. Never rejects. */
+  /** Resolves when the worker listens or has failed. Never rejects. */
   readonly begun: Promise<WorkerMessage>;
   readonly ended: Promise<WorkerEnd>;
   isListening: boolean;
@@ -117,8 +121,8 @@ function startWorker(number: number): RunningWorker {
 async function stop({ number, worker, ended, isListening }: RunningWorker) {
   if (isListening && worker.isConnected()) worker.send('drain');
   else worker.process.kill('SIGKILL');
-  // For the last worker, this closes the port immediately. Connections dealt out earlier arrive
-  // before the message.
+  // Disconnecting the last worker closes the port immediately. A connection that was dealt out
+  // earlier reaches its worker before the message `drain`.
   if (worker.isConnected()) worker.disconnect();
   const end = await ended;
   return { number, end: isListening ? end : { code: 0 } };

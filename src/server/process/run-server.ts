@@ -17,8 +17,8 @@ import { listen, type Place, portOf } from './listen.js';
 import { guideOn, introduce } from './seed.js';
 
 /**
- * Runs the server until its lifecycle stops it, then closes everything in reverse order.
- * `createKey` is the command line that creates a key.
+ * Runs the server until its lifecycle stops it, then closes everything in the reverse order of
+ * opening. `createKey` is the command line that creates a key.
  */
 export async function runServer(
   settings: Settings,
@@ -32,7 +32,7 @@ export async function runServer(
   let hasServed = false;
   const cleanUps: (() => unknown)[] = [
     logReplies(log, settings.log === 'events'),
-    // Once the server has served, a new database is kept.
+    // If the server fails before it has served, the database that it has created is removed.
     () => (hasServed ? closeStorage() : data.discard()),
   ];
 
@@ -41,7 +41,8 @@ export async function runServer(
       await data.close();
     } catch (error) {
       log.error('database not closed', { error: messageOf(error) });
-      // A thread that waits for a disk would keep Node.js from exiting.
+      // A thread that waits for a disk would keep Node.js from exiting, so the process kills
+      // itself.
       process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
     }
   }
@@ -63,7 +64,8 @@ export async function runServer(
       basePath: settings.basePath,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
-      // All clients of a unix socket have the same address.
+      // All clients of a unix socket have the same address, so the limit per address does not
+      // apply.
       maxConnectionsPerAddress: typeof settings.port === 'string' ? 0 : settings.maxConnectionsPerAddress,
       ...(settings.corsOrigin !== undefined && { corsOrigins: settings.corsOrigin.split(',') }),
       backends,
@@ -78,8 +80,8 @@ export async function runServer(
       cleanUps.push(() => metricsServer.close().closeAllConnections());
     }
     const drained = new Promise<void>((resolve) => {
-      // Must run in the same turn, because the cluster module closes a worker's connections in the
-      // next one.
+      // `drain` must be called in this turn of the event loop, because the cluster module closes a
+      // worker's connections in the next turn.
       lifecycle.onStop((reason) => {
         lifecycle.report('stopping', reason);
         resolve(server.drain());
@@ -90,8 +92,9 @@ export async function runServer(
     const address = portOf(server);
     const url =
       address === undefined ? `http://localhost${settings.basePath}` : baseAddress(address, settings.basePath);
-    // The log of a service must not contain demo keys that other machines could use. A unix socket
-    // usually has a proxy in front.
+    // Demo keys that other machines could use are shown only on a terminal, because the log of a
+    // service must not contain them. A unix socket counts as reachable, because it usually has a
+    // proxy in front.
     const showsKeys = process.stderr.isTTY || (address !== undefined && isLoopback(address.address));
     const guide = { url, ...(socket !== undefined && { socket }), ...(data.name !== IN_MEMORY && { createKey }) };
     if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);

@@ -10,16 +10,19 @@ export interface Guide {
   readonly url: string;
   /** The unix socket on which the server listens instead of a port. */
   readonly socket?: string;
-  /** The command line that creates a key. Absent if only this process has the keys, in memory. */
+  /** The command line that creates a key. Absent if the keys are only in this process's memory. */
   readonly createKey?: string;
 }
 
-/** On Windows, this name works in cmd.exe and in PowerShell, where `curl` is another command. */
+/**
+ * The name of curl in a shell. In Windows PowerShell, `curl` is another command, and `curl.exe`
+ * works there and in cmd.exe.
+ */
 const CURL = process.platform === 'win32' ? 'curl.exe' : 'curl';
 
 /**
  * Fills a new database with sample orders. With `showsKeys` it also issues a demo key per fixed
- * plan and prints the keys to stderr. They are for a person, and stdout may be a log, which must
+ * plan and prints the keys to stderr. It does not use stdout, which may be a log, and a log must
  * never contain a key.
  */
 export async function introduce({ orders, keys, name }: Storage, guide: Guide, showsKeys: boolean): Promise<void> {
@@ -47,8 +50,8 @@ export async function introduce({ orders, keys, name }: Storage, guide: Guide, s
 }
 
 /**
- * Prints how to create the first key and, on a terminal, the addresses of everything. Does not fill
- * an existing database.
+ * Prints, for an existing database, how to create the first key if there is none. On a terminal it
+ * also prints the address of the documentation and how to create another key.
  */
 export async function guideOn({ keys, name }: Storage, guide: Guide): Promise<void> {
   const isKeyless = await keys.isEmpty();

@@ -3,8 +3,8 @@ import { constants } from 'node:os';
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * npm passes on a signal that the terminal has also sent to the whole group. So one Ctrl-C arrives
- * twice, at most this far apart.
+ * Signals within this time of the first are repetitions of it. Under npm one Ctrl-C arrives twice:
+ * the terminal signals the whole process group, and npm also passes the signal on.
  */
 const ECHO_MS = 100;
 
@@ -22,7 +22,9 @@ export function firstSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-/** Ignores signals. For a process whose parent gets the same signals and reacts to them. */
+/**
+ * Ignores SIGTERM and SIGINT, in a process whose parent gets the same signals and reacts to them.
+ */
 export function ignoreSignals(): void {
   for (const signal of SIGNALS) process.on(signal, () => {});
 }

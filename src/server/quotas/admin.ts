@@ -49,12 +49,14 @@ function restored(keyId: string, saved: KeyState | undefined) {
   return { limiter, utcOffsetMs };
 }
 
-/** A command waits longer than a request does, because a person can wait. */
+/**
+ * The deadline of a call to Redis. It is longer than that of a request, because a person can wait.
+ */
 const PATIENCE_MS = 5_000;
 
 /**
- * Works on the Redis server that counts. A change applies at once, but a server may refuse a key
- * for up to another second.
+ * Works on the Redis server that counts the quotas. A change applies there at once. A running
+ * server may still refuse a key for up to a second, because it caches refusals.
  */
 export function redisQuotaAdmin({ send }: RedisConnection, place: string): QuotaAdmin {
   const limiter = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });

@@ -9,7 +9,9 @@ import { messageOf } from '../log/message-of.js';
 import { withSavedQuotas } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
-/** The tables in which quotas are saved, if they are counted in this process. */
+/**
+ * The part of the storage that quotas use. It has a table if quotas are counted in this process.
+ */
 export interface QuotaStorage {
   /** The backend's name in messages, without a password. */
   readonly name: string;
@@ -50,8 +52,8 @@ export async function openCounting(
 const SAVE_EVERY_MS = 500;
 
 /**
- * Counts in this process and saves to the storage, so that a restart restores no quota. Throws if
- * the saved quotas cannot be read.
+ * Counts in this process and saves the counts to the storage, so that a restart does not refill a
+ * quota. Throws if the saved quotas cannot be read.
  */
 function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
   if (table === undefined) throw new TypeError('the storage has no table of quotas');
@@ -105,12 +107,13 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
 
   subscribe(MODES, onMode);
   const limiter = createRedisLimiter({ send: redis.send });
-  // A failed call changes the limiter's mode, which is logged.
+  // If Redis cannot be reached, this call fails, and the limiter changes its mode, which is logged.
   if (!(await redis.arrived())) await limiter.inspect('').catch(() => {});
   return {
     limiter,
     name: address.name,
-    // The limiter notices a failure at its next call, and a recovery when it probes the server.
+    // The limiter notices a lost connection only at its next call, so the connection is checked
+    // too. It notices a recovery when it probes the server.
     state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
     async close() {
       unsubscribe(MODES, onMode);

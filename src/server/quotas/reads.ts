@@ -1,6 +1,9 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 
-/** A request of one process to the server that has the quotas in memory. */
+/**
+ * A change of quotas that a command requests from the server, which has them in memory. The number
+ * of `ban` is the end of the ban in Unix milliseconds.
+ */
 export type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
 
 export interface PendingRequest {
@@ -14,7 +17,7 @@ export type QuotaReads = {
   pendingRequests(): readonly PendingRequest[];
 };
 
-/** The URL of this module, for the thread that reads. */
+/** The URL of this module. The thread that reads imports it. */
 export const QUOTA_READS = import.meta.url;
 
 /** Prepares the statements. The tables must exist. */

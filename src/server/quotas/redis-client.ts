@@ -2,7 +2,7 @@ import type { SendCommand } from '../../limits/redis/limiter.js';
 import type { RedisAddress } from '../config/redis-url.js';
 import { messageOf } from '../log/message-of.js';
 
-/** A connection that reconnects by itself. While it is down, commands fail at once. */
+/** A connection to Redis that reconnects by itself. While it is down, commands fail at once. */
 export interface RedisConnection {
   readonly send: SendCommand;
   /** Waits for the first connection or the first failure. Resolves to whether it is connected. */
@@ -26,7 +26,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     });
     setTimeout(resolve, CONNECT_MS).unref();
   });
-  // Keeps the last failure to report it until the connection is back.
+  // The last failure is reported by each command until the connection is back.
   client.on('ready', () => {
     failure = undefined;
   });
@@ -34,7 +34,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
 
   return {
     async send(command) {
-      // The client's own error does not contain the cause.
+      // The client's own error would not contain the cause.
       if (!isThere()) throw failure ?? new Error('not connected');
       try {
         return await client.call(...command);
@@ -74,12 +74,14 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     ...(password !== undefined && { password }),
     ...(tls && { tls: {} }),
     connectTimeout: CONNECT_MS,
-    // If a host disappears silently, reconnects to the host that its name then resolves to.
+    // Ends a connection whose host has disappeared silently. The next connection goes to the host
+    // to which the name then resolves.
     socketTimeout: CONNECT_MS,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // The master has become a replica, and its name may resolve to another server.
+    // READONLY means that the master has become a replica. Its name may now resolve to another
+    // server.
     reconnectOnError: (error: Error) => replyCode(error) === 'READONLY',
   };
   const [node] = nodes;
@@ -88,12 +90,12 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     redisOptions: options,
     enableOfflineQueue: false,
     clusterRetryStrategy: retry,
-    // A certificate is issued for a name, not for an address.
+    // Connects by name, because a certificate is issued for a name, not for an address.
     dnsLookup: (host, callback) => callback(null, host),
   });
 }
 
-/** The driver is optional, because counting in one process does not need it. */
+/** Loads the driver. It is optional, because counting in one process does not need it. */
 async function loadDriver() {
   try {
     return await import('ioredis');
@@ -103,7 +105,7 @@ async function loadDriver() {
   }
 }
 
-/** Old servers repeat the arguments of an unknown command in their error. */
+/** Hides the password in an error. Old servers repeat the arguments of an unknown command there. */
 function withoutPassword(message: string, { password }: RedisAddress): string {
   return password === undefined ? message : message.replaceAll(password, '***');
 }

@@ -1,18 +1,18 @@
-import { checkOptions } from '../../http/options.js';
+import { checkMethods, checkOptions } from '../../http/options.js';
 import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
 import type { PendingRequest } from './reads.js';
 import type { QuotaTable } from './table.js';
 
 /**
  * A limiter whose quotas survive a restart. Quotas of addresses are not saved, because strangers
- * choose the addresses.
+ * could fill the table with addresses.
  */
 export interface SavedLimiter extends RateLimiter {
   take: MemoryLimiter['take'];
   /**
-   * Applies the requests of other processes and saves all changes in one transaction. Call it about
-   * every half second, and before the database is closed. Never rejects: the result has the error,
-   * and the next call tries again.
+   * Applies the changes that other processes requested, and saves all changed quotas in one
+   * transaction. Call it about every half second, and before the database is closed. Never rejects:
+   * a failure is returned as `error`, and the next call tries again.
    */
   save(): Promise<{ readonly ok: true } | { readonly ok: false; readonly error: unknown }>;
 }
@@ -27,18 +27,21 @@ export interface SavedLimiterOptions {
 const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limiter: true, clock: true, table: true };
 
 /**
- * Loads the saved quotas into the limiter, so that a restart restores no quota. From then on,
+ * Loads the saved quotas into the limiter, so that a restart does not refill a quota. From then on,
  * tracks which keys have changed. Throws if the saved quotas cannot be read.
  */
 export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   checkOptions(options, Object.keys(OPTION_NAMES));
   const { limiter, clock, table } = options;
+  checkMethods('limiter', limiter, ['take', 'inspect', 'restore', 'reset', 'ban', 'unban']);
+  checkMethods('clock', clock, ['nowMs', 'utcOffsetMs']);
+  checkMethods('table', table, ['load', 'pending', 'save']);
   const unsaved = new Set<string>();
   let appliedSeq = 0n;
 
   /**
-   * Applies each request once, even if removing it has to be retried. Returns the last sequence
-   * number.
+   * Applies each request once, even if removing it from the table has to be retried. Returns the
+   * last sequence number.
    */
   function apply(requests: readonly PendingRequest[]): bigint {
     let lastSeq = 0n;
@@ -56,7 +59,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 
   function ban(keyId: string, untilMs: number): void {
     const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
-    // Less than a millisecond remains.
+    // A ban that ends within a millisecond is not applied.
     if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 
@@ -95,8 +98,8 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 }
 
 /**
- * Shifts the instants of a state. They are saved in Unix time, because the next process has another
- * clock. An instant of 0 means "never" and stays 0.
+ * Shifts the instants of a state by `ms`. They are saved in Unix time, because the next process has
+ * another clock. An instant of 0 means "never" and stays 0.
  */
 export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;

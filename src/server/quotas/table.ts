@@ -7,8 +7,8 @@ import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest }
 import { prepareWrites, type QuotaWrites } from './writes.js';
 
 /**
- * The saved quotas by key id, with instants in Unix time, and requests to the server that loaded
- * them.
+ * The saved quotas by key id, with instants in Unix time. Also holds requests from commands to the
+ * running server, which has loaded the quotas into memory.
  */
 export interface QuotaTable {
   /** Loads everything, before the server starts to listen. */
@@ -18,13 +18,13 @@ export interface QuotaTable {
   };
   get(keyId: string): KeyState | undefined;
   /**
-   * Changes the saved quota and leaves a request for a running server, so that both cases are
-   * covered.
+   * Changes the saved quota, which is enough if no server runs. Also leaves a request for a running
+   * server.
    */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
   /**
-   * Saves a ban until a Unix time, and a request to the server to apply it. `banned` adds the ban
-   * to the state.
+   * Saves a ban until a Unix time, and a request to a running server to apply it. `banned` returns
+   * the state with the ban.
    */
   requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;

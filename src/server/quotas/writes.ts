@@ -1,12 +1,14 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 
-/** Writes of quotas, as part of a transaction. See `OrderWrites`. */
+/**
+ * The writes of quotas, as part of a transaction. See `OrderWrites` in `orders/sqlite/writes.ts`.
+ */
 export type QuotaWrites = {
-  /** Stores states as JSON, where `null` removes one, and removes the requests up to `upToSeq`. */
+  /** Stores states as JSON (`null` removes a state), and removes the requests up to `upToSeq`. */
   saveQuotas(states: readonly (readonly [keyId: string, json: string | null])[], upToSeq: bigint): void;
 };
 
-/** The URL of this module, for the thread that writes. */
+/** The URL of this module. The thread that writes imports it. */
 export const QUOTA_WRITES = import.meta.url;
 
 /** Prepares the statements. The tables must exist. */

@@ -5,7 +5,8 @@ import type { BackupData } from './backup.js';
 import { damage, problemsOf } from './integrity.js';
 import { openAsItIs, reasonOf, troubleOf } from './sqlite.js';
 
-// Copies on a thread, because the copy is one long call and backup.ts must hear signals meanwhile.
+// Copies on a thread of its own, because the copy is one long call, and backup.ts must react to
+// signals meanwhile.
 
 const { file, copy }: BackupData = workerData;
 try {

@@ -25,7 +25,7 @@ export async function backUp(file: string, target: string): Promise<Outcome> {
   if (existsSync(target)) return taken;
   return withCopy(file, target, (copy) => {
     // Renaming would overwrite a file that another process has created meanwhile. So an empty file
-    // is created here first, and only that one is overwritten.
+    // is created here first, and only that file is overwritten.
     if (!createPrivately(target)) return taken;
     const bytes = putInPlace(copy, target);
     return done(`backed up ${file} to ${target}, ${bytes} bytes`, { file, backup: target, bytes });

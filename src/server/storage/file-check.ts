@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { APPLICATION_ID, NOT_A_DATABASE, NOT_OUR_DATABASE } from '../../databases/sqlite/migration.js';
 import { canBelongTogether, HEADER_SIZE, NO_LOG, readLog, withFile } from './wal-check.js';
 
-/** SQLite file format, 1.3 (header) and 1.6 (page 1). */
+/** Values and offsets of the SQLite file format, 1.3 (the header) and 1.6 (page 1). */
 const MAGIC = Buffer.from('SQLite format 3\0');
 const APPLICATION_ID_AT = 68;
 const PAGE_KIND_AT = 100;
@@ -11,10 +11,11 @@ const ENTRIES_AT = 103;
 const LEAF = 13;
 
 /**
- * Returns the reason why a file must not be opened, or `undefined` if it may be, or does not exist.
- * It reads the file without SQLite, which would write the log of a crashed program into it. With
- * `withLog: false` it decides whether the file may be replaced. Do not call it in a process that
- * has the file open: closing any descriptor of a file drops all locks of the process on it.
+ * Returns the reason why a file must not be opened, or `undefined` if it does not exist or may be
+ * opened. It reads the file without SQLite, which would write the log of a crashed program into it.
+ * With `withLog: false`, it ignores the log and returns the reason why the file must not be
+ * replaced. Do not call it in a process that has the file open: closing any descriptor of a file
+ * drops all locks of the process on it.
  */
 export function refusalOf(file: string, { withLog = true } = {}): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });

@@ -1,7 +1,9 @@
 import { isResult, prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { CURE } from '../../databases/sqlite/failure.js';
 
-/** Reads every page and returns up to a hundred problems, none when the database is sound. */
+/**
+ * Reads every page. Returns up to a hundred problems, or an empty list if the database is intact.
+ */
 export function problemsOf(database: SqliteDatabase): readonly string[] {
   try {
     const rows = prepare(database, 'PRAGMA integrity_check').all();

@@ -7,7 +7,7 @@ import type { OpenOutcome } from './storage.js';
 
 export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
-/** Opens the storage of a command. With `create` it creates a missing one. */
+/** Opens the storage of a command. With `create`, creates a missing storage. */
 export async function openStorage(
   { db, databaseUrl }: StorageSettings,
   create: boolean,
@@ -29,7 +29,7 @@ export async function openServerStorage({ db, databaseUrl }: StorageSettings): P
   let leave: (() => void) | undefined;
   let refusal = `another server runs on ${db}; stop it first, or name another file with --db`;
   try {
-    // A link is another name of the same file.
+    // Resolves symbolic links, so that all names of a file share one lock.
     leave = takeServerPlace(realpathSync(db));
   } catch (error) {
     refusal = troubleOf(error, db + PLACE_SUFFIX, 'open') ?? `cannot open ${db}${PLACE_SUFFIX}: ${reasonOf(error)}`;

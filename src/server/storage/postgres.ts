@@ -2,6 +2,7 @@ import type { Client, ClientConfig, Pool } from 'pg';
 import { causeOf, failureOf } from '../../databases/postgres/failure.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { withNamedStatements } from '../../databases/postgres/named-statements.js';
+import { checkFields } from '../../orders/options.js';
 import { importRecords } from '../../orders/postgres/import.js';
 import { createPostgresOrderStore, type PostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
@@ -22,15 +23,18 @@ export interface PostgresStorageOptions {
 
 const CONNECTIONS = 8;
 const KEY_CONNECTIONS = 2;
-/** Looks up keys that strangers make up, so that they do not delay known keys. */
+/**
+ * Connections that look up keys which were never seen, so that made-up keys do not delay known
+ * keys.
+ */
 const STRANGER_CONNECTIONS = 2;
-/** Reads long lists, which hold a connection until the client has read them. */
+/** Connections that read long lists. A list holds its connection until the client has read it. */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
 /**
- * This is longer than the server's own limit. The server's error has more details, and the
- * statement has then stopped.
+ * How long to wait for a reply of PostgreSQL. PostgreSQL's own limit is shorter, because its error
+ * has more details, and the statement has then stopped.
  */
 const ANSWER_MS = STATEMENT_MS + 1_000;
 const PROBE_MS = 2_000;
@@ -41,6 +45,8 @@ const PROBE_MS = 2_000;
  * host, port and database.
  */
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
+  if (typeof url !== 'string') throw new TypeError('url: expected the URL of a PostgreSQL database');
+  checkFields('options', options, [], ['create', 'impatient']);
   const driver = await loadDriver();
   if (driver === undefined) {
     return { ok: false, message: 'the PostgreSQL driver is not installed; run "npm install pg"' };
@@ -64,7 +70,7 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
 
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
-/** The driver is optional, because orders in a file do not need it. */
+/** Loads the driver. It is optional, because orders in a file do not need it. */
 async function loadDriver(): Promise<Driver | undefined> {
   try {
     return (await import('pg')).default;
@@ -83,7 +89,8 @@ function nameOf({ host, port, database }: Client): string {
 }
 
 /**
- * Creates or migrates the tables, however long it takes. Returns the reason if they are missing.
+ * Creates or migrates the tables, however long it takes. Returns a message if tables are missing
+ * and must not be created.
  */
 async function prepareTables(
   driver: Driver,
@@ -162,15 +169,16 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
 }
 
 function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
-  // A server that has stopped responding does not close its connection. An idle connection must not
-  // keep this process alive.
+  // A PostgreSQL server that has stopped responding does not close its connections, and an idle
+  // connection must not keep this process alive.
   const pool = new driver.Pool({ ...config, max, allowExitOnIdle: true });
-  // An idle connection has ended. If the cause persists, the next query reports it.
+  // This error means that an idle connection has ended. If the cause persists, the next query
+  // reports it.
   pool.on('error', () => {});
   return pool;
 }
 
-/** Adds the failed action to every error. */
+/** Wraps the store so that each error names the action that failed. */
 function explainedOrders(orders: PostgresOrderStore): PostgresOrderStore {
   const list = 'list the orders';
   return {

@@ -9,12 +9,12 @@ import { takeServerPlace } from './server-lock.js';
 import { reasonOf } from './sqlite.js';
 
 /**
- * Replaces a database with a copy of a backup and removes the files beside the old one. The backup
- * is checked before anything is changed, and stays.
+ * Replaces a database with a copy of a backup, and removes the log files of the old database. The
+ * backup is checked before anything is changed, and is kept.
  */
 export async function restore(backup: string, file: string): Promise<Outcome> {
   if (!existsSync(backup)) return failed(`there is no backup ${backup}`);
-  // A symbolic link stays one.
+  // Replaces the file to which a symbolic link points, not the link.
   const target = existsSync(file) ? realpathSync(file) : resolve(file);
   if (realpathSync(backup) === target) return failed(`${backup} is the database itself; move it to another name first`);
   const refusal = refusalOf(backup);
@@ -37,9 +37,9 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
 
 /**
  * Removes the log of the old database, because SQLite would apply it to the new one. The log is
- * first written into the old database, so that a restore interrupted here leaves that one whole.
- * The log of a damaged database, or of another file, is only removed. Returns `false` if the
- * database is in use.
+ * first written into the old database, so that a restore interrupted here leaves the old database
+ * complete. The log of a damaged database, or of another file, is only removed. Returns `false` if
+ * the database is in use.
  */
 function endLog(file: string): boolean {
   if (existsSync(file) && refusalOf(file) === undefined) {

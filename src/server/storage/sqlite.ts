@@ -1,9 +1,10 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { prepare, resultOf, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import { createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
+import { checkFileName, createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { opening } from '../../databases/sqlite/durability.js';
 import { failureOf, type Operation, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
 import { type Schemas, schemaVersions } from '../../databases/sqlite/migration.js';
+import { checkFields } from '../../orders/options.js';
 import {
   IMPORT_WRITES,
   type ImportWrites,
@@ -51,7 +52,7 @@ const LOCK_WAIT_MS = 5_000;
 export interface OpenOptions {
   /**
    * Creates a missing file. Without it, a missing file is an error, so that a mistyped name does
-   * not look empty.
+   * not look like an empty database.
    */
   readonly create?: boolean;
   /** Reads and commits on other threads, for a process that must keep responding. */
@@ -59,15 +60,16 @@ export interface OpenOptions {
 }
 
 /**
- * Up to this size a server checks every page before it starts: 0.2 s for a million orders, 42 MB.
+ * Up to this size a server checks every page before it starts. This takes 0.2 s for a million
+ * orders (42 MB).
  */
 const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
 
 /** Opens a database of this program. The caller closes it. */
-export function openSqliteStorage(
-  file: string,
-  { create = false, threaded = false }: OpenOptions = {},
-): OpenOutcome<SqliteStorage> {
+export function openSqliteStorage(file: string, options: OpenOptions = {}): OpenOutcome<SqliteStorage> {
+  checkFileName(file);
+  checkFields('options', options, [], ['create', 'threaded']);
+  const { create = false, threaded = false } = options;
   const isNew = file === IN_MEMORY || (create && createPrivately(file));
   if (!isNew && !existsSync(file)) {
     return {
@@ -121,7 +123,10 @@ export function openAsItIs(file: string): { database: SqliteDatabase; versions: 
   }
 }
 
-/** Throws if the file is damaged, because a damaged page may change the list. */
+/**
+ * Throws if a file of at most {@link LARGEST_CHECKED_BYTES} is damaged, because a list from a
+ * damaged page may be wrong.
+ */
 function checkSoundness(file: string): void {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes === 0 || bytes > LARGEST_CHECKED_BYTES) return;
@@ -166,8 +171,8 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
 }
 
 /**
- * Opens the file on other threads. Until the server starts, this thread reads and writes keys and
- * quotas.
+ * Opens the file on other threads. Until `neverBlock` is called, this thread also reads and writes
+ * keys and quotas.
  */
 function openThreaded(file: string, isNew: boolean): SqliteStorage {
   const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites & ImportWrites>(file, {
@@ -234,7 +239,10 @@ export function troubleOf(error: unknown, file: string, operation: Operation): s
   return isOfFile ? failureOf(error, file, operation).message : undefined;
 }
 
-/** Removes the prefix of messages of the orders room, because the caller names the file. */
+/**
+ * Returns the message of an error without the prefix `database: `, because the caller names the
+ * file.
+ */
 export function reasonOf(error: unknown): string {
   return textOf(error).replace(/^database: /, '');
 }

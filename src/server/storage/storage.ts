@@ -12,15 +12,21 @@ export interface Storage {
   readonly keys: KeyRing;
   /** The saved quotas. Absent if another process counts them. */
   readonly quotas?: QuotaTable;
-  /** True if opening the storage created it for this process alone. */
+  /** True if opening has created the storage and no other process can have used it. */
   readonly isNew: boolean;
   /** Returns every order, ascending by id, from one snapshot. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
-  /** Stores records whose ids differ, all of them or none, in memory for some batches only. */
+  /**
+   * Stores all records or none of them. Their ids must differ. Only a few batches are in memory at
+   * a time.
+   */
   importRecords(batches: AsyncIterable<readonly OrderRecord[]>, replace: boolean): Promise<PutOutcome>;
-  /** Returns whether the storage can be read. It cannot if this throws or rejects. */
+  /** Returns the state of the storage. Throws or rejects if the storage cannot be read. */
   state(): BackendState | Promise<BackendState>;
-  /** Stops waiting for locks of other processes. A blocked call is retried instead. */
+  /**
+   * Stops waiting for locks of other processes. From then on, a call that finds a lock is retried
+   * later.
+   */
   neverBlock(): void;
   close(): Promise<void>;
   /** Closes the storage and removes everything that opening it created. */

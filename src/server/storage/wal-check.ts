@@ -1,13 +1,16 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { TRANSACTIONS_COUNTED } from '../../databases/sqlite/database.js';
 
-/** SQLite file format, 1.3: the file's header at the start of page 1, and its fields. */
+/** The header of a database, at the start of page 1, and its fields (SQLite file format, 1.3). */
 export const HEADER_SIZE = 105;
 const WRITE_VERSION_AT = 18;
 const ROLLBACK_JOURNAL = 1;
 const USER_VERSION_AT = 60;
 
-/** SQLite file format, 4.1 and 4.2: a log is a header and frames, each a header and a page. */
+/**
+ * A write-ahead log is a header, followed by frames. A frame is a header and a page (SQLite file
+ * format, 4.1 and 4.2).
+ */
 const LOG_HEADER_SIZE = 32;
 const PAGE_SIZE_AT = 8;
 const SALTS_AT = 16;
@@ -15,16 +18,19 @@ const FRAME_HEADER_SIZE = 24;
 const FRAME_SALTS_AT = 8;
 const SALTS_SIZE = 8;
 
-/** The contents of a log. */
+/** The facts about a write-ahead log that show to which file it belongs. */
 export interface Log {
   readonly hasFrames: boolean;
-  /** The first header of a database file in the log. Absent if page 1 was not written. */
+  /**
+   * The header of the database in the first frame for page 1. Absent if the log does not contain
+   * page 1.
+   */
   readonly firstHeader?: Buffer;
 }
 
 export const NO_LOG: Log = { hasFrames: false };
 
-/** Reads a log, which may be missing. */
+/** Reads a write-ahead log. The file may be missing. */
 export function readLog(file: string): Log {
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return NO_LOG;
   return withFile(file, (read) => {
@@ -35,7 +41,7 @@ export function readLog(file: string): Log {
     for (let at = LOG_HEADER_SIZE; ; at += FRAME_HEADER_SIZE + pageSize) {
       const frame = read(FRAME_HEADER_SIZE + HEADER_SIZE, at);
       const isComplete = frame.length === FRAME_HEADER_SIZE + HEADER_SIZE;
-      // Frames of an older log may follow the end.
+      // The log ends here, although frames of an older log, with other salts, may follow.
       if (!isComplete || !frame.subarray(FRAME_SALTS_AT, FRAME_SALTS_AT + SALTS_SIZE).equals(salts)) {
         return { hasFrames: at > LOG_HEADER_SIZE };
       }
@@ -46,9 +52,10 @@ export function readLog(file: string): Log {
 
 /**
  * Returns whether the log can belong to the file with this header. SQLite starts a log only after
- * it has marked the file. Page 1 counts transactions, and the log starts with the transaction after
- * the last one of the file. The file may already contain part of the log, or more, because an old
- * log may reappear after a power cut.
+ * it has set the write version in the file to WAL. Page 1 counts transactions, and a log starts
+ * with the transaction after the last one in the file. The file may have counted further: it may
+ * already contain part of the log. It may even contain newer transactions, because an old log may
+ * reappear after a power cut.
  */
 export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Log): boolean {
   if (!hasFrames) return true;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { Answer } from './audit.js';
 
 /**
- * Checks the Error object (specification, part 2): it has all three fields, and its status is that
- * of the response. Returns its code.
+ * Checks that the response is an Error object (specification, part 2) with all three fields, and
+ * with the status of the response. Returns its code.
  */
 export function assertError({ status, headers, text }: Answer, expected: number, which?: string): string {
   assert.equal(status, expected, which);

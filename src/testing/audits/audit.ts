@@ -2,7 +2,10 @@ import { PLANS, type Plan } from '../../limits/index.js';
 import type { OrderInput } from '../../orders/index.js';
 import type { TestCase } from '../suites/test-case.js';
 
-/** The implementation to audit, at an address or behind a function. A `TestService` is one. */
+/**
+ * The implementation to audit: a server at an address, or a function like `fetch`. A `TestService`
+ * can be a target.
+ */
 export interface AuditTarget {
   /** The base address with its version segment, for example `https://orders.test/v1`. */
   readonly url: string;
@@ -16,7 +19,8 @@ export interface AuditTarget {
    */
   readonly issueKey?: ((plan: Plan) => string | Promise<string>) | undefined;
   /**
-   * Stores orders for the audits, replacing those with the same id. Any `OwnedOrderStore` will do.
+   * Stores orders for the audits, and replaces stored orders with the same ids. Any
+   * `OwnedOrderStore` will do.
    */
   readonly store?: { put(orders: readonly OrderInput[], options: { readonly replace: true }): unknown } | undefined;
   /** Advances the server's time. A `ManualClock` will do. */
@@ -25,8 +29,8 @@ export interface AuditTarget {
 
 /**
  * How binding a clause is (RFC 2119). MUST: required by the specification, or by an RFC that it
- * builds on. SHOULD: decided by this package where the specification is silent. MAY: a name that
- * this package chose.
+ * builds on. SHOULD: decided by this package where the specification is silent. MAY: optional
+ * behaviour, or a name that this package chose.
  */
 export type AuditLevel = 'MUST' | 'SHOULD' | 'MAY';
 
@@ -35,7 +39,7 @@ export interface Audit extends TestCase {
   /** A stable id: the number of the part of the specification, and a word. */
   readonly id: string;
   readonly level: AuditLevel;
-  /** Why the audit cannot run: what the target lacks. */
+  /** The reason why the audit cannot run: a part that the target lacks. */
   readonly skip?: string;
 }
 
@@ -46,12 +50,12 @@ export interface Answer {
   readonly text: string;
 }
 
-/** The target as an audit uses it. */
+/** The functions by which an audit uses the target. */
 export interface Subject {
   /** Sends a request to a path below the base address. Fields are pairs of name and value. */
   ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<Answer>;
   /**
-   * Sends a request with a valid key. If keys can be issued, each call uses a new one, so that no
+   * Sends a request with a valid key. If keys can be issued, each call uses a new key, so that no
    * quota is used up.
    */
   asked: Subject['ask'];

@@ -8,7 +8,7 @@ const OPERATIONS = [
   ['DELETE', order(1)],
 ] as const;
 
-/** Specification, part 5. */
+/** The clauses of the specification's part 5 (authentication). */
 export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-missing',

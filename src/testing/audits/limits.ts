@@ -9,7 +9,7 @@ const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban
 /** A ban policy: the first request more than a second after a refusal bans the key for a minute. */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
-/** Specification, part 8, and the bans of part 5. */
+/** The clauses of the specification's part 8 (rate limits), and of part 5 about bans. */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-headers',
@@ -78,7 +78,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-429',
     level: 'MUST',
-    says: 'respond with 429 and Retry-After to a request over the limit, and to none before it',
+    says: 'respond with 429 and Retry-After to a request over the limit, and to no request within it',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
       const key = bearer(await issueKey(PLANS.free));
@@ -95,7 +95,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-retry-after',
     level: 'MUST',
-    says: 'allow a client that has waited for Retry-After, by the minute and by the day',
+    says: 'allow a request after the wait in Retry-After, for the limit of a minute and of a day',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = await subject.issueKey(TINY);
@@ -120,7 +120,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-retry-early',
     level: 'SHOULD',
-    says: 'make Retry-After no second longer than needed',
+    says: 'send the shortest possible Retry-After, to the second',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const refused = await exhausted(subject, await subject.issueKey(TINY), 12_345);
@@ -177,7 +177,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '5-ban',
     level: 'MAY',
-    says: 'ban a key that keeps sending after 429, for a time whose end never moves',
+    says: 'ban a key that keeps sending after 429, and do not move the end of the ban',
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1 });
@@ -191,7 +191,7 @@ export const limitClauses: readonly Clause[] = [
       await subject.advance(59_000);
       const last = await subject.ask('DELETE', order(1), key);
       assert.equal(retryAfterOf(last), 1);
-      assert.deepEqual(trioOf(last), announced, 'one window and one end throughout');
+      assert.deepEqual(trioOf(last), announced, 'the window and the end of the ban stay the same');
       const other = bearer(await subject.issueKey(PLANS.free));
       assert.equal((await subject.ask('GET', ORDERS, other)).status, 200, 'another key is not banned');
       await subject.advance(1_000);
@@ -201,7 +201,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '7-codes',
     level: 'MAY',
-    says: 'use the codes of this package',
+    says: 'use the error codes of this package',
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1, status: 'cancelled' }, { id: 2, status: 'shipped' }, { id: 3, status: 'returned' });
@@ -229,7 +229,10 @@ export const limitClauses: readonly Clause[] = [
   },
 ];
 
-/** Uses up a key's minute. Returns the first refusal, `afterMs` later. */
+/**
+ * Uses up the minute quota of a key. Waits for `afterMs`, sends another request, and returns its
+ * refusal.
+ */
 async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
   const key = bearer(apiKey);
   for (let n = 0; n < 60; n++) {

@@ -5,7 +5,7 @@ import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { assertError } from './assert-error.js';
 import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';
 
-/** Ids at the limits of a double, an int32 and an int64. */
+/** Ids at the limits of an int32, a double and an int64. */
 const TELLING_IDS = [INT64_MIN, -5n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
 /** Texts that some number parser reads as order 1, as 0, or as an end of the int64 range. */
@@ -23,7 +23,9 @@ const SHOWN = {
   complete: false,
 };
 
-/** Specification, parts 2 to 4. */
+/**
+ * The clauses of the specification's parts 2 to 4 (orders, and how they are listed and cancelled).
+ */
 export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-list',
@@ -86,8 +88,8 @@ export const orderClauses: readonly Clause[] = [
       assert.deepEqual([head.status, head.text], [whole.status, '']);
       assert.equal(head.headers.get('content-type'), whole.headers.get('content-type'));
       const length = whole.headers.get('content-length');
-      // The first response may have been streamed without a Content-Length. A later one may have
-      // the field.
+      // If the response to GET was streamed, it has no Content-Length, but the later response to
+      // HEAD may have one.
       if (length !== null) assert.equal(head.headers.get('content-length'), length);
     },
   },
@@ -122,7 +124,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-if-match',
     level: 'MUST',
-    says: 'cancel nothing and respond with 412 to If-Match with a tag, because an order has none (RFC 9110, part 13.1.1)',
+    says: 'cancel nothing and respond with 412 to If-Match with a tag, because an order has no tag (RFC 9110, part 13.1.1)',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
@@ -222,7 +224,7 @@ function assertCancelled({ status, text }: Answer, which?: string): void {
   assert.deepEqual([status, text], [204, ''], which);
 }
 
-/** Returns the listed orders by id, int64 exact. */
+/** Returns the listed orders by id, with every int64 exact. */
 function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
   assert.equal(status, 200);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);

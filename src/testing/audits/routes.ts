@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Clause, ORDERS, order } from './audit.js';
 
-/** Lists which requests name an operation of the specification, part 4, and which do not. */
+/** The clauses about requests that name no operation of the specification, part 4. */
 export const routeClauses: readonly Clause[] = [
   {
     id: '4-method',

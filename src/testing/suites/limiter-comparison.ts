@@ -4,7 +4,10 @@ import type { LimiterUnderTest } from './limiter-under-test.js';
 
 const BAN = { after: 3, withinMs: 12, graceMs: 2, baseMs: 8, factor: 3, maxMs: 50, forgetMs: 25 };
 
-/** Short windows and small quotas, so that their edges are reached often. */
+/**
+ * Short windows and small quotas, so that random requests often reach the end of a window or of a
+ * quota.
+ */
 const PLANS: readonly Plan[] = [
   createPlan({
     name: 'two',
@@ -28,8 +31,9 @@ const PLANS: readonly Plan[] = [
 ];
 
 /**
- * Calls the limiter, then the memory limiter at the instant of that decision. So the limiter may
- * have any clock, even one that advances between calls.
+ * Checks that the limiter decides like the memory limiter in random histories. Calls the limiter,
+ * then the memory limiter with its clock at the instant of the limiter's decision. So the limiter
+ * may have any clock, even one that advances between calls.
  */
 export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTest): Promise<void> {
   const instant = { nowMs: 0, utcOffsetMs: 0 };
@@ -41,7 +45,7 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
     if (below(3) === 0) await advance(1 + below(below(20) === 0 ? 120 : 4));
     const number = below(PLANS.length);
     const key = `random ${number}`;
-    // A key mostly keeps its plan, so that it can reach a second ban.
+    // In 15 of 16 calls a key has the same plan, so that it can reach a second ban.
     const plan = PLANS[below(16) === 0 ? below(PLANS.length) : number] ?? assert.fail();
     const cost = below(5) === 0 ? below(3) : 1;
     const decision = await take(key, plan, cost);

@@ -4,6 +4,6 @@ import type { Decision, Plan } from '../../limits/index.js';
 export interface LimiterUnderTest {
   take(key: string, plan: Plan, cost?: number): Promise<Decision>;
   advance(ms: number): Promise<unknown>;
-  /** Whether time stands still between two calls of `advance`. */
+  /** Whether the limiter's time stands still between two calls of `advance`. */
   readonly isStill: boolean;
 }

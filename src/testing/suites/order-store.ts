@@ -13,12 +13,12 @@ import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { type OrderRecord, parseOrderRecord, toOrder, toOrderRecord } from '../../orders/record.js';
 import type { TestCase } from './test-case.js';
 
-/** The store to test, and how the host ships orders. */
+/** The store to test, and a function that ships orders. */
 export interface OpenedOrderStore {
   readonly store: OrderStore;
   /**
-   * Ships a pending order as the host does, for the race with a cancel. Without it, that race is
-   * not tested.
+   * Ships a pending order as the host does. Without it, the suite does not test a cancel and a
+   * shipment that race for one order.
    */
   readonly ship?: ((id: OrderId) => unknown) | undefined;
   readonly close?: (() => unknown) | undefined;
@@ -27,10 +27,13 @@ export interface OpenedOrderStore {
 /** Opens a new store that holds exactly these orders. */
 export type OpenOrderStore = (orders: readonly OrderRecord[]) => OpenedOrderStore | Promise<OpenedOrderStore>;
 
-/** Ids at the limits of a double, an int32 and an int64, and their neighbours. */
+/** Ids at the limits of an int32, a double and an int64, and neighbours of these ids. */
 const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
-/** Every field absent and present, with the values that drivers and JSON get wrong. */
+/**
+ * Orders with each field absent and present, and with values that drivers and JSON parsers get
+ * wrong.
+ */
 const RECORDS: readonly OrderRecord[] = [
   { id: -10n, status: 'cancelled' },
   { id: -9n, petId: INT64_MIN, status: 'pending' },
@@ -49,7 +52,7 @@ const OUTCOMES = [
 ] as const;
 
 /**
- * Returns the cases that every `OrderStore` must pass. Each runs on a new store from `open`.
+ * Returns the cases that every `OrderStore` must pass. Each case runs on a new store from `open`.
  *
  * @example
  * ```ts
@@ -57,6 +60,7 @@ const OUTCOMES = [
  * ```
  */
 export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
+  if (typeof open !== 'function') throw new TypeError('open: expected a function');
   const cases: TestCase[] = [];
 
   function storeCase(
@@ -75,7 +79,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     cases.push({ name, run });
   }
 
-  storeCase('lists nothing when there is nothing', [], async (store) => assert.deepEqual(await listed(store), []));
+  storeCase('lists no orders when the store is empty', [], async (store) => assert.deepEqual(await listed(store), []));
 
   storeCase(
     'lists all orders ascending by id, whatever their status, with every field as it was stored',
@@ -120,9 +124,9 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     );
   }
 
-  storeCase('finds no order that does not exist', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
+  storeCase('reports an order that does not exist as not found', [{ id: 2n ** 53n }, { id: 1n }], async (store) => {
     for (const id of [2n ** 53n + 1n, 2n ** 53n - 1n, 0n, -1n, 2n]) assert.equal(await store.cancel(id), 'not_found');
-    // An id beyond int64 is the caller's mistake, so the store may reject it or report it as not
+    // An id beyond int64 is a mistake of the caller, so the store may reject it or report it as not
     // found.
     for (const id of [2n ** 64n + 1n, 2n ** 63n, -(2n ** 64n) + 1n]) {
       assert.notEqual(await Promise.resolve(id).then(store.cancel).catch(String), 'cancelled', `${id}`);
@@ -208,7 +212,8 @@ function parseBatch(text: string): Order[] {
 }
 
 /**
- * Returns the five fields of the API. A host's rows may have more, and `null` for an absent field.
+ * Returns the five fields of the API. The rows of a host may have other fields, and `null` instead
+ * of an absent field.
  */
 function present({ id, petId, quantity, shipDate, complete }: Order): Order {
   return {

@@ -5,12 +5,15 @@ import { decidesAsMemory } from './limiter-comparison.js';
 import type { LimiterUnderTest } from './limiter-under-test.js';
 import type { TestCase } from './test-case.js';
 
-/** The limiter to test, which must not know the suite's keys, and how to advance its time. */
+/**
+ * The limiter to test, and a function that advances its time. The limiter must not have seen the
+ * suite's keys before.
+ */
 export interface OpenedRateLimiter {
   readonly limiter: RateLimiter;
   /**
-   * Advances the limiter's time by this many milliseconds. Default: waits that long, some seconds
-   * in all.
+   * Advances the limiter's time by this many milliseconds. Default: waits for that time, which
+   * takes some seconds in the whole suite.
    */
   readonly advance?: ((ms: number) => unknown) | undefined;
   readonly close?: (() => unknown) | undefined;
@@ -41,8 +44,9 @@ const ODD_KEYS = [
 ];
 
 /**
- * Returns the cases that every `RateLimiter` must pass. Each runs on a new limiter from `open`. The
- * suite compares instants only with those of other decisions, never with a clock of its own.
+ * Returns the cases that every `RateLimiter` must pass. Each case runs on a new limiter from
+ * `open`. The suite compares the instants of decisions only with each other, never with a clock of
+ * its own.
  *
  * @example
  * ```ts
@@ -50,6 +54,7 @@ const ODD_KEYS = [
  * ```
  */
 export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
+  if (typeof open !== 'function') throw new TypeError('open: expected a function');
   return CASES.map(([name, check]) => ({
     name,
     async run() {
@@ -57,7 +62,7 @@ export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
       try {
         await check({
           take: async (key, plan, cost) => limiter.take(key, plan, cost),
-          // A timer may fire slightly early as measured by another clock.
+          // Waits 2 ms longer, because a timer may fire slightly early by the limiter's clock.
           advance: async (ms) => (advance === undefined ? setTimeout(ms + 2) : advance(ms)),
           isStill: advance !== undefined,
         });
@@ -70,7 +75,7 @@ export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
 
 const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<void>])[] = [
   [
-    'takes from all windows or from none, and announces the window that refuses next',
+    'takes from all windows or from none, and announces the window that would refuse first',
     async ({ take }) => {
       const rows = [
         ['within_quota', 1, 2, 'minute'],
@@ -103,7 +108,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'allows exactly as many more requests as remain, even if they come at once',
+    'allows exactly as many more requests as it reports, even if they come at once',
     async ({ take }) => {
       const plan = createPlan({ name: 'many', policies: [perMinute(20), perDay(1_000)], ban: false });
       const { inForce } = await take('key', plan);
@@ -118,7 +123,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'refuses at every instant before the retry after has passed, and allows at that instant',
+    'refuses at every instant before the reported wait has passed, and allows a request when it has',
     async ({ take, advance }) => {
       for (let n = 0; n < 3; n++) await take('key', MOMENT);
       const refused = await take('key', MOMENT);
@@ -134,7 +139,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'keeps the reset constant within a window, one window after its first request',
+    'keeps the reset constant within a window, and one window after its first request',
     async ({ take, advance }) => {
       const first = await take('key', MOMENT);
       assert.equal(first.inForce.resetAtMs, first.nowMs + 1_200);
@@ -158,7 +163,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'takes nothing for a cost of 0, and several tokens for several',
+    'takes as many tokens as the cost, and no token for a cost of 0',
     async ({ take }) => {
       const remaining = async (cost: number) =>
         (await take('key', BOTH, cost)).windows.map((window) => window.remaining);
@@ -225,7 +230,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'bans a key that keeps sending after refusals, for a time whose end never moves',
+    'bans a key that keeps sending after refusals, and does not move the end of the ban',
     async ({ take, advance }) => {
       const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 500, baseMs: 900 } });
       await take('key', plan);
@@ -236,7 +241,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
       assert.deepEqual([banned.verdict, banned.allowed, banned.inForce.remaining], ['banned', false, 0]);
       const again = await take('key', plan);
-      if (again.verdict === 'banned') assert.deepEqual(again.inForce, banned.inForce, 'announces one end of the ban');
+      if (again.verdict === 'banned') assert.deepEqual(again.inForce, banned.inForce, 'the end of a ban does not move');
       assert.equal((await take('neighbour', plan)).verdict, 'within_quota');
       const roomy = createPlan({ name: 'roomy', policies: [perMinute(9)] });
       const other = await take('key', roomy);

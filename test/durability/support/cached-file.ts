@@ -1,14 +1,11 @@
-/**
- * A disk writes a sector completely or not at all. The kernel writes back a page, and drops it, as
- * a whole.
- */
+/** A disk writes a sector completely or not at all. The kernel writes and drops whole pages. */
 const SECTOR = 512;
 const PAGE = 4_096;
 export const SECTORS_PER_PAGE = PAGE / SECTOR;
 
 /**
- * Returns the position in the record at which the disk stopped, for a part of a file that is synced
- * up to `since`.
+ * Returns the position in the record of system calls at which the disk stopped writing a part of a
+ * file. Writes before `since` are synced.
  */
 export type Moment = (since: number) => number;
 
@@ -19,8 +16,8 @@ interface Version<T> {
 }
 
 /**
- * A file as processes read it, with what may be on disk. Between two syncs, each sector is on disk
- * as it was at some moment. Every sector has its own moment, and so does the length.
+ * A file: its content as processes read it, and what may be on disk. Between two syncs, each sector
+ * is on disk as it was at some moment. Every sector has its own moment, and so does the length.
  */
 export class CachedFile {
   #read: Buffer = Buffer.alloc(PAGE);
@@ -28,11 +25,11 @@ export class CachedFile {
   #syncedAt: number;
   /** The versions of each sector since the last sync, by sector number. */
   readonly #sectors = new Map<number, Version<Buffer>[]>();
-  /** The first one is on disk. */
+  /** The lengths since the last sync. The first of them is on disk. */
   #lengths: readonly Version<number>[];
   /**
-   * Pages of which processes read data that is not on disk, and that will not be written until the
-   * page changes again.
+   * Pages of which processes read data that is not on disk. It will not be written until the page
+   * changes again.
    */
   readonly #lostPages = new Set<number>();
 
@@ -85,7 +82,8 @@ export class CachedFile {
   }
 
   /**
-   * Returns the file on disk. `together` is the number of neighbouring sectors that share a moment.
+   * Returns the file as it is on disk. `together` is the number of neighbouring sectors that were
+   * written at the same moment.
    */
   afterPowerCut(moment: Moment, together: number): Buffer {
     const left = withLength(this.#synced, lastBefore(this.#lengths, moment(this.#syncedAt))?.value ?? 0);
@@ -105,8 +103,8 @@ export class CachedFile {
   }
 
   /**
-   * Records a new version of the sectors in a range. Lost data of a page is written together with
-   * the rest.
+   * Records a new version of the sectors in a range. Where a failed fsync has lost data, the whole
+   * page gets a new version, because the kernel writes whole pages.
    */
   #touch(start: number, end: number, at: number): void {
     for (let sector = Math.floor(start / SECTOR); sector * SECTOR < end; sector++) this.#note(sector, at);
@@ -123,8 +121,8 @@ export class CachedFile {
   }
 
   /**
-   * Passes on the last version of each sector before `position`, and drops that one and earlier
-   * ones.
+   * Calls `done` with the last version of each sector before `position`. Drops this version and all
+   * earlier ones.
    */
   #settle(position: number, done: (sector: number, bytes: Buffer) => void): void {
     for (const [sector, versions] of this.#sectors) {

@@ -28,8 +28,8 @@ const STORES = {
   /** The real store. */
   durable: openSqliteOrderStore,
   /**
-   * The same with `synchronous=NORMAL`, the default of drivers, on a handle that hides this from
-   * the store.
+   * The real store with `synchronous=NORMAL`, the default of drivers. The handle hides the setting
+   * from the store.
    */
   relaxed(file: string): SqliteOrderStore {
     const database = openSqliteDatabase(file);
@@ -53,14 +53,15 @@ const STORES = {
 };
 
 /**
- * Returns an id beyond 2^53, where only a bigint is exact. Consecutive numbers are spread evenly
- * (4,001 times the golden ratio), so that a commit writes many pages.
+ * Returns an id beyond 2^53, where only a bigint is exact. The ids of consecutive numbers are
+ * spread evenly over a range of 4,001 (2,473 is this range divided by the golden ratio), so that a
+ * commit writes many pages.
  */
 export function orderId(number: number): bigint {
   return 2n ** 53n + BigInt((number * 2_473) % 4_001);
 }
 
-/** Returns the command line for these steps. */
+/** Returns the command line of a process that performs these steps. */
 export function cancelling(file: string, steps: readonly Step[], store: StoreName = 'durable'): [string, ...string[]] {
   return [process.execPath, '--import', 'tsx', import.meta.filename, file, store, JSON.stringify(steps)];
 }

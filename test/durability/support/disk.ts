@@ -2,28 +2,25 @@ import { basename } from 'node:path';
 import { CachedFile, type Moment, SECTORS_PER_PAGE } from './cached-file.js';
 import { bytesOf, pathOf, type SystemCall } from './system-calls.js';
 
-/** The part that may remain of writes that no completed fsync covers. */
+/** How much is on disk, after a power cut, of the writes that no completed fsync covers. */
 export type Remains =
-  /** Nothing, or everything. */
   | 'nothing'
   | 'everything'
-  /** Each page of 4096 bytes, or each sector of 512, is in the state of a moment of its own. */
+  /** Each page of 4096 bytes, or each sector of 512, is as it was at a moment of its own. */
   | 'pages'
   | 'sectors';
 
 /** Returns a number in [0, 1). */
 type Random = () => number;
 
-/**
- * The file that a name stands for from a position on, or `undefined` if the name does not exist.
- */
+/** From a position in the record on, a name has this file, or does not exist (`undefined`). */
 interface Entry {
   readonly since: number;
   readonly file: CachedFile | undefined;
 }
 
 export interface Disk {
-  /** Applies a call that returned. Pass the calls of one record in their order. */
+  /** Applies a system call that has returned. Pass the calls of one record in their order. */
   apply(call: SystemCall): void;
   /** Reports whether data is written that no fsync has covered. */
   isUnsynced(): boolean;
@@ -34,13 +31,16 @@ export interface Disk {
 }
 
 /**
- * Creates a model of a folder as the kernel sees it and as it is on disk, from the system calls of
- * the processes that write there. It is stricter than most file systems. A file that is created or
- * unlinked is so on disk only after an fsync of the folder. A failed fsync drops its data, although
- * the kernel still returns it ("fsyncgate", Linux).
+ * Creates a model of a folder, as the kernel sees it and as it is on disk, from the system calls of
+ * the processes that write there. The model is stricter than most file systems. The creation or
+ * removal of a file is on disk only after an fsync of the folder. A failed fsync drops its data,
+ * although the kernel still returns it ("fsyncgate", Linux).
  */
 export function createDisk(folder: string): Disk {
-  /** The entries of each name: first what is on disk, then the changes since. */
+  /**
+   * For each name, the file that it has on disk, and after it the changes that are not on disk so
+   * far.
+   */
   const names = new Map<string, Entry[]>();
   let now = 0;
 

@@ -5,7 +5,7 @@ import { openSqliteDatabase } from 'store-orders/sqlite';
 
 const [directory = ''] = process.argv.slice(2);
 const database = openSqliteDatabase(join(directory, 'store-orders.db'));
-// The server may be writing at this moment.
+// Waits for the lock, because the server may be writing at this moment.
 database.prepare('PRAGMA busy_timeout = 2000').get();
 database.exec('BEGIN IMMEDIATE');
 process.once('message', () => {

@@ -39,7 +39,7 @@ export function mountImage(t: TestContext): MountedImage | undefined {
 
   t.after(() => {
     thaw();
-    // Lazily, because a server left over from a failed test still uses it.
+    // The lazy unmount also works while a server left over from a failed test uses the file system.
     run('umount', '--lazy', directory);
     rmSync(parent, { recursive: true });
   });

@@ -15,8 +15,8 @@ export interface OrderFile {
   /** Returns further orders that no client has tried to cancel. */
   next(count: number): readonly bigint[];
   /**
-   * Reads the file as a second process. Call it while a server runs, because the last to close a
-   * file also repairs it.
+   * Reads the file over a connection of its own. Call it while a server runs, because closing the
+   * last connection to a file also repairs the file.
    */
   look(): Finding;
 }
@@ -28,7 +28,7 @@ interface Finding {
 }
 
 /**
- * The ids are neighbours from 2^53 up. The odd ones are to be cancelled. A server that rounds them
+ * The ids are consecutive, from 2^53 up. The odd ones are to be cancelled. A server that rounds ids
  * cancels an even one instead, which no client has asked for.
  */
 const FIRST_ID = 2n ** 53n;

@@ -18,15 +18,15 @@ interface Losses {
   /** The number of cuts that lost an order after it was acknowledged as stored or cancelled. */
   readonly cutsThatLose: number;
   readonly mostCancelsLost: number;
-  /** The first such cut. */
+  /** The first cut that lost an order. */
   readonly firstLoss: string | undefined;
 }
 
 /**
  * Cuts the power before and after every fsync of the records, and at some acknowledgements in
- * between, with everything that the disk may then hold. Compares what is left with what was
+ * between, with each state that the disk may then have. Compares what is left with what was
  * acknowledged before the cut. The records are of processes that ran in the folder one after the
- * other. Returns what was lost and, to check the record, what the files should hold.
+ * other. Returns what was lost and, to check the records, what the files should contain.
  */
 export async function cutPower(folder: string, records: readonly string[]) {
   const disk = createDisk(folder);
@@ -45,7 +45,7 @@ export async function cutPower(folder: string, records: readonly string[]) {
       losses.cutsThatLose++;
       const cancels = lost.filter(({ outcome }) => outcome === 'cancelled').length;
       losses.mostCancelsLost = Math.max(losses.mostCancelsLost, cancels);
-      firstLoss ??= `${lost.length} of ${answers.length} answers, when of unsynced data ${remains} remains`;
+      firstLoss ??= `${lost.length} of ${answers.length} results lost, if of the unsynced data ${remains} remained`;
     }
   }
 

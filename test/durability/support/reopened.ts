@@ -5,7 +5,7 @@ import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { run } from '../../server/support/program.js';
 import { temporaryFile } from '../../support/temporary-file.js';
 
-/** The name of the database in every folder here. */
+/** The name of the database in every folder of these tests. */
 export const DATABASE = 'orders.db';
 
 /** A result of a cancelling process: the outcome, and the order. */
@@ -33,8 +33,8 @@ export async function lostAfterReboot(
   mkdirSync(folder);
   for (const [name, contents] of files) writeFileSync(join(folder, name), contents);
   const file = join(folder, DATABASE);
-  // The program looks at the file and its log before SQLite does. It must not take them for another
-  // program's.
+  // The program compares the file and its log before SQLite opens them. It must not report that the
+  // log belongs to another file.
   if (++reboots % PROGRAM_EVERY === 0) {
     assert.doesNotMatch((await run(['db', 'check', '--db', file], { cwd: folder })).stderr, /another file/);
   }
@@ -43,7 +43,7 @@ export async function lostAfterReboot(
   return lost;
 }
 
-/** The same for a file as it is. */
+/** Does the same as `lostAfterReboot` for a file that exists. */
 export async function lostIn(file: string, answers: readonly Answer[]): Promise<readonly Answer[]> {
   const store = openSqliteOrderStore(file);
   const database = openSqliteDatabase(file);

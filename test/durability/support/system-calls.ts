@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /**
- * A system call of a traced process. Positions are lines of the record, which all threads share.
+ * A system call of a traced process. Positions are line numbers in the record, which all threads
+ * share.
  */
 export interface SystemCall {
   readonly name: string;
@@ -80,8 +81,8 @@ export async function trace({ folder, record, command, options = [], deadlineMs 
 }
 
 /**
- * Yields the calls that concern the folder, in the order in which they returned. `position` is that
- * of the record's first line, so that one record can follow another.
+ * Yields the calls that concern the folder, in the order in which they returned. Positions are
+ * counted from `position`, so that one record can follow another.
  */
 export async function* readRecord(record: string, folder: string, position = 0): AsyncGenerator<SystemCall> {
   const folderInHex = hex(folder);

@@ -148,7 +148,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
   });
 }
 
-test('a request admitted after the host has responded is not served a second time', async (t) => {
+test('a request that is admitted after the host has responded does not reach the handler', async (t) => {
   const { limiter } = createShop();
   let onDecided = () => {};
   const decided = new Promise<void>((resolve) => {

@@ -37,7 +37,7 @@ function createGatedStore(batches: readonly (readonly Order[] | Error)[]) {
 }
 
 for (const way of WAYS) {
-  test(`a frozen iterable is read once for all its readers, and later ones get the length (${way.name})`, async () => {
+  test(`a frozen iterable is read once for all its readers, and later readers get a Content-Length (${way.name})`, async () => {
     const { store, open, change, readings } = createGatedStore(BATCHES);
     const { ask, close } = await way.open(createShop({ store }).service);
     const early = [ask('GET', ORDERS, [KEY]), ask('GET', ORDERS, [KEY])];

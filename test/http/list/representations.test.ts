@@ -8,7 +8,7 @@ import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { type Ask, WAYS } from '../support/ways.js';
 
 const few = ordersUpTo(3n);
-/** Serialised at once. */
+/** A list that is serialised in one turn of the event loop. */
 const some = ordersUpTo(300n);
 /** A list so long that it is serialised in several turns of the event loop. */
 const many = ordersUpTo(3_000n);
@@ -34,7 +34,7 @@ function decoded({ fields, text }: Answer): string {
 const get = (ask: Ask, ...fields: readonly (readonly [string, string])[]) => ask('GET', ORDERS, [KEY, ...fields]);
 const tagOf = ({ fields }: Answer) => fields.get('etag') ?? assert.fail('no ETag');
 
-/** RFC 9110 §12.5.3. */
+/** The coding that each Accept-Encoding selects (RFC 9110 §12.5.3). */
 const CODINGS: readonly (readonly [acceptEncoding: string | undefined, coding: string])[] = [
   [undefined, 'identity'],
   ['', 'identity'],
@@ -59,7 +59,7 @@ const CODINGS: readonly (readonly [acceptEncoding: string | undefined, coding: s
   // If nothing is acceptable, the list is sent uncompressed.
   ['identity;q=0', 'identity'],
   ['*;q=0', 'identity'],
-  // Malformed members are ignored.
+  // Malformed members of the field are ignored.
   ['gzip;q=2', 'identity'],
   ['gzip;q=0.1234', 'identity'],
   ['gzip;level=9, br', 'br'],
@@ -124,7 +124,7 @@ for (const way of WAYS) {
           }
         });
         await withList(Object.freeze([...orders]), async (ask) => {
-          assert.ok(tags.has(tagOf(await ask('HEAD', ORDERS, [KEY]))), 'serialised by another service');
+          assert.ok(tags.has(tagOf(await ask('HEAD', ORDERS, [KEY]))), 'an equal list has the same tag');
         });
       }
       assert.equal(tags.size, 1 + 3 * 3, 'the small list has only one coding');
@@ -156,7 +156,7 @@ for (const way of WAYS) {
       }
     });
 
-    test('the tag of one coding is not that of another', async () => {
+    test('the tag of one coding does not match another coding', async () => {
       await withList(some, async (ask) => {
         const plain = tagOf(await get(ask));
         const answer = await get(ask, ['Accept-Encoding', 'gzip'], ['If-None-Match', plain]);
@@ -164,7 +164,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('HEAD has the fields of GET, the first request of all included', async () => {
+    test('HEAD has the fields of GET, even if it is the first request of all', async () => {
       for (const orders of [few, some, many]) {
         for (const coding of ['identity', 'gzip', 'br']) {
           await withList(orders, async (ask) => {

@@ -20,7 +20,7 @@ interface Streaming extends OrderStore {
 }
 
 /**
- * Creates a store that streams these batches. A function is called in place of yielding a batch.
+ * Creates a store that streams these batches. An element that is a function is called, to throw.
  */
 function streaming(batches: Iterable<readonly Order[] | (() => never)>): Streaming {
   let count = 0;
@@ -178,7 +178,7 @@ test('a list aborted midway has neither the last chunk nor the closing bracket',
   await close();
 });
 
-test('a client that hangs up in the middle of its request leaves nothing behind', async () => {
+test('a client that hangs up in the middle of its request leaves no connection behind', async () => {
   const { service } = createShop();
   const { server, port, close } = await listen(nodeHandler(service));
   nodeHandler(service).attach(server);

@@ -25,7 +25,7 @@ for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
       },
     };
 
-    /** Also checks the rules that hold for every response of the service. */
+    /** Sends a request, and checks the rules that hold for every response of the service. */
     async function checked(request: Request): Promise<Response> {
       const response = await fetch(request);
       if (shop.service.owns(request.url)) {
@@ -37,7 +37,7 @@ for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
     }
 
     for (const { id, name: says, run } of serviceAudits(target)) {
-      // This host itself removes Content-Length from each response to a HEAD.
+      // node-mock-http itself removes Content-Length from each response to a HEAD.
       if (name === 'node-mock-http' && id === '4.1-head') continue;
       test(says, run);
     }

@@ -113,7 +113,7 @@ test('bytes after a malformed request get no second response and no second charg
   await close();
 });
 
-test('a complete request followed by malformed bytes gets its own response, and none is corrupted', async () => {
+test('a complete request followed by malformed bytes gets its own response, and no response is corrupted', async () => {
   const shop = createShop();
   const { port, close } = await serve(shop);
   const { answers } = await exchange(
@@ -157,7 +157,7 @@ test('a response that has begun is not corrupted by a second one', async () => {
   await close();
 });
 
-test('a response that the client has not read so far is sent to its end', async () => {
+test('a response that the client is still to read is sent to its end', async () => {
   const orders = [{ id: 1n, shipDate: 'x'.repeat(32_000_000) }];
   const { server, port, close } = await serve(createShop({ store: { list: () => orders, cancel: () => 'not_found' } }));
   const error = once(server, 'clientError');
@@ -172,7 +172,7 @@ test('a response that the client has not read so far is sent to its end', async 
   await close();
 });
 
-test('malformed content is the error of the request that waits for it', async () => {
+test('a request that waits for its content gets the error if that content is malformed', async () => {
   const shop = createShop();
   const { server, port, close } = await listen(() => {});
   nodeHandler(shop.service).attach(server);

@@ -15,8 +15,8 @@ async function opened(t: TestContext, app: express.Express): Promise<string> {
 }
 
 /**
- * Adds a header as on-headers 1.0 does, on which compression, sessions and response times were
- * built: it treats an array of headers as pairs.
+ * Adds a header as version 1.0 of the package on-headers does, which middleware for compression,
+ * sessions and response times used. It takes an array of headers for an array of pairs.
  */
 function addingLate(response: ServerResponse, name: string, value: string): void {
   const { writeHead } = response;
@@ -50,7 +50,7 @@ test('keeps a header that middleware adds at the last moment', async (t) => {
   assert.equal(response.headers.get('Content-Length'), `${(await response.text()).length}`);
 });
 
-test('in a router, and after a parameter, the whole path counts', async (t) => {
+test('in a router, and after a path parameter, the handler matches the whole path', async (t) => {
   const { service, store } = createShop({ basePath: '/shops/7/v1' });
   const router = express.Router({ mergeParams: true });
   router.use(nodeHandler(service));

@@ -87,7 +87,7 @@ test('the parsers of the host and of other plugins stay as they are', async () =
   assert.equal((await app.inject(bad)).statusCode, 400);
 });
 
-test("the host's own document lists the host's routes, and none of the service", async () => {
+test("the host's own OpenAPI document lists the host's routes, and none of the service", async () => {
   const app = fastify();
   await app.register(swagger, { openapi: { info: { title: 'the host', version: '1' } } });
   app.get('/host', () => 'of the host');

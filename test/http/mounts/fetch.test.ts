@@ -24,7 +24,7 @@ test('without a client address all requests without a valid key share one limit'
   }
 });
 
-test('leaves the connection to the runtime', async () => {
+test('sets no Connection field, because the connection belongs to the runtime', async () => {
   const { service } = createShop();
   const handle = fetchHandler(service);
   const url = `http://orders.test${ORDERS}/1`;

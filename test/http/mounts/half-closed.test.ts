@@ -51,7 +51,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
   });
 
   test(`an unfinished request still gets a 400 from ${name}, and nothing is left open`, async (t) => {
-    const port = await serve(t, create, () => assert.fail('nothing was asked for'));
+    const port = await serve(t, create, () => assert.fail('no complete request has arrived'));
     const socket = open(port, request(1).slice(0, -2));
     socket.end();
     assert.equal((await readAll(socket)).answers[0]?.status, 400);

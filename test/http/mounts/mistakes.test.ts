@@ -77,7 +77,7 @@ async function statuses(options: object, count = 2): Promise<readonly number[]> 
   return found;
 }
 
-test('a failure that a subscriber gets causes no warning', async () => {
+test('a failure causes no warning if the diagnostics channel has a subscriber', async () => {
   const listener = () => {};
   subscribe('store-orders:reply', listener);
   assert.deepEqual(await statuses({ authenticate: fail }), [503, 503]);
@@ -87,6 +87,7 @@ test('a failure that a subscriber gets causes no warning', async () => {
 
 const FAILURES: readonly (readonly [object: object, status: number, says: RegExp])[] = [
   [{ authenticate: fail }, 503, /^authenticate failed: Error ECONNREFUSED at .*mistakes\.test/],
+  [{ isKnownKey: fail }, 503, /^isKnownKey failed: Error ECONNREFUSED/],
   [{ limiter: { take: async () => fail() } }, 503, /^limiter\.take failed: Error ECONNREFUSED/],
   [{ store: { list: async () => fail(), cancel: fail } }, 503, /^store\.list failed: Error ECONNREFUSED/],
   [{ store: { list: () => 5, cancel: fail } }, 500, /^listOrders failed: TypeError at /],
@@ -96,7 +97,7 @@ const FAILURES: readonly (readonly [object: object, status: number, says: RegExp
 ];
 
 for (const [options, status, says] of FAILURES) {
-  test(`without a subscriber a failure causes one warning: ${says.source}`, async () => {
+  test(`without a subscriber to the channel a failure causes one warning: ${says.source}`, async () => {
     assert.deepEqual(await statuses(options), [status, status]);
     if (says.source === '.') return assert.deepEqual(warnings, []);
     assert.deepEqual(

@@ -60,7 +60,7 @@ test('headers that the host has set are kept, and those of the service are exact
   await close();
 });
 
-test('under a mount path that the host removes, the original URL counts', async () => {
+test('if the host removes a mount path from the URL, the handler matches the original URL', async () => {
   const { service, store } = createShop();
   const handle = nodeHandler(service);
   const { port, close } = await listen((request, response) => {
@@ -72,7 +72,7 @@ test('under a mount path that the host removes, the original URL counts', async 
   assert.equal(store.get(1n)?.status, 'cancelled');
   assertError(await askNode({ agent, port }, 'DELETE', `${ORDERS}/1`, [['Host', ''], KEY]), 'bad_request');
   const { answers } = await exchange(port, `GET ${ORDERS} HTTP/1.1\r\nConnection: close\r\n\r\n`);
-  assert.equal(answers[0]?.status, 400, 'the version of HTTP is known here too');
+  assert.equal(answers[0]?.status, 400, 'the missing Host is refused under a mount path too');
   await close();
 });
 
@@ -156,5 +156,35 @@ test('the handler has three parameters, and returns nothing when it is called wi
   });
   const response = await fetch(`http://127.0.0.1:${port}${ORDERS}`, { headers: [KEY] });
   assert.deepEqual([response.status, results], [200, [undefined]]);
+  await close();
+});
+
+test('a small response is one write, and passes through an `end` that middleware has replaced', async () => {
+  const handle = nodeHandler(createShop().service);
+  const chunks: number[] = [];
+  const ended: unknown[] = [];
+  const { port, close } = await listen((request, response) => {
+    const { socket } = request;
+    const { _write, _writev } = socket;
+    Object.assign(socket, {
+      _write: (...args: Parameters<typeof _write>) => chunks.push(1) && _write.apply(socket, args),
+      _writev: (...args: Parameters<NonNullable<typeof _writev>>) =>
+        chunks.push(args[0].length) && _writev?.apply(socket, args),
+    });
+    const { end } = response;
+    if (request.url?.endsWith('/2')) {
+      Object.assign(response, { end: (body: string) => ended.push(body) && end.call(response, body, 'latin1') });
+    }
+    handle(request, response);
+  });
+  for (const [method, path] of [
+    ['GET', ORDERS],
+    ['DELETE', `${ORDERS}/404`],
+    ['DELETE', `${ORDERS}/2`],
+  ] as const) {
+    checkAnswer(await askNode({ agent: new Agent(), port }, method, path, [KEY]), method);
+  }
+  assert.deepEqual(chunks.slice(0, 2), [1, 1]);
+  assert.match(String(ended), /already_shipped|order_not_found/);
   await close();
 });

@@ -14,7 +14,7 @@ const request = (id: number | string, ...fields: readonly string[]) =>
   [`DELETE ${ORDERS}/${id} HTTP/1.1`, 'Host: a', KEY.join(': '), ...fields, '', ''].join('\r\n');
 const LAST = request('last', 'Connection: close');
 
-/** Starts a server whose store cancels nothing before its gate is opened. */
+/** Starts a server whose cancels wait until the test calls `release`. */
 async function serve(t: TestContext) {
   let release = () => {};
   const gate = new Promise<void>((resolve) => {
@@ -39,7 +39,7 @@ async function serve(t: TestContext) {
   return { port, asked, release, sockets };
 }
 
-/** Resolves when the server has not read more from its connections for a while. */
+/** Waits until the server has read nothing for 100 ms. Returns how many bytes it has read. */
 async function settled(sockets: readonly Socket[]): Promise<number> {
   const total = () => sockets.reduce((bytes, { bytesRead }) => bytes + bytesRead, 0);
   for (let before = -1; before !== total(); await sleep(100)) before = total();

@@ -18,9 +18,11 @@ const WINDOW_BYTES = 524_288;
 
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
 
-/** A list longer than the kernel buffers for a reader that does not read. */
+/**
+ * A list longer than the kernel's buffers, so that a reader that does not read blocks the server.
+ */
 const LONG = createMemoryOrderStore(ordersUpTo(300_000));
-/** A list that is still being sent when a reader hangs up at the first bytes. */
+/** A list so long that it is still being sent when a reader hangs up after the first bytes. */
 const FEWER = createMemoryOrderStore(ordersUpTo(60_000));
 
 function ordersUpTo(count: number): readonly OrderInput[] {
@@ -55,7 +57,7 @@ async function listenWith(list: () => unknown) {
   return { server, port, close, sockets };
 }
 
-/** Waits until there is more to read. Resolves to 0, the number of bytes read so far. */
+/** Waits until there is more to read. Resolves to 0, which the caller adds to the bytes read. */
 async function readable(reader: Socket): Promise<0> {
   await once(reader, 'readable');
   return 0;
@@ -75,7 +77,7 @@ for (const [name, list] of Object.entries(streams)) {
   test(`a reader that stalls on ${name} is dropped, even if it keeps sending`, async (t) => {
     checkEach(t, 50);
     const { server, port, close, sockets } = await listenWith(list);
-    // With this listener the host, instead of Node.js, has to close idle connections.
+    // With this listener, Node.js leaves closing idle connections to the host.
     server.on('timeout', () => {});
     const reader = open(port, HEAD).pause();
     reader.on('error', () => {});
@@ -94,19 +96,23 @@ for (const [name, list] of Object.entries(streams)) {
     const { port, close, sockets } = await listenWith(list);
     const reader = open(port, HEAD).pause();
     t.after(() => reader.destroy());
-    // 200 kB between two checks. The kernel accepts data from the server in steps of more than a
-    // megabyte.
+    // A reader of 20 kB/s reads 200 kB in 10 s, which is the time between two checks. The kernel
+    // accepts data from the server in steps of more than a megabyte, so most checks see no
+    // progress.
     for (let checks = 0; checks < 15; checks++) {
       for (let bytes = 0; bytes < 200_000; ) bytes += reader.read()?.length ?? (await readable(reader));
       await sleep(ms);
-      assert.equal(sockets.size, 1, `it was dropped by check ${checks}`);
+      assert.equal(sockets.size, 1, `the reader was dropped by check ${checks}`);
     }
     reader.destroy();
     await close();
   });
 }
 
-/** Creates a list whose available part is serialised for its first reader, and that never ends. */
+/**
+ * Creates a list that yields some orders, which are serialised for its first reader, and never
+ * ends.
+ */
 function createUnfinished(): unknown {
   return Object.freeze({
     async *[Symbol.asyncIterator]() {
@@ -117,9 +123,9 @@ function createUnfinished(): unknown {
 }
 
 for (const [name, listed, method] of [
-  // Sent once the list is complete.
+  // The response to HEAD is sent once the whole list is serialised.
   ['a list', LONG.list(), 'HEAD'],
-  ['what there is of a list', createUnfinished(), 'GET'],
+  ['an unfinished list', createUnfinished(), 'GET'],
 ] as const) {
   test(`readers that begin ${name} together take turns`, async (t) => {
     const { port, close, sockets } = await listenWith(() => listed);
@@ -136,7 +142,7 @@ for (const [name, listed, method] of [
       await new Promise(setImmediate);
       const now = handedOver();
       most = Math.max(most, now - before);
-      // This loop may run before or after the readers of a turn.
+      // In one pass, this loop may see the bytes of two turns of the readers.
       assert.ok(most < 3 * WINDOW_BYTES, `${most} bytes in a turn`);
       before = now;
     }
@@ -148,7 +154,7 @@ for (const [name, listed, method] of [
 test('a reader that pauses now and then gets the complete list, and may be idle afterwards', async (t) => {
   checkEach(t, 300);
   const { port, close, sockets } = await listenWith(() => LONG.list());
-  // The response is sent once the list is complete.
+  // The response to HEAD is sent once the whole list is serialised.
   const socket = open(port, HEAD.replace('GET', 'HEAD'));
   t.after(() => socket.destroy());
   await once(socket, 'data');
@@ -186,7 +192,7 @@ test('a slow store does not count as a slow reader', async (t) => {
   await close();
 });
 
-test('a shorter limit of the host stays in force', async (t) => {
+test('a shorter time-out of the host stays in force', async (t) => {
   const { server, port, close, sockets } = await listenWith(() => LONG.list());
   server.timeout = 200;
   const accepted = once(server, 'connection');
@@ -256,7 +262,7 @@ test('a connection that requests the list twice at once gets it twice, one after
   const { port, close } = await listenWith(() => LONG.list());
   const text = await readText(open(port, HEAD, HEAD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
   const bodies = text.split(/HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/);
-  // The first may be sent in chunks, while it is serialised.
+  // Only the second body is compared, because the first may be in chunks, while it is serialised.
   assert.equal(bodies.length, 3);
   assert.equal(bodies[2], printOrders(LONG.list().flat()));
   await close();

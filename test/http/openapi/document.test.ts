@@ -27,7 +27,7 @@ function isErrorCode(name: string): name is ErrorCode {
   return Object.hasOwn(PROVOCATIONS, name);
 }
 
-/** Provokes each example of a response, and compares. */
+/** Provokes each documented example of a response, and compares the actual response with it. */
 async function replay(operation: Operation, response: OpenApiResponse, pointer: string): Promise<void> {
   for (const [name, value] of examplesOf(response)) {
     assert.ok(isErrorCode(name), name);
@@ -82,7 +82,7 @@ test('lists exactly the orders of the example, and cancels the one in the path p
   checkDocumented(cancelled, none, nonePointer);
 });
 
-test('the examples of the header fields are the real ones of a free key', async () => {
+test('the examples of the header fields are those of a response to a free key', async () => {
   const examples = headerExamples();
   const compare = ({ fields }: Answer, ...names: string[]) => {
     for (const name of names) {
@@ -160,7 +160,7 @@ test('every error code is documented exactly where it occurs', () => {
   assert.deepEqual(codes.toSorted(), ERROR_CODES.toSorted());
 });
 
-test('the limits of int64 are exact to the last digit, and both are valid ids', () => {
+test('the document has the limits of int64 to the last digit, and both are valid ids', () => {
   for (const limit of [INT64_MIN, INT64_MAX]) {
     assert.equal(text.match(new RegExp(`": ${limit},`, 'g'))?.length, 3, 'OrderId, id and petId');
     validate('#/components/schemas/Order', { id: Number(limit) });

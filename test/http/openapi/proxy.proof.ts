@@ -19,7 +19,7 @@ import { operations, text } from './support/validate.js';
 //
 // client → Prism → relay → service
 
-/** Ids stay within 2^53, because Prism 5.14 does not accept larger ones as int64. */
+/** The ids here stay within 2^53, because Prism 5.14 does not accept larger ones as int64. */
 const LIST = { method: 'GET', path: '/store/orders' };
 const cancel = (id: number) => ({ method: 'DELETE', path: `/store/orders/${id}` });
 
@@ -29,7 +29,7 @@ interface Row {
   readonly header?: readonly [string, string];
   /** The order's id, for requests about one order. */
   readonly id?: number;
-  /** How many requests are sent before this one. */
+  /** How many further requests are sent before the one of this row. */
   readonly before?: number;
 }
 
@@ -112,7 +112,7 @@ suite('Prism, as a proxy, finds no violation', { skip: withoutTools }, () => {
   for (const operation of ['listOrders', 'cancelOrder'] as const) {
     for (const status of Object.keys(operations[operation].responses).map(Number)) {
       test(`to ${status} of ${operation}`, async () => {
-        const row = ROWS[status] ?? assert.fail(`nothing here brings about ${status}`);
+        const row = ROWS[status] ?? assert.fail(`no row provokes ${status}`);
         const request = operation === 'listOrders' ? LIST : cancel(row.id ?? 2);
         for (let i = 0; i < (row.before ?? 0); i++) await ask(request, row);
         const response = await ask(request, row);

@@ -92,7 +92,7 @@ export function checkAnswer(answer: Answer, method: string): void {
   // A streamed list has no Content-Length. If fetch has decoded the list, Content-Length is not the
   // length of the text.
   if (status !== 200 || (fields.has('content-length') && !fields.has('content-encoding'))) {
-    assert.equal(fields.get('content-length'), `${text.length}`, 'a byte is a character');
+    assert.equal(fields.get('content-length'), `${text.length}`, 'the text is ASCII, so each byte is a character');
   }
   if (status >= 400) checkErrorObject(status, text);
 }

@@ -2,11 +2,11 @@ import type { Shop } from './shop.js';
 import type { Ask } from './ways.js';
 
 /**
- * One clause of the specification, or of the decisions where it is silent, checked in a shop of its
- * own.
+ * One clause of the specification, or one decision about what the specification leaves open. Each
+ * is checked in a shop of its own.
  */
 export interface Clause {
-  /** Stable: the part of the specification, and a number. */
+  /** The part of the specification and a word, such as `5-missing`. Ids never change. */
   readonly id: string;
   readonly says: string;
   /** Set if the clause needs requests that arrive exactly as they were sent. */

@@ -16,11 +16,11 @@ async function exhaustAddress(ask: Ask): Promise<void> {
   }
 }
 
-/** Specification, part 8, and the decisions where it is silent. */
+/** Part 8 of the specification, and decisions about what the specification leaves open. */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-countdown',
-    says: 'X-RateLimit-* are those of one window, exact down to the 429 of the minute and then of the day',
+    says: 'X-RateLimit-* describe one window, exactly, down to the 429 of the minute and later that of the day',
     check: async (ask, { clock }) => {
       const startS = clock.nowMs() / 1_000;
       const expectNext = async (status: number, limit: number, remaining: number, reset: number) => {

@@ -78,7 +78,8 @@ export const routeClauses: readonly Clause[] = [
     says: 'a target of more than 8,192 characters on a path of the service gets 414',
     check: async (ask) => {
       const room = 8_192 - ORDERS.length - 1;
-      // A URL also contains its origin, so the fetch mount is slightly stricter.
+      // The fetch mount counts the origin of the URL too, so its limit is reached up to 30
+      // characters earlier.
       assert.equal((await ask('GET', `${ORDERS}?${'x'.repeat(room - 30)}`, [KEY])).status, 200);
       assertError(await ask('GET', `${ORDERS}?${'x'.repeat(room + 1)}`, [KEY]), 'uri_too_long');
       assertError(await ask('DELETE', `${ORDERS}/${'1'.repeat(room + 1)}`, [KEY]), 'uri_too_long');

@@ -11,7 +11,7 @@ export interface Received {
   readonly answers: readonly Answer[];
 }
 
-/** Opens a connection, writes the pieces, and reads until it is closed. */
+/** Opens a connection, writes the pieces, and reads until the server closes the connection. */
 export function exchange(port: number, ...pieces: readonly string[]): Promise<Received> {
   return readAll(open(port, ...pieces));
 }
@@ -32,7 +32,7 @@ export async function readAll(socket: Socket): Promise<Received> {
   return { text, answers: parse(text) };
 }
 
-/** Ends the connection once the server has, by a FIN or by a reset. */
+/** Reads until the server ends the connection, by a FIN or by a reset. */
 export function readText(socket: Socket): Promise<string> {
   let text = '';
   socket.setEncoding('latin1');

@@ -82,7 +82,7 @@ export async function listen(
   options: Parameters<typeof createServer>[0] = {},
 ): Promise<{ readonly server: Server; readonly port: number; readonly close: () => Promise<void> }> {
   const server = createServer({ requireHostHeader: false, ...options }, listener);
-  // Without this, a test that fails before it closes its server would hang.
+  // Without `unref`, a test that fails before it closes its server would hang.
   server.unref();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

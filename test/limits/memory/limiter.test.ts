@@ -66,7 +66,7 @@ test('refunded tokens can be taken again, but only in their window', () => {
   limiter.take('key', daily, 2);
   limiter.refund(late);
   limiter.refund(limiter.take('key', daily));
-  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'a window was over, and a request took nothing');
+  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'one refund came too late, one was for a refusal');
   limiter.reset('key');
   limiter.refund(late);
   assert.equal(limiter.inspect('key'), undefined);
@@ -105,9 +105,9 @@ for (const strangersCount of [20_000, 200_000]) {
     }
     assert.equal(limiter.take('key', daily).verdict, 'over_quota');
     assert.equal(limiter.take('blocked', strangers).verdict, 'over_quota');
-    assert.equal(limiter.take('valid', daily).verdict, 'within_quota', 'no valid key notices');
-    // Except for 99,999 strangers with buckets of their own, all shared the 3 requests of one more
-    // bucket.
+    assert.equal(limiter.take('valid', daily).verdict, 'within_quota', 'a valid key is not affected');
+    // The blocked address and 99,999 strangers have buckets of their own. All other strangers share
+    // one more bucket of 3 requests.
     assert.equal(refused, Math.max(0, strangersCount - 99_999 - 3));
   });
 }
@@ -152,10 +152,10 @@ test('a full address pool has room again only when windows end', () => {
   assert.equal(admitted('first wave').length, 0);
   clock.advance(MINUTE_MS);
   const second = admitted('second wave').length;
-  assert.ok(second >= 3 && second <= 3 + 50, `${second} newcomers share a bucket and the room of 50`);
+  assert.ok(second >= 3 && second <= 3 + 50, `${second} passed: 3 share a bucket, 50 have their own`);
   clock.advance(MINUTE_MS);
-  // The ended buckets are swept by now. The first fifty find room, and the others share three
-  // requests.
+  // The ended buckets are swept by now. The first 50 newcomers get buckets of their own, and the
+  // others share 3 requests.
   assert.equal(admitted('third wave').length, 53);
   for (let n = 0; n < 50; n++) assert.equal(limiter.take(`late ${n}`, slow).inForce.remaining, 0);
 });
@@ -202,7 +202,7 @@ test('the ban level outlives the windows and the ban, whichever keys arrive', ()
   }
 });
 
-test('a record of no tokens taken is the same as no record', () => {
+test('a restored bucket without taken tokens is the same as no record', () => {
   const { clock, limiter } = start();
   const bucket = { name: 'day', windowMs: DAY_MS, refill: 'interval', taken: 0, atMs: clock.nowMs() + 5 } as const;
   limiter.restore('key', { buckets: [bucket] });
@@ -223,7 +223,7 @@ test('inspected state survives JSON and a restart: windows, strikes and bans', (
     state = restarted.inspect('key');
     assert.deepEqual(state, limiter.inspect('key'));
   }
-  assert.equal(limiter.inspect('key')?.ban?.level, 1, 'it was banned meanwhile');
+  assert.equal(limiter.inspect('key')?.ban?.level, 1, 'the key was banned by these requests');
 });
 
 test('inspected state does not change with later requests', () => {

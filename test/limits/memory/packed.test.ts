@@ -71,7 +71,7 @@ test('a clock may start at 0, and be set back from there', () => {
 
 const nine = createPlan({ name: 'nine', policies: [perMinute(9), perDay(9)] });
 
-test('a key in a reused slot inherits nothing from the previous key', () => {
+test('a key whose state reuses the bytes of another key inherits nothing from it', () => {
   const { clock, limiter } = start();
   const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
   const plans = [nine, month, createPlan({ name: 'three', policies: [perMinute(9), perDay(9), ...month.policies] })];
@@ -88,7 +88,7 @@ test('a key in a reused slot inherits nothing from the previous key', () => {
   }
 });
 
-test('an unusually large number of different plans is limited like any other', () => {
+test('keys of an unusually large number of different plans are limited like others', () => {
   const { clock, limiter } = start();
   const plans = Array.from({ length: 100 }, (_, n) =>
     createPlan({ name: `${n}`, policies: [{ name: `w${n}`, quota: 3, windowMs: MINUTE_MS + n }] }),
@@ -102,7 +102,7 @@ test('an unusually large number of different plans is limited like any other', (
   for (const [n, plan] of plans.entries()) assert.equal(limiter.take(`key ${n}`, plan).verdict, 'over_quota');
 });
 
-test('a mutable plan that was not made by createPlan applies as it is at each request', () => {
+test('a mutable plan that createPlan did not create applies as it is at each request', () => {
   const { limiter } = start();
   const plan = structuredClone(PLANS.free);
   assert.equal(limiter.take('key', plan).inForce.remaining, 59);

@@ -76,7 +76,7 @@ test('equal plans count as one plan for a refused key', { skip }, async () => {
   assert.ok(sent <= 4, `${sent} calls`);
 });
 
-test('a server that disagrees with the rule counts as failing', { skip }, async () => {
+test('a server whose decision disagrees with the rule of limits counts as failing', { skip }, async () => {
   const disagreeing: SendCommand = async (command, key) => {
     const answer = await send(command, key);
     assert.ok(Array.isArray(answer));

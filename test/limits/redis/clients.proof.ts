@@ -68,9 +68,9 @@ describe('the limiter works with', { skip }, () => {
     test(name, { skip }, async (t) => {
       const { send, close } = await open();
       t.after(close);
-      // With `closed`, a failure shows as an error.
+      // With `closed`, a failing call throws an error instead of being decided in this process.
       const limiter = createRedisLimiter({ send, prefix: `${name}:`, onBackendError: 'closed', deadlineMs: 10_000 });
-      // Enough keys that every node of a cluster has some.
+      // There are so many keys that every node of a cluster has some.
       const keys = Array.from({ length: 20 }, (_, index) => `customer-${index}`);
       for (const key of keys) {
         const verdicts = [];

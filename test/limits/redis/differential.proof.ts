@@ -101,7 +101,8 @@ async function play(made: readonly Plan[], script: readonly Command[], scale: nu
   async function request(method: 'take' | 'peek', key: string, plan: Plan | undefined, cost: number) {
     assert.ok(plan);
     const most = Math.min(...plan.policies.map((policy) => policy.quota), cost);
-    // A decision on a plan that changes must use the plan as it was.
+    // The memory limiter gets a copy of the plan as it is now. The Redis limiter must use it as it
+    // was at the request, even if the plan changes later.
     const mine = plainDecision(memory[method](key, structuredClone(plan), most));
     const theirs = await redis[method](key, plan, most);
     assert.deepEqual(plainDecision(theirs), mine);
@@ -150,7 +151,8 @@ async function play(made: readonly Plan[], script: readonly Command[], scale: nu
         await redis.ban(key, command.ms);
         break;
       case 'inspect':
-        // With several keys, the memory limiter sweeps expired state.
+        // With several keys, the memory limiter drops expired state. Only states of a single key
+        // are compared.
         if (script.every((other) => !('key' in other) || other.key === 0)) {
           assert.deepEqual(sorted(await redis.inspect(key)), sorted(memory.inspect(key)));
         }

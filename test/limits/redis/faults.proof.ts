@@ -16,8 +16,8 @@ const PER_SECOND = IS_FULL ? 1_000 : 150;
 const FAULT_MS = IS_FULL ? 4_000 : 1_500;
 const CALM_MS = IS_FULL ? 2_000 : 400;
 /**
- * When figures are measured, this is the default. Otherwise it is longer, so that a busy machine
- * does not look like a failing server.
+ * When figures are measured, this is the default of the limiter. Otherwise it is longer, so that a
+ * busy machine does not look like a failing server.
  */
 const DEADLINE_MS = IS_FULL ? 100 : 400;
 /**
@@ -71,7 +71,7 @@ interface Fault {
   readonly end: (stage: Stage) => unknown;
   /** Whether the fault loses what was counted before. */
   readonly forgets?: true;
-  /** Whether the server keeps working, so that nothing is decided elsewhere. */
+  /** Whether the server keeps working, so that the process decides nothing by itself. */
   readonly isHarmless?: true;
 }
 
@@ -149,7 +149,8 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
   for (const [what, fault] of Object.entries(FAULTS)) {
     for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
       test(`${what}, ${onBackendError}: responds to every request, and counts it once`, { skip }, async (t) => {
-        // If the fault is not supposed to be noticed, a busy machine must not be noticed either.
+        // A harmless fault must not cause a time-out. A long deadline ensures that a busy machine
+        // causes none either.
         const stage = await setUp(t, onBackendError, fault.isHarmless ? { deadlineMs: 10_000 } : {});
         const { answered, soundMs, stallMs, beganMs, endedMs, changes } = await endure(stage, fault);
 
@@ -177,7 +178,8 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
 
         const taken = await takenOf(stage);
         const admitted = fault.forgets ? answered.filter((answer) => answer.endedMs > beganMs).length : answered.length;
-        // Requests in flight when the server lost its memory may count on either side.
+        // Requests in flight when the server lost its memory may be counted before or after the
+        // loss.
         const unsure = fault.forgets ? (PER_SECOND * (100 + 2 * stallMs)) / 1_000 : 0;
         assert.ok(Math.abs(taken - admitted) <= unsure, `${admitted} were admitted, ${taken} are charged`);
       });
@@ -192,10 +194,11 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     const refused = answered.filter(({ status }) => status !== 200);
     assert.ok(refused.length >= (PER_SECOND * FAULT_MS) / 1_000 / 2);
     for (const { status, retryAfter } of refused) assert.deepEqual([status, retryAfter], [503, '1']);
-    // The requests that the server counted in its last moment cannot be reported in time.
+    // Requests that the server counted just before it was stopped get a 503, because its reply
+    // comes too late.
     const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
-    // On a busy machine the server may be slow and cause further outages. It still counts the
-    // requests in flight.
+    // On a busy machine the server may be slow and cause further outages. The requests in flight at
+    // their beginning are counted although they get a 503.
     const furtherOutages = changes.filter(({ mode }) => mode === 'closed').length - 1;
     const most = 5 + (furtherOutages * PER_SECOND * DEADLINE_MS) / 1_000;
     assert.ok(unsaid >= 0 && unsaid <= most, `${unsaid} requests with a 503 were charged, expected at most ${most}`);
@@ -206,13 +209,13 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     const { answered, beganMs, endedMs } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     const passed = answered.filter(({ status }) => status === 200);
     const meanwhile = passed.filter((answer) => answer.endedMs > beganMs && answer.endedMs < endedMs);
-    assert.equal(meanwhile.length, 40, 'this process grants the quota once');
+    assert.equal(meanwhile.length, 40, 'during the outage the process grants the quota once');
     assert.ok(passed.length <= 80);
     assert.equal(answered.at(-1)?.status, 429);
     assert.equal(await takenOf(stage, ['customer']), passed.length);
   });
 
-  test('while the server is stopped, an open limiter refuses nothing, and charges what the quota covers', {
+  test('stopped, open: refuses nothing, and charges what the quota covers', {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });

@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 const redis = useRedis();
 let client: ReturnType<typeof redis>;
 let send: SendCommand;
-/** The names of the commands sent. */
+/** The names of the commands that the limiter has sent. */
 let sent: string[];
 
 beforeEach(() => {
@@ -27,7 +27,8 @@ beforeEach(() => {
 });
 
 /**
- * With these options a failure shows as an error, and a busy machine does not look like a failure.
+ * Creates a limiter on which a failing call throws an error. Its deadline is so long that a busy
+ * machine meets it.
  */
 const patient = (options: object = {}) =>
   createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: 10_000, ...options });
@@ -55,7 +56,7 @@ test('one decision is one round trip, for all windows and the ban', { skip }, as
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
 
-test('an abusive key costs the server one call a second and a tenth of its strikes, and all of them count', {
+test('an abusive key costs one call per second and one per tenth of the strikes to a ban, and each strike counts', {
   skip,
 }, async () => {
   const clock = createManualClock();
@@ -69,7 +70,8 @@ test('an abusive key costs the server one call a second and a tenth of its strik
     clock.advance(1);
     if (ms === 3_333) assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   }
-  // The first request, the first refusal, the first strike and the ban need the server.
+  // The calls are one per second and one per tenth of the strikes. The first request, the first
+  // refusal, the first strike and the ban take calls too.
   assert.ok(sent.length <= seconds / 0.9 + 10 + 5, `${sent.length} calls in ${seconds} seconds`);
   assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);
@@ -87,7 +89,7 @@ test('a second process learns of the strikes within a second, and bans for them'
   clock.advance(1_000);
   assert.equal((await one.take('abuser', plan)).verdict, 'over_quota');
   assert.equal((await other.take('abuser', plan)).verdict, 'banned');
-  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota', 'for the rest of its second');
+  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota', 'the server is asked once a second');
   clock.advance(1_000);
   assert.equal((await one.take('abuser', plan)).verdict, 'banned');
 });
@@ -107,8 +109,8 @@ test('a refusal forgets ended windows in Redis as in memory, even if the clock t
       const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.take('key', later)));
       assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));
     }
-    // The clock has stepped back into the short window, which was over before. This shows whether
-    // the window was forgotten.
+    // The clock has stepped back into the short window, which was over before. A limiter that had
+    // not forgotten this window would count its token.
     clock.advance(-500);
     const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.peek('key', former)));
     assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));

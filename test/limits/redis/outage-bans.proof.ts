@@ -83,7 +83,7 @@ test('a ban that began during an outage holds after it, in every process', { ski
   }
 });
 
-test('a ban that is carried over shortens no other ban, and the next ban is longer', { skip }, async () => {
+test('a ban carried over from an outage shortens no other ban, and the next ban is longer', { skip }, async () => {
   await cutOff();
   await abuse('customer');
   await another.ban('customer', 10 * MINUTE_MS);

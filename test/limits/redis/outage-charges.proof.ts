@@ -106,7 +106,7 @@ test('tokens charged in Redis cannot be refunded during an outage, and nothing c
   assert.equal((await limiter.peek('customer', trickling, 0)).inForce.remaining, 99);
 });
 
-test('the probe deletes a key of another type, as a request does', { skip }, async () => {
+test('the probe deletes a value of another type, as a request does', { skip }, async () => {
   await limiter.take('customer', PLANS.free);
   const [name = ''] = await client.keys('*');
   cut.isCut = true;

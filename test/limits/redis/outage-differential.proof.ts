@@ -89,7 +89,10 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
     operations++;
   }
 
-  /** Checks that the operation settles as it should: it rejects while the server is cut off. */
+  /**
+   * Checks that an operation is done if `isDone`, and otherwise rejects, because the server is cut
+   * off.
+   */
   async function settles(asked: Promise<void>, isDone: boolean) {
     if (isDone) await asked;
     else await assert.rejects(asked);
@@ -100,7 +103,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
     if (isCut) {
       model.cut();
       cut.isCut = true;
-      // Another key, which is not compared, meets the failure first.
+      // The limiter notices the failure by a request of another key, which is not compared.
       await limiter.take('somebody', plans[0] ?? assert.fail());
       assert.equal(limiter.mode, 'local');
     } else {

@@ -17,7 +17,7 @@ after(() => server?.stop());
 
 for (const processes of [1, 4, 10]) {
   for (const atOnce of [1, 25]) {
-    test(`${processes} limiters, ${atOnce} concurrent requests to each: a ban after ${AFTER} strikes, plus a tenth of that per limiter`, {
+    test(`${processes} limiters, ${atOnce} concurrent requests to each: a ban after ${AFTER} strikes, or up to a tenth more per limiter`, {
       skip,
     }, async (t) => {
       assert.ok(server);

@@ -25,8 +25,8 @@ after(async () => {
 const seconds = (ms: number) => Math.max(1, Math.ceil(ms / 1_000));
 
 for (const [way, thereMs, backMs] of [
-  ['there', SLOW_MS, 0],
-  ['back', 0, SLOW_MS],
+  ['to the server', SLOW_MS, 0],
+  ['from the server', 0, SLOW_MS],
 ] as const) {
   test(`Retry-After is exact when the way ${way} takes ${SLOW_MS} ms`, { skip }, async (t) => {
     let sent = 0;
@@ -67,9 +67,10 @@ for (const [way, thereMs, backMs] of [
     await Promise.all(asked);
     t.diagnostic(`${answers} answers, ${wrong} with another Retry-After, ${sent} calls`);
     assert.ok(answers > 100);
-    // The two clock reads may fall into different milliseconds.
+    // The server and the test may read the clock in different milliseconds.
     assert.ok(wrong <= answers / 500, `${wrong} of ${answers}`);
-    // The calls are one per second, and one for each refusal whose second is uncertain.
+    // The limiter calls the server once a second, and also when the delay of its calls leaves the
+    // whole seconds of Retry-After uncertain.
     assert.ok(sent <= (2 * answers * SLOW_MS) / 1_000 + 8, `${sent} calls of ${answers}`);
   });
 }

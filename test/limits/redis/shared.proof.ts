@@ -13,7 +13,10 @@ const SECONDS = IS_FULL ? 10 : 3;
 /** The quota per second, and the one per hour, which is used up in some seconds. */
 const A_SECOND = 5;
 const AN_HOUR = A_SECOND * (SECONDS - 2);
-/** Ten times what the quota per second allows all keys together. */
+/**
+ * The requests per second of each process. All processes together send ten times what the quota per
+ * second allows all keys.
+ */
 const PER_SECOND = (10 * A_SECOND * KEYS) / PROCESSES;
 
 const run = promisify(execFile);
@@ -58,8 +61,8 @@ for (const [where, start] of [
     assert.equal(hours.length, KEYS, 'one window for each key, whichever process asked');
     assert.deepEqual(new Set(hours.map(([, count]) => count)), new Set([AN_HOUR]));
     for (const [window, count] of seconds) assert.ok(count <= A_SECOND, `${window}: ${count}`);
-    // On a busy machine part of a second may pass without requests. Its tokens are then left for
-    // the next second.
+    // A busy machine may send nothing for part of a second. The quota of the hour then lasts for
+    // more seconds.
     if (IS_FULL) assert.equal(seconds.length, KEYS * (AN_HOUR / A_SECOND));
   });
 }

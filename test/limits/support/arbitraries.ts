@@ -15,7 +15,7 @@ export const intervalPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.record({
   align: fc.constantFrom('first', 'utc'),
 });
 
-/** The second kind is as large as exact integers allow. */
+/** The second of these policies is as large as exact integers allow. */
 const continuousPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ name, quota, windowMs, refill: fc.constant('continuous' as const) }) },
   {
@@ -60,8 +60,8 @@ export const addressPlan: fc.Arbitrary<Plan> = anyPolicies.map((options) =>
 );
 
 /**
- * Two plans with the same one or two interval windows but different quotas, which a limiter can
- * pack, and a third plan, which it cannot.
+ * Three plans. A limiter can pack the first two, which have the same one or two interval windows
+ * but different quotas. It cannot pack the third.
  */
 export const plansToPack: fc.Arbitrary<[Plan, Plan, Plan]> = fc
   .record({

@@ -37,7 +37,7 @@ export interface AnsweredWindow {
 }
 
 /**
- * An event of a window. Negative tokens were put back. Zero tokens mean a read that found the clock
+ * An event of a window. Negative tokens were put back. Zero tokens mean that a read found the clock
  * stepped back.
  */
 interface Entry {
@@ -49,7 +49,8 @@ interface Entry {
 interface Key {
   readonly logs: Map<string, Entry[]>;
   /**
-   * The refusals by a window since the last allowed request: when each came, and how it counted.
+   * The requests that windows have refused since the last allowed request: when each came, and how
+   * it counted.
    */
   refusals: { readonly atMs: number; readonly as: 'first' | 'forgiven' | 'strike' }[];
   banEndMs: number;
@@ -150,8 +151,8 @@ function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): Answ
 }
 
 /**
- * Returns the window in force a millisecond before a request passes, with nothing left of it until
- * then.
+ * Returns the window in force during a ban: the window that is in force a millisecond before the
+ * next request can pass. Until then it has nothing remaining.
  */
 function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
   const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });
@@ -186,7 +187,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // If the bucket is full, this is how long a token that is taken now needs to come back.
+  // How much of the deficit must be refilled for the next token. If the bucket is full, the next
+  // token is one that is taken now.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,
@@ -200,8 +202,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
 }
 
 /**
- * Replays a window, which begins when the first token is taken from a full bucket. It never ends
- * later than one window after any read.
+ * Replays a window. It begins when the first token is taken from a full bucket, and ends at most
+ * one window length after the latest entry.
  */
 function replayInterval(log: readonly Entry[]): { used: number; endMs: number } {
   let used = 0;

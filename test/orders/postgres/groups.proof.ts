@@ -107,7 +107,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
 
   for (const [what, body, message] of [
     ['raises', "RAISE 'not this one'", /not this one/],
-    ['keeps it as it is', 'RETURN NULL', /^Error: order 13: its status did not change/],
+    ['keeps the row as it is', 'RETURN NULL', /^Error: order 13: its status did not change/],
   ] as const) {
     test(`fail alone where a trigger of the host ${what}`, async () => {
       const { pool } = await open(0);
@@ -168,7 +168,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
   });
 });
 
-/** A pool whose queries settle only on command of the test. */
+/** Creates a pool whose queries settle when the test settles them, and a store over it. */
 function heldPool() {
   const asked: { resolve(answer: { rows: PostgresRow[] }): void; reject(error: Error): void }[] = [];
   const client: PostgresClient = {

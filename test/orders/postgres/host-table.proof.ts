@@ -12,7 +12,8 @@ const SHOP: PostgresOrderTable = {
 };
 
 describe('the order store over a table of the host in PostgreSQL', { skip: missingEngine }, async () => {
-  // A time zone in which the day begins before it does in UTC.
+  // In this time zone a day begins before it does in UTC, so a date in local time would be another
+  // day.
   const engine = await startEngine('timezone=Asia/Tokyo');
   const pool = engine.pool();
   await pool.query(`CREATE SCHEMA shop;
@@ -52,7 +53,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     [4n, 'already_cancelled', 'refunded'],
     [5n, 'not_pending', 'on hold'],
     [6n, 'not_pending', null],
-    // Our own word has no meaning where the host has another word for that status.
+    // `pending` means nothing in this table, because the host has another word for that status.
     [7n, 'not_pending', 'pending'],
     [9n, 'not_found', undefined],
     [2n ** 31n, 'not_found', undefined],
@@ -126,13 +127,14 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
   const columns = { id: 'id', status: 'status' };
   for (const [table, message] of [
     [{ table: '', columns }, 'table: expected a name of 1 to 63 bytes'],
-    [{ columns }, 'table: expected a name of 1 to 63 bytes'],
-    [{ table: 'a.b.c', columns }, 'table: expected the name of a table, with a schema and a dot at most'],
+    [{ columns }, 'table.table: missing'],
+    [{ table: 'a.b.c', columns }, 'table: expected "table" or "schema.table"'],
     [{ table: 'ä'.repeat(32), columns }, 'table: expected a name of 1 to 63 bytes'],
-    [{ table: 'a' }, 'columns.id: expected a name of 1 to 63 bytes'],
-    [{ table: 'a', columns: { id: 'id' } }, 'columns.status: expected a name of 1 to 63 bytes'],
+    [{ table: 'a' }, 'table.columns: missing'],
+    [{ table: 'a', columns: { id: 'id' } }, 'columns.status: missing'],
+    [{ table: 'a', columns: { ...columns, id: '' } }, 'columns.id: expected a name of 1 to 63 bytes'],
     [{ table: 'a', columns: { ...columns, petId: 'a\0' } }, 'columns.petId: expected a name of 1 to 63 bytes'],
-    [{ table: 'a', columns, statuses: null }, 'statuses: expected an object'],
+    [{ table: 'a', columns, statuses: null }, 'statuses: expected an object with pending, shipped, cancelled'],
     [{ table: 'a', columns, statuses: { pending: [] } }, 'statuses.pending: expected at least one text'],
     [{ table: 'a', columns, statuses: { shipped: 1 } }, 'statuses.shipped: expected texts'],
     [

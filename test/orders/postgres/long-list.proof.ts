@@ -17,8 +17,8 @@ const MANY = 1_000_000;
 const BEYOND_BASE = 64 * MIB;
 const FIRST_BYTE_MS = 100;
 /**
- * Other proofs use the same cores. Reading or serialising the list in one go would stall for half a
- * second.
+ * This limit is generous, because other proofs use the same cores. Reading or serialising the whole
+ * list at once would stall the server for half a second.
  */
 const STALL_MS = 100;
 const FREED_MS = 1_000;
@@ -54,14 +54,14 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   });
 
   await t.test('are listed from one snapshot, in bounded memory', async (t) => {
-    // Measured from a server in use.
+    // The server has served lists before, so that its usual memory is part of the base.
     forgetPeak(server.pid);
     const baseBytes = peakBytes(server.pid);
     const { response } = await server.list();
     const scan = createListScan();
     let put: Promise<unknown> | undefined;
     for await (const chunk of response) {
-      // One id is behind the reader and one is ahead of it.
+      // The reader has passed the first of these ids, and has still to come to the second.
       put ??= admin.query("INSERT INTO store_orders (id, status) VALUES (1, 'pending'), (1999997, 'pending')");
       scan.add(chunk);
     }
@@ -92,7 +92,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
 
   const stallsMs = await server.stop();
   t.diagnostic(`the longest stall of each tenth of a second: ${spread(stallsMs)}`);
-  // A busy machine stalls any process now and then.
+  // A busy machine stalls any process now and then, so only the median is checked.
   assert.ok(median(stallsMs) <= STALL_MS);
 });
 
@@ -108,8 +108,8 @@ async function startServing(t: TestContext, url: string) {
     execArgv: [
       ...process.execArgv,
       `--import=${new URL('../../support/event-loop-stalls.mjs', import.meta.url)}`,
-      // Newer versions of V8 let young garbage grow further before they collect it. That memory is
-      // not the list's.
+      // Newer versions of V8 collect young garbage later, which adds memory that is not due to the
+      // list.
       '--max-semi-space-size=4',
     ],
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
@@ -123,7 +123,9 @@ async function startServing(t: TestContext, url: string) {
   return {
     pid: child.pid,
 
-    /** Resolves with the head of the response, with none of its body read. */
+    /**
+     * Requests the list. Resolves with the head of the response, before any of its body is read.
+     */
     async list(): Promise<{ readonly response: IncomingMessage; readonly tookMs: number }> {
       const startMs = performance.now();
       const [response] = await once(get(options), 'response');

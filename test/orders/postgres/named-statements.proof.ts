@@ -77,7 +77,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
 });
 
 for (const code of ['26000', '42P05']) {
-  test(`a pooler that does not support names (${code}) gets each statement once more, and no other name`, async () => {
+  test(`a pooler that does not support names (${code}) gets the first statement a second time without a name, and no further names`, async () => {
     const sent: (string | NamedStatement)[] = [];
     const pool: NamingPostgresPool = {
       async query(statement: string | NamedStatement): Promise<{ rows: PostgresRow[] }> {

@@ -100,8 +100,8 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal(asked, 9);
   });
 
-  // Actions of another transaction on the pending order 1 while the cancel waits for it, and the
-  // outcome of the cancel.
+  // Each row has what another transaction does to the pending order 1 while a cancel waits for it,
+  // how that transaction ends, the outcome of the cancel, and the status afterwards.
   const WHILE_WAITING = [
     ["UPDATE store_orders SET status = 'shipped'", 'COMMIT', 'already_shipped', 'shipped'],
     ["UPDATE store_orders SET status = 'shipped'", 'ROLLBACK', 'cancelled', 'cancelled'],
@@ -125,7 +125,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   }
 
-  test('a put that waits for an id which is then taken reports it, and stores nothing', async () => {
+  test('a put of an id that another transaction stores first reports the id, and stores nothing', async () => {
     const { pool, store } = await stored();
     const other = await pool.connect();
     await other.query('BEGIN');
@@ -148,11 +148,11 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
 
   test('acknowledged writes are on disk even if the role sets synchronous_commit=off', async () => {
     const { pool } = await stored({ id: 1 }, { id: 3 });
-    // The write-ahead log is on disk up to here.
+    // After this, the write-ahead log so far is on disk.
     await pool.query('CHECKPOINT');
     const hasty = engine.pool({ options: `${pool.options.options} -c synchronous_commit=off` });
     const store = createPostgresOrderStore(hasty);
-    // Orders are written one at a time, because a commit that waits brings earlier ones to the disk
+    // One write at a time, because a commit that waits for the disk brings earlier commits there
     // too.
     const writes = [
       () => store.cancel(1n),
@@ -199,7 +199,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   }
 
-  test('works with any driver that fits behind one function', async () => {
+  test('works with any driver that can be called through one function', async () => {
     const { pool } = await stored(...TELLING_IDS.map((id) => ({ id, petId: id, shipDate: '2026-02-03T04:05:06Z' })));
     const sql = postgres({
       host: engine.connection.host,
@@ -250,12 +250,17 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
   });
 });
 
-/** A client's own `connect` differs from a pool's. */
+/**
+ * Creates a store over one client. Passes on `query` only, because `connect` of a client is not
+ * that of a pool.
+ */
 function storeOn(client: pg.PoolClient) {
   return createPostgresOrderStore({ query: (text, values) => client.query(text, values) });
 }
 
-/** Do not call this within a transaction: its result would never change. */
+/**
+ * Reports whether a query waits for a lock. Within one transaction the result would never change.
+ */
 async function isWaiting(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
   return rows.length > 0;

@@ -11,10 +11,13 @@ import { isLinearizable, type Operation } from './support/linearizable.js';
 import type { Range, Report } from './support/racing-process.js';
 
 const PROCESSES = 4;
-/** The processes start each part together, so that they change the same orders at the same time. */
+/**
+ * How many orders a part has. The processes start each part together, so that they change the same
+ * orders at the same time.
+ */
 const PART = 1_000;
 const PARTS = Math.max(1, Math.round(ROUNDS / 50)) * 10;
-/** The engine is crashed in the middle of every tenth part. */
+/** In every tenth part, the engine is crashed this long after the start. */
 const CRASH_AFTER_MS = 150;
 const BACK_MS = 2_000;
 
@@ -65,7 +68,7 @@ test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes wh
   );
   t.diagnostic(`first reply to each process after the engine was up again: ${spread(backMs)}`);
   assert.ok(met >= histories.length / 20, 'the processes raced');
-  assert.ok(open > 0 && backMs.length === (PROCESSES * PARTS) / 10, 'every crash was in the middle');
+  assert.ok(open > 0 && backMs.length === (PROCESSES * PARTS) / 10, 'every crash interrupted requests');
   assert.ok(slowest(backMs) <= BACK_MS);
 
   const { rows } = await admin.query('SELECT id::int, status FROM store_orders ORDER BY id');

@@ -38,7 +38,7 @@ test('a long list is a frozen iterable of batches, the same object until the lis
   assert.notEqual(await store.list(), listed);
 });
 
-test('a long list is read from one snapshot: an order put meanwhile is not in it, wherever it belongs', async (t) => {
+test('a long list is read from one snapshot, without orders that are put during reading, whatever their ids', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteOrderStore(file);
   t.after(() => other.close());
@@ -97,7 +97,7 @@ test('while another process holds the lock, cancels wait and lists do not', asyn
   assert.equal(await cancelled, 'cancelled');
 });
 
-test('a write that the file refuses is rejected; its neighbours are committed, and the thread keeps working', async (t) => {
+test('a write that a trigger refuses is rejected; writes beside it are committed, and the thread keeps working', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
@@ -157,7 +157,7 @@ function batchesOf(listed: ListedOrders): AsyncIterable<OrderBatch | StreamedTex
   return listed;
 }
 
-/** Returns the text of all batches as one array. */
+/** Returns the texts of all batches, joined into one JSON array. */
 async function printed(listed: ListedOrders): Promise<string> {
   const texts: string[] = [];
   for await (const batch of batchesOf(listed)) texts.push(await textOf(batch));
@@ -185,7 +185,7 @@ async function versionsOf(listed: ListedOrders): Promise<Set<object>> {
 
 const PAGES = MANY / 500;
 
-test('a reader that stops midway delays no other', async (t) => {
+test('a reader that stops midway delays no other reader', async (t) => {
   const { store } = await openedWithMany(t);
   for await (const _ of batchesOf(await store.list())) {
     await store.put([{ id: 1 }], { replace: true });
@@ -194,7 +194,7 @@ test('a reader that stops midway delays no other', async (t) => {
   }
 });
 
-test('after too many changes to look up, everything is read again', async (t) => {
+test('after too many changes to read them one by one, the whole list is read again', async (t) => {
   const { store } = await openedWithMany(t);
   const change = () => store.put(many.slice(0, 1_000), { replace: true });
   const before = await versionsOf(await store.list());

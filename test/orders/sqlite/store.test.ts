@@ -44,7 +44,7 @@ for (const { name, open } of sqliteDrivers) {
         const database = open(temporaryFile());
         database.exec('PRAGMA synchronous = OFF');
         const deaf = wrapDatabase(database, { exec: (sql) => database.exec(sql.replace(setting, '')) });
-        const message = `database: SQLite answered ${found} instead of wal, 2 (FULL); put the file on a local file system`;
+        const message = `database: SQLite reports ${found} instead of wal, 2 (FULL); put the file on a local file system`;
         assert.throws(() => createSqliteOrderStore(deaf), { name: 'Error', message });
         database.close();
       });
@@ -69,7 +69,10 @@ for (const { name, open } of sqliteDrivers) {
       const database = open(file);
       database.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT)');
       database.close();
-      assertRefused(file, 'database: the file is not an order database, it holds other tables; name a file of its own');
+      assertRefused(
+        file,
+        'database: the file is not an order database, because it holds other tables; use a separate file',
+      );
     });
 
     test('is rejected with a clear message, and left unchanged, if a newer version wrote it', () => {
@@ -161,7 +164,7 @@ for (const { name, open } of sqliteDrivers) {
       there.close();
     });
 
-    test('shows no list from before a put while the orders cannot be read', async () => {
+    test('does not return the list from before a put while the orders cannot be read', async () => {
       const database = open(temporaryFile());
       const store = createSqliteOrderStore(database);
       await store.put([{ id: 1n }]);

@@ -6,7 +6,7 @@ import { temporaryFile } from '../../support/temporary-file.js';
 import { sqliteDrivers } from './support/drivers.js';
 import { once, type Wrapping, wrapDatabase } from './support/wrapped-database.js';
 
-/** A time longer than the queue waits between two attempts. */
+/** Longer than the queue of writes waits between two attempts. */
 const SEVERAL_TRIES_MS = 30;
 
 for (const { name, open } of sqliteDrivers) {
@@ -15,7 +15,7 @@ for (const { name, open } of sqliteDrivers) {
     async function opened(t: TestContext, wrappingOf: (other: SqliteDatabase) => Wrapping = () => ({})) {
       const file = temporaryFile();
       const [database, other] = [open(file), open(file)];
-      // The default of better-sqlite3: the handle blocks while it waits.
+      // This is the default of better-sqlite3. With it, a handle blocks while it waits for a lock.
       database.exec('PRAGMA busy_timeout = 5000');
       await createSqliteOrderStore(database).put([{ id: 1n }, { id: 2n }, { id: 3n }]);
       const store = createSqliteOrderStore(wrapDatabase(database, wrappingOf(other)));
@@ -194,7 +194,7 @@ for (const { name, open } of sqliteDrivers) {
       let nowMs = 0;
       t.mock.method(performance, 'now', () => (nowMs += 1_500));
       assert.throws(() => createSqliteOrderStore(database), /database is locked/);
-      assert.ok(nowMs >= 2_000, 'not at the first try');
+      assert.ok(nowMs >= 2_000, 'the store tried again until 2 s were over');
       holder.exec('COMMIT');
       createSqliteOrderStore(database);
       holder.close();

@@ -8,7 +8,7 @@ import { orderRecord } from './order-arbitrary.js';
 
 export interface OpenedStore {
   readonly store: OwnedOrderStore;
-  /** Closes what the store was opened over. Called after the store's own `close`. */
+  /** Closes the handle that the store was opened over. Called after the store's own `close`. */
   release?(): void;
 }
 

@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, issueKey, run, spawnProgram, startServer, temporaryDirectory, until } from '../support/program.js';
 
-/** A directory with a database of that many pending orders, ids ascending from 1. */
+/** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
 async function withOrders(t: TestContext, count: number): Promise<string> {
   const cwd = temporaryDirectory(t);
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":1}' });
@@ -32,7 +32,7 @@ test('db backup: a signal stops it and leaves no partial file', async (t) => {
   );
 });
 
-test('db backup: while a server cancels, it contains every cancel acknowledged before it began', async (t) => {
+test('db backup: a backup made while a server cancels contains every cancel acknowledged before the backup began', async (t) => {
   const cwd = await withOrders(t, 60_000);
   const server = await startServer(t, { cwd }, '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000');
@@ -57,7 +57,7 @@ test('db backup: while a server cancels, it contains every cancel acknowledged b
   await until(() => answered.length >= during + 200);
   isOver = true;
   await Promise.all(clients);
-  assert.ok(during > before.length, 'cancels were acknowledged meanwhile');
+  assert.ok(during > before.length, 'cancels were acknowledged during the backup');
 
   const { orders } = Object(await answerOf(['db', 'check', '--db', 'copy.db'], { cwd }));
   assert.equal(orders.total, 60_000);
@@ -67,6 +67,6 @@ test('db backup: while a server cancels, it contains every cancel acknowledged b
     before.filter((id) => statuses[id - 1] !== 'cancelled'),
     [],
   );
-  assert.ok(orders.byStatus.cancelled < answered.length, 'the backup shows a single moment, before the last cancels');
+  assert.ok(orders.byStatus.cancelled < answered.length, 'the backup does not contain the last cancels');
   assert.equal((await run(['orders', 'show', `${answered.at(-1)}`], { cwd })).stdout.includes('cancelled'), true);
 });

@@ -70,7 +70,7 @@ test('help begins with what the program is, marks the default command, and shows
   assert.match(create, /\n {2}--plan PLAN +.* \(required\)\n/);
 });
 
-test('every example in a help text is a command with options that it has', async (t) => {
+test('every example in a help text is an existing command with its own options', async (t) => {
   const cwd = temporaryDirectory(t);
   const helps = await Promise.all(COMMANDS.map((command) => run([...command.split(' '), '--help'], { cwd })));
   let examples = 0;
@@ -86,7 +86,7 @@ test('every example in a help text is a command with options that it has', async
   assert.ok(examples >= 8, `${examples}`);
 });
 
-/** Loaded before the program. Prints the name of each module that the program loads to stderr. */
+/** A Node.js option that makes the program print the name of each module it loads, on stderr. */
 const NAMES_MODULES = `--import=${moduleOf(`
   import { register } from 'node:module';
   register(${JSON.stringify(
@@ -102,7 +102,7 @@ function moduleOf(code: string): string {
   return `data:text/javascript,${encodeURIComponent(code)}`;
 }
 
-test('a command loads what it needs, and none of the others', async (t) => {
+test('a command loads its own modules, and none that only other commands need', async (t) => {
   const cwd = temporaryDirectory(t);
   const env = { NODE_OPTIONS: NAMES_MODULES };
   const { stderr } = await run(['keys', 'list'], { cwd, env });
@@ -115,7 +115,7 @@ test('a command loads what it needs, and none of the others', async (t) => {
   );
 });
 
-test('misuse prints one sentence and exits 2', async (t) => {
+test('a mistake in the arguments prints one sentence and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: string, says: string])[] = [
     ['import', 'unknown command "import"; did you mean "store-orders orders import"?'],
@@ -212,7 +212,7 @@ test('a file that does not belong to this program is refused and left unchanged'
   assert.deepEqual(readdirSync(cwd).sort(), ['directory.db', 'foreign.db', 'text.db']);
 });
 
-test('an order is shown with its status and shipped when it is pending, ids exact', async (t) => {
+test('orders show prints the status of an order, and orders ship ships a pending order only, both with exact ids', async (t) => {
   const cwd = temporaryDirectory(t);
   const input =
     '{"id":9007199254740993,"petId":1}{"id":-5}{"id":2,"status":"cancelled"}{"id":3,"status":"lost"}'.replaceAll(

@@ -23,7 +23,7 @@ test('orders exported as CSV and imported again are the same, int64 to the last 
   assert.equal(lines[3], '{"id":9007199254740993,"petId":7,"status":"shipped"}');
 });
 
-test('CSV from elsewhere is read: columns in any order, quotes, CR LF, a byte order mark, blank lines', async (t) => {
+test('CSV of other programs is imported: columns in any order, quotes, CR LF, a byte order mark, blank lines', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = '\ufeffstatus,"id",shipDate\r\n"shipped",7,"2026-01-05T09:30:00Z"\r\n\r\n,"8",\r\n';
   const imported = await run(['orders', 'import', '-', '--format', 'csv'], { cwd, input });
@@ -43,11 +43,11 @@ const REFUSALS: readonly (readonly [content: string, says: string])[] = [
     'stdin:1: unknown column "id;petId"; expected some of id, petId, quantity, shipDate, complete, status',
   ],
   ['id,id\n1,1\n', 'stdin:1: the column "id" appears twice'],
-  ['id,"petId\n', 'stdin:1: invalid CSV: a cell with a quote must begin and end with one on the same line'],
+  ['id,"petId\n', 'stdin:1: invalid CSV: a cell that contains a quote must be enclosed in quotes, on one line'],
   ['petId\n1\n', 'stdin:2: id is missing'],
   [`${HEAD}1\n`, 'stdin:2: expected 6 cells, as in the first line, not 1'],
   ['id,petId\n1,2\n2,3,4\n', 'stdin:3: expected 2 cells, as in the first line, not 3'],
-  ['id,petId\n"1,2\n', 'stdin:2: invalid CSV: a cell with a quote must begin and end with one on the same line'],
+  ['id,petId\n"1,2\n', 'stdin:2: invalid CSV: a cell that contains a quote must be enclosed in quotes, on one line'],
   ['id\n1\n01\n', 'stdin:3: id must be an integer'],
   ['id\n1e0\n', 'stdin:2: id must be an integer'],
   ['id\n9223372036854775808\n', 'stdin:2: id must fit into int64, -2^63 to 2^63-1'],
@@ -57,7 +57,7 @@ const REFUSALS: readonly (readonly [content: string, says: string])[] = [
   ['id\n1\n2\n1\n', 'stdin:4: the id 1 is already on line 2'],
 ];
 
-test('a mistake in CSV is named by its line, and nothing is imported', async (t) => {
+test('a mistake in CSV is reported with its line, and nothing is imported', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const [input, says] of REFUSALS) {
     const { code, stderr } = await run(['orders', 'import', '-', '--format', 'csv'], { cwd, input });

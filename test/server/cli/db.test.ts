@@ -11,7 +11,7 @@ function change(file: string, sql: string): void {
   database.close();
 }
 
-/** A directory with a database of pending orders, ids ascending from 1, and a key. */
+/** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
 async function withOrders(t: TestContext, count: number): Promise<string> {
   const cwd = temporaryDirectory(t);
   const lines = Array.from({ length: count }, (_, index) => JSON.stringify({ id: index + 1, petId: 7, quantity: 1 }));
@@ -75,7 +75,7 @@ test('db check, db backup: a damaged page is reported with what to do, and not c
   assert.ok(readFileSync(join(cwd, 'store-orders.db')).equals(damaged));
 });
 
-test('db check: a missing list revision counts as damage, because changes would never be seen', async (t) => {
+test('db check: a database without the revision of its list is damaged, because a server would miss changes', async (t) => {
   const cwd = await withOrders(t, 1);
   change(join(cwd, 'store-orders.db'), 'DELETE FROM orders_revision');
   assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
@@ -90,7 +90,7 @@ test('db check reports an empty file', async (t) => {
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
-test('db check, db backup: tables that do not exist so far are accepted', async (t) => {
+test('db check, db backup: a database that only the library has opened, without the tables of the program, is accepted', async (t) => {
   const cwd = temporaryDirectory(t);
   const store = openSqliteOrderStore(join(cwd, 'store-orders.db'));
   await store.put([{ id: 1 }]);
@@ -103,14 +103,14 @@ test('db check, db backup: tables that do not exist so far are accepted', async 
   }
 });
 
-test('db backup: the copy is a whole database in one file, which a server opens', async (t) => {
+test('db backup: the copy is a complete database in one file, which a server opens', async (t) => {
   const cwd = await withOrders(t, 2_500);
   const { key } = await issueKey(cwd, 'free');
   chmodSync(join(cwd, 'store-orders.db'), 0o600);
   const { bytes } = Object(await answerOf(['db', 'backup', 'copy.db'], { cwd }));
   const copy = statSync(join(cwd, 'copy.db'));
   assert.equal(copy.size, bytes);
-  assert.equal(copy.mode & 0o777, 0o600, 'it is as private');
+  assert.equal(copy.mode & 0o777, 0o600, 'the copy is as private as the original');
   assert.deepEqual(readdirSync(cwd), ['copy.db', 'store-orders.db']);
   const [original, copied] = await Promise.all(
     ['store-orders.db', 'copy.db'].map((db) => run(['orders', 'export', '--db', db], { cwd })),
@@ -148,11 +148,12 @@ test('db backup: an existing target is reported before anything is read', async 
   assert.match(stderr, /^store-orders: store-orders\.db already exists; /);
 });
 
-test('db backup: damage that copying does not notice is found in the copy, and no copy is made', async (t) => {
+test('db backup: damage that only a check of the copy finds is reported, and the copy is removed', async (t) => {
   const cwd = await withOrders(t, 3);
   const file = join(cwd, 'store-orders.db');
   const bytes = readFileSync(file);
-  // Change the type of the status from a text of 7 bytes to a blob of 7 bytes (file format, 2.1).
+  // Change the type of the status from a text of 7 bytes to a blob of 7 bytes. These types are in
+  // section 2.1 of SQLite's file format.
   bytes[bytes.lastIndexOf(27, bytes.indexOf('pending'))] = 26;
   writeFileSync(file, bytes);
   const { code, stderr } = await run(['db', 'backup', 'copy.db'], { cwd });

@@ -11,8 +11,8 @@ import { type RunOptions, run, sleep, spawnProgram, temporaryDirectory } from '.
 const MANY = 1_000_000;
 const SOME = 50_000;
 /**
- * Room for the ids with their lines, and for objects not yet collected. They took 70 to 117 MiB in
- * the runs so far.
+ * The memory that a large import may need beyond an import of one order: for its ids with their
+ * lines, and for garbage. It was 70 to 117 MiB in the runs so far.
  */
 const BEYOND_BASE = 128 * MIB;
 const KILLED_AFTER_MS = [0, 100, 300, 700, 1_500, 3_000];
@@ -87,7 +87,7 @@ function proveImports(prepare: Prepare): void {
   });
 }
 
-/** Returns the peak memory of an import. */
+/** Imports one order, or the file named by `args`, and returns the peak memory in bytes. */
 async function peakOf(args: readonly string[], options: RunOptions): Promise<number> {
   const child = spawnProgram(['orders', 'import', ...args], options);
   child.stdin?.end('{"id":1}');

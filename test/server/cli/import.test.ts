@@ -68,13 +68,13 @@ test('an existing id is reported with its line, unless --replace is given', asyn
     stdout: '',
     stderr: 'store-orders: stdin:2: the id 5 is already stored; use --replace to overwrite it; nothing was imported\n',
   });
-  assert.equal((await run(['orders', 'show', '4'], { cwd })).code, 1, 'not even the good one');
+  assert.equal((await run(['orders', 'show', '4'], { cwd })).code, 1, 'not even the valid order is stored');
   const replaced = await run(['orders', 'import', '-', '--replace'], { cwd, input });
   assert.equal(replaced.stdout, '2 orders imported: 1 pending, 1 shipped\n');
   assert.equal((await run(['orders', 'show', '5', '--json'], { cwd })).stdout, '{"id":5,"status":"shipped"}\n');
 });
 
-test('an import reads an array, a byte order mark, CR LF and lines without an end, and counts by status', async (t) => {
+test('an import reads an array, a byte order mark, CR LF and a last line without a line break, and counts by status', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [input: string, says: string])[] = [
     ['[]', '0 orders imported'],
@@ -143,13 +143,13 @@ test('other statuses are imported when --statuses names them; an invalid list of
   }
 });
 
-test('a file that cannot be read is named', async (t) => {
+test('a file that cannot be read is named in the message', async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stderr } = await run(['orders', 'import', 'absent.ndjson'], { cwd });
   assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);
 });
 
-/** Records of every shape, ascending by id, including the least and the greatest int64. */
+/** Returns records of every shape, ascending by id, including the least and the greatest int64. */
 function generate(count: number): string {
   const lines: string[] = [];
   for (let i = 0; i < count; i++) {
@@ -165,7 +165,7 @@ function generate(count: number): string {
   return lines.join('');
 }
 
-test('imported orders are exported byte for byte, ascending by id, from lines and from an array', async (t) => {
+test('orders imported from lines or from an array are exported byte for byte, ascending by id', async (t) => {
   const cwd = temporaryDirectory(t);
   const ndjson = generate(2_003);
   await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: ndjson });
@@ -199,7 +199,7 @@ test('an export whose reader closes the pipe ends without an error', async (t) =
   assert.deepEqual([code, stderr], [0, '']);
 });
 
-test('ids that would collide in an unkeyed hash cost as little as others', () => {
+test('an import of ids that would collide in an unkeyed hash costs as little as of other ids', () => {
   const timeOf = (idOf: (n: bigint) => bigint) => {
     const lines = new OrderLines();
     const start = process.cpuUsage();
@@ -209,6 +209,6 @@ test('ids that would collide in an unkeyed hash cost as little as others', () =>
   timeOf((n) => n);
   const crafted = timeOf((n) => (n << 32n) | BigInt.asUintN(32, n * 0x85ebca6bn));
   const others = timeOf((n) => n * 0x9e3779b97f4n);
-  // Before the hash was keyed, colliding ids took some hundred times as long.
+  // Before the hash was keyed, colliding ids took hundreds of times as long.
   assert.ok(crafted < 30 * others + 100_000, `${crafted} µs, but ${others} µs`);
 });

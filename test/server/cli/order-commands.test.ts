@@ -30,7 +30,7 @@ const TABLE = `              ID  PET  QUANTITY  SHIP DATE             COMPLETE  
 9007199254740993    5        12  2026-01-05T09:30:00Z  false     pending
 `;
 
-test('orders list shows every order in a table, ids exact, and heeds --status', async (t) => {
+test('orders list shows all orders, or those of --status, in a table with exact ids', async (t) => {
   const cwd = await imported(t);
   assert.deepEqual(await run(['orders', 'list'], { cwd }), { code: 0, stdout: TABLE, stderr: '' });
   const pending = await run(['orders', 'list', '--status', 'pending'], { cwd });
@@ -43,7 +43,7 @@ test('orders list shows every order in a table, ids exact, and heeds --status', 
   assert.equal(json.stdout, '[{"id":1,"complete":true,"status":"shipped"}]\n');
 });
 
-test('a long list prints its head once', async (t) => {
+test('a long list prints its column headings once', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = Array.from({ length: 5_000 }, (_, id) => `{"id":${id}}\n`).join('');
   await answerOf(['orders', 'import', '-'], { cwd, input });

@@ -63,7 +63,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('orders', 'show', '6')).stderr, 'store-orders: the order 6 does not exist\n');
   });
 
-  test('more orders than a page are exported completely, from one snapshot, while others change them', async (t) => {
+  test('more orders than a page are exported completely, from one snapshot, while another process changes them', async (t) => {
     const { url } = await newDatabase(t);
     const open = await openPostgresStorage(url, { create: true });
     assert.ok(open.ok);
@@ -100,7 +100,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('keys', 'revoke', 'key_absent')).code, 1);
   });
 
-  test('processes that start at the same time create its tables once', async (t) => {
+  test('processes that start at the same time create the tables once', async (t) => {
     const { program } = await newDatabase(t);
     const created = await Promise.all(
       Array.from({ length: 4 }, () => program('keys', 'create', '--plan', 'free', '--json')),

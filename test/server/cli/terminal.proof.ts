@@ -118,7 +118,9 @@ test('an import draws a progress bar, and removes it at the end', { skip: missin
   assert.match(shown, /\r +\r20000 orders imported: 20000 pending\n$/);
 });
 
-test('serve prints readable lines on a terminal, and at the next start the addresses', { skip: missing }, async (t) => {
+test('serve prints readable lines on a terminal, and at the second start its addresses', {
+  skip: missing,
+}, async (t) => {
   const cwd = temporaryDirectory(t);
   const ready = / listening url=http:\/\/127\.0\.0\.1:\d+\/v1 db=store-orders\.db\n/;
   for (const says of [
@@ -133,5 +135,5 @@ test('serve prints readable lines on a terminal, and at the next start the addre
     assert.match(shown, / stopping signal=SIGINT\n\S+ stopped\n$/);
   }
   const { stdout } = await run(['keys', 'list'], { cwd });
-  assert.equal(stdout.split('\n').length, 4, 'the demo keys of the first run');
+  assert.equal(stdout.split('\n').length, 4, 'three demo keys, all of the first start');
 });

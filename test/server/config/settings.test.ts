@@ -157,11 +157,11 @@ test('an option overrides its variable, the variable the file, and the file the 
   assert.equal(server.log()[0]?.['db'], 'variable.db');
   assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
   assert.equal(await server.stop('SIGTERM'), 0);
-  assert.equal(server.stderr(), '', 'the file sets no sample');
+  assert.equal(server.stderr(), '', 'the file turns the sample orders off');
   assert.deepEqual(
     server.log().map(({ event }) => event),
     ['listening', 'stopping', 'stopped'],
-    'the file sets events only',
+    'the file turns the log lines of requests off',
   );
 });
 

@@ -161,7 +161,7 @@ test('the retry sample waits at least as long as announced, longer with each ret
   assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000]);
 });
 
-test('the first run prints the address of the page, and it works', async (t) => {
+test('the first run prints the address of the page, and the page is served there', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--base-path', '/shop/v1', '--db', ':memory:');
   const url = /^Documentation: (\S+)$/m.exec(server.stderr())?.[1] ?? '';
   assert.equal(url, `${new URL(server.url).origin}/docs`);

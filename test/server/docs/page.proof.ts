@@ -81,7 +81,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.equal(await page.locator('.refusal').count(), 1);
   });
 
-  test('shows the quota of both windows as it shrinks, as time passes, and over the last minutes', async (t) => {
+  test('shows what is left of both quotas, updated by requests and by time, and a chart of the last minutes', async (t) => {
     const { page, list } = await openPage(t, browser);
     await list('key-1');
     const quota = () => page.locator('#quota').innerText();

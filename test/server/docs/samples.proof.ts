@@ -19,7 +19,10 @@ async function copySample(page: Page, operation: 'listOrders' | 'cancelOrder', l
   return page.evaluate<string>('navigator.clipboard.readText()');
 }
 
-/** The program that runs each sample. Its last parameter is the file that has the sample. */
+/**
+ * The command that runs the sample of each language. Its last parameter is the file with the
+ * sample.
+ */
 const PROGRAMS: Readonly<Record<string, readonly [program: string, ...parameters: string[]]>> = {
   curl: ['sh', 'sample.sh'],
   JavaScript: [process.execPath, 'sample.mjs'],

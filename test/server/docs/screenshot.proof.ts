@@ -6,7 +6,7 @@ import { startServer, temporaryDirectory } from '../support/program.js';
 import { launch, withoutBrowser } from './support/browser.js';
 import { DESKTOP } from './support/opened-page.js';
 
-// To take it again: STORE_ORDERS_UPDATE=1 npm run test:proofs -- server/docs/screenshot
+// `STORE_ORDERS_UPDATE=1 npm run test:proofs -- server/docs/screenshot` replaces this file.
 const FILE = fileURLToPath(new URL('../../../src/server/docs/screenshot.png', import.meta.url));
 const VIEWPORT = { width: 1_280, height: 800 };
 

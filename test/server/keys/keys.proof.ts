@@ -15,7 +15,7 @@ test('a new API key has its prefix, its length and a valid checksum, and no two 
   }
 });
 
-test('a wrong, missing or extra character is noticed without a look-up', () => {
+test('a wrong, missing or extra character in a key is noticed without a look-up', () => {
   const key = createApiKey();
   for (let at = 0; at < key.length; at++) {
     const other = key[at] === 'x' ? 'y' : 'x';
@@ -24,7 +24,7 @@ test('a wrong, missing or extra character is noticed without a look-up', () => {
   for (const text of ['', 'so_', key.slice(0, -1), `${key}0`, ` ${key}`, `${key}\n`]) assert.ok(!isApiKey(text), text);
 });
 
-test('each base62 character is equally likely', () => {
+test('each base62 character is equally likely in a new key', () => {
   const counts = new Map<string, number>();
   for (let i = 0; i < 4_000; i++) {
     for (const character of createApiKey().slice(3, 35)) counts.set(character, (counts.get(character) ?? 0) + 1);

@@ -11,7 +11,7 @@ import { startServer, temporaryDirectory, until } from '../support/program.js';
 
 /** Requests per minute of an address without a valid key. */
 const ADDRESS_QUOTA = 600;
-/** How many keys that were never seen are looked up at once. */
+/** The most keys never seen before that the ring looks up at once. */
 const AT_ONCE = 1_000;
 
 describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: missingEngine }, async () => {
@@ -33,7 +33,7 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
     };
   }
 
-  test('do not prevent reading the revision, without which no known key is authenticated', async (t) => {
+  test('do not delay the query for changes, without which even known keys are refused', async (t) => {
     const { url, data } = await open(t);
     const { key } = await data.keys.create({ name: 'business' });
     await data.keys.authenticate(key);
@@ -46,11 +46,11 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
       const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
       await until(async () => (await other.query(waiting)).rows.length === 2);
       const startMs = performance.now();
-      // A time longer than a cached key is trusted without a check.
+      // Go on for longer than a cached key is trusted without a check for changes.
       while (performance.now() - startMs < 2_000) {
         const askedMs = performance.now();
         assert.ok(await data.keys.authenticate(key));
-        assert.ok(performance.now() - askedMs < 500, 'it waited for made-up keys');
+        assert.ok(performance.now() - askedMs < 500, 'the known key waited for made-up keys');
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     } finally {
@@ -59,7 +59,7 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
     assert.ok((await unknown).every((outcome) => outcome.status === 'rejected' || outcome.value === undefined));
   });
 
-  test('are looked up a thousand at a time; any more fail, and are not reported as unknown', async (t) => {
+  test('are looked up a thousand at a time; the look-up of any more fails, instead of reporting an unknown key', async (t) => {
     const { ring, strangers } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -76,7 +76,7 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
     strangers.late = undefined;
     release();
     assert.ok((await Promise.all(unknown)).every((principal) => principal === undefined));
-    assert.equal(await ring.authenticate(createApiKey()), undefined, 'afterwards it works again');
+    assert.equal(await ring.authenticate(createApiKey()), undefined, 'unknown keys are looked up again afterwards');
   });
 
   test('over their limit get no look-up', async (t) => {

@@ -16,7 +16,10 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     return () => openRing(watchedPool(t, url));
   });
 
-  /** A ring with a stopped clock over watched connections, and the ring of another process. */
+  /**
+   * Opens a ring with a manual clock and a client that counts queries, and the ring of another
+   * process.
+   */
   async function open(t: TestContext) {
     const url = await preparedDatabase(engine);
     const [client, clock] = [watchedPool(t, url), createManualClock()];
@@ -37,10 +40,10 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     }
     assert.equal(client.asked, 40);
     clock.advance(3_600_000);
-    assert.equal(client.asked, 40, 'there is none without requests');
+    assert.equal(client.asked, 40, 'without requests there are no checks');
   });
 
-  test('there is one check at a time, however slow', async (t) => {
+  test('there is one check for changes at a time, however slow', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -60,7 +63,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
   });
 
   for (const pauseMs of [750, 86_400_000]) {
-    test(`after ${pauseMs} ms without a check, all requests wait for one shared check`, async (t) => {
+    test(`after ${pauseMs} ms without a check for changes, all requests wait for one shared check`, async (t) => {
       const { ring, other, client, clock } = await open(t);
       const { key, id } = await ring.create({ name: 'pro' });
       const kept = await ring.create({ name: 'free' });
@@ -103,7 +106,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(client.asked, 0);
   });
 
-  test('a late result does not undo a change made meanwhile', async (t) => {
+  test('a late query result does not undo a change made during the query', async (t) => {
     const { ring, other, client, clock } = await open(t);
     const [one, two] = [await ring.create({ name: 'pro' }), await ring.create({ name: 'pro' })];
     await ring.authenticate(two.key);
@@ -118,11 +121,11 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     clock.advance(800);
     await ring.authenticate(two.key);
     release();
-    assert.equal((await late)?.plan.name, 'pro', 'as it was at the time of the query');
-    assert.equal((await ring.authenticate(one.key))?.plan.name, 'free', 'not remembered');
+    assert.equal((await late)?.plan.name, 'pro', 'the plan at the time of the query');
+    assert.equal((await ring.authenticate(one.key))?.plan.name, 'free', 'the late result is not cached');
   });
 
-  test('a request after a change by the same process never gets the state before it', async (t) => {
+  test('after a change by its own process, a request never gets the old state of a key', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     const { held, release } = gate();
@@ -139,7 +142,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await later)?.plan.name, 'free');
   });
 
-  test('a request that comes too long after a check began waits for another check', async (t) => {
+  test('a request that comes too long after a check for changes began waits for another one', async (t) => {
     const { ring, other, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -211,7 +214,7 @@ function openRing(client: PostgresClient, clock?: Clock): KeyRing {
   return createPostgresKeyRing({ keys: client, revision: client, strangers: client }, clock);
 }
 
-/** A database with the program's tables, by its URL. */
+/** Creates a database with the program's tables, and returns its URL. */
 async function preparedDatabase(engine: Engine): Promise<string> {
   const url = await createDatabase(engine);
   const open = await openPostgresStorage(url, { create: true });

@@ -12,7 +12,7 @@ const redis = skip ? undefined : await startRedis();
 
 after(() => redis?.stop());
 
-/** Opens more connections at once than a process may have, and closes those that are still open. */
+/** Opens more connections at once than the server may have open files, and closes them. */
 async function flood(url: URL): Promise<void> {
   const sockets = Array.from({ length: 300 }, () => connect(Number(url.port), url.hostname).on('error', () => {}));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
@@ -37,7 +37,7 @@ describe('connections above the limit of open files', { skip }, () => {
       await flood(url);
       await flood(url);
       const answer = () => fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(5_000) });
-      // A worker may not have noticed that the connections are closed.
+      // A worker may not have noticed so far that the connections of the flood are closed.
       await until(async () => (await answer().catch(() => undefined))?.status === 200);
       assert.equal(await server.stop('SIGTERM'), 0);
     });

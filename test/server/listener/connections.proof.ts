@@ -51,7 +51,7 @@ test('an address has a limit of connections; other addresses are not affected, a
   });
 });
 
-test('behind proxies, and with 0, the connections of an address are not limited', async (t) => {
+test('the connections of an address are not limited behind proxies, or by a limit of 0', async (t) => {
   for (const options of [{ maxConnectionsPerAddress: 2, trustProxy: 1 }, { maxConnectionsPerAddress: 0 }]) {
     const { port } = await listen(t, options);
     const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(port)));
@@ -93,8 +93,7 @@ test('when descriptors run short, connections without a valid key are closed for
   const customer = await connectFrom(port);
   assert.equal(await customer.ask(keyed), '200');
 
-  // The strangers are, in turns, a client that has sent a request, one with an unfinished head, and
-  // a silent one.
+  // A third of the strangers have sent a request, a third an unfinished head, and a third nothing.
   const strangers: Client[] = [];
   for (let n = 0; n < 300; n++) {
     const stranger = await connectFrom(port, `127.0.0.${2 + (n % 3)}`);

@@ -5,7 +5,10 @@ import { attack, customer, quantile } from './support/under-attack.js';
 
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 10);
 
-/** Floods from many addresses, above any server's capacity: 64 KB are sent for one request read. */
+/**
+ * Kinds of flood from many addresses, each with its number of connections. Each exceeds any
+ * server's capacity: the clients send 64 KB for each request that the server reads.
+ */
 const FLOODS = [
   ['without a key', 200],
   ['made-up keys', 200],
@@ -18,8 +21,8 @@ for (const [kind, connections] of FLOODS) {
     const server = await startServer(t, { cwd }, '--log', 'events');
     const { key } = await issueKey(cwd, 'enterprise', '--per-day', '1000000000');
     const url = new URL(`${server.url}/store/orders`);
-    // 20 clients, each with 25 requests a second. This is far below the server's capacity, so the
-    // flood causes any loss.
+    // 20 clients, each with 25 requests a second. This is far below the server's capacity, so any
+    // loss is due to the flood.
     const customers = customer(url, key, 20, 40);
     await sleep(2_000);
     customers.take();
@@ -32,7 +35,8 @@ for (const [kind, connections] of FLOODS) {
       p99[which].push(quantile(latencies, 0.99));
     };
     let sent = 0;
-    // Both servers are measured in turns, so that other work on this machine affects them alike.
+    // The server is measured without and with the flood in turns, so that other work on this
+    // machine affects both figures alike.
     for (let round = 0; round < 3; round++) {
       await sleep(SECONDS * 500);
       note('alone', SECONDS / 2);
@@ -51,7 +55,8 @@ for (const [kind, connections] of FLOODS) {
         `p99 ${median(p99.alone).toFixed(1)} → ${median(p99.flooded).toFixed(1)} ms`,
     );
     assert.deepEqual(customers.failures, []);
-    // If the customers lack processor time even without a flood, a fifth more is noise.
+    // With fewer than 400 responses a second even without a flood, the customers lack processor
+    // time. Then they may lose another fifth.
     assert.ok(ratio >= (median(goodput.alone) >= 400 ? 0.8 : 0.6), `${ratio}`);
   });
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { createPlan, perMinute } from 'store-orders';
@@ -55,7 +56,7 @@ test('a 429 without a valid key closes the connection, a 401 does not, and nor d
   );
 });
 
-test('a second Host is refused on every path, and content closes the connection on every path', async (t) => {
+test('a second Host is refused on every path, and a request with content closes the connection', async (t) => {
   const { port } = await listen(t);
   for (const [index, path] of [...OWN, ...PROBES].entries()) {
     const hosts = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`);
@@ -66,6 +67,36 @@ test('a second Host is refused on every path, and content closes the connection 
     const text = await readText(open(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`));
     assert.match(text, /^HTTP\/1\.1 200 OK\r\n(?:[^\r]+\r\n)*Connection: close\r\n/, path);
   }
+});
+
+test('own paths return the request id, and the channel reports their requests, except successful probes', async (t) => {
+  const published: string[] = [];
+  const listener = (message: unknown) => {
+    const { path, status, code, error, requestId } = Object(message);
+    published.push([path, status, code, error, requestId].join(' '));
+  };
+  subscribe('store-orders:reply', listener);
+  t.after(() => unsubscribe('store-orders:reply', listener));
+  let isUp = true;
+  const { origin } = await listen(t, {
+    addressPlan: addressPlan(100),
+    backends: { database: () => (isUp ? 'ok' : 'unavailable') },
+  });
+  async function ask(path: string, method = 'GET') {
+    const headers = { 'X-Request-Id': `id-of-${path}` };
+    const response = await fetch(origin + path, { method, headers, redirect: 'manual' });
+    assert.equal(response.headers.get('x-request-id'), `id-of-${path}`, path);
+    return `${path} ${response.status}   id-of-${path}`;
+  }
+  const documents: string[] = [];
+  for (const path of [...OWN, '/', '/favicon.ico']) documents.push(await ask(path));
+  assert.deepEqual(published.splice(0), documents);
+  for (const path of PROBES) await ask(path);
+  assert.match((await fetch(`${origin}/healthz`)).headers.get('x-request-id') ?? '', /^[a-z0-9]{14}$/);
+  assert.deepEqual(published, []);
+  isUp = false;
+  const failing = [await ask('/readyz'), await ask('/healthz', 'DELETE')];
+  assert.deepEqual(published, failing);
 });
 
 test('methods other than GET and HEAD are refused with the Error object', async (t) => {

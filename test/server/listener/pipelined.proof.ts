@@ -8,7 +8,9 @@ const PATHS = ['/openapi.json', '/docs', '/readyz', '/healthz', '/v1/store/order
 
 test('100 clients that pipeline 3,000 requests and read nothing are closed, and leave memory bounded', async (t) => {
   const cwd = temporaryDirectory(t);
-  const env = { NODE_OPTIONS: '--max-old-space-size=96' };
+  // Sets the size that the young generation of the heap has on Node.js 20. On Node.js 24 it is
+  // twice as large, and fills only after the base is measured.
+  const env = { NODE_OPTIONS: '--max-old-space-size=96 --max-semi-space-size=16' };
   const server = await startServer(t, { cwd, env }, '--no-sample', '--log', 'events');
   const { key } = await issueKey(cwd, 'business');
   assert.equal((await server.get(key)).status, 200);

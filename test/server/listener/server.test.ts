@@ -57,7 +57,7 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
   assert.equal((await answer('/store/orders'))[0], 401);
 });
 
-test('the service responds where node:http would, with the Error object and the limit headers', async (t) => {
+test('requests that node:http would answer itself get a response of the service, with limit headers and the Error object', async (t) => {
   const { open } = await listen(t);
   const rows: readonly (readonly [request: string, status: number])[] = [
     [`GET /v1/store/orders HTTP/1.1\r\nAuthorization: Bearer ours\r\nConnection: close\r\n\r\n`, 400],
@@ -84,7 +84,7 @@ test('a client that sends no complete head within 10 s gets 408 with an Error ob
       times.map((name) => Reflect.get(server, name)),
       [10_000, 30_000, 2_000],
     );
-    // The server's time-outs, made twenty times shorter.
+    // Make the server's time-outs twenty times shorter.
     for (const name of times) Reflect.set(server, name, Reflect.get(server, name) / 20);
   });
   const served = await open();

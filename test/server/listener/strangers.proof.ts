@@ -3,10 +3,14 @@ import { type TestContext, test } from 'node:test';
 import { issueKey, sleep, startServer, temporaryDirectory } from '../support/program.js';
 import { attack, customer, openDescriptors, quantile, residentMiB, watchAges } from './support/under-attack.js';
 
-/** STORE_ORDERS_SECONDS=1800 makes this a soak test. */
+/** `STORE_ORDERS_SECONDS=1800` makes this a soak test. */
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 40);
 const CONNECTIONS = 1_000;
-const HEAP = { NODE_OPTIONS: '--max-old-space-size=256' };
+/**
+ * Sets the size that the young generation has on Node.js 20. On Node.js 24 it is twice as large,
+ * but grows only after the base was measured.
+ */
+const HEAP = { NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=16' };
 
 async function start(t: TestContext) {
   const cwd = temporaryDirectory(t);
@@ -22,7 +26,10 @@ function middle(values: readonly number[]): number {
   );
 }
 
-/** Returns the growth from the second quarter to the last. The first quarter has the ramp-up. */
+/**
+ * Returns the growth from the second quarter of the samples to the last. In the first quarter the
+ * attack only begins.
+ */
 function growth(samples: readonly number[]): number {
   const quarter = Math.floor(samples.length / 4);
   return middle(samples.slice(-quarter)) - middle(samples.slice(quarter, 2 * quarter));
@@ -31,7 +38,8 @@ function growth(samples: readonly number[]): number {
 test('a thousand slow or greedy connections on every path leave memory and latency bounded', async (t) => {
   const { server, key, url } = await start(t);
   const honest = customer(url, key, 4, 10);
-  // The server creates some files for the first reader of a path, which are a part of its base.
+  // The server serialises its documents for their first reader and keeps them. Request each
+  // document now, so that its memory counts as used before the attack.
   for (const path of ['/docs', '/openapi.json', '/readyz', '/healthz']) await (await fetch(new URL(path, url))).text();
   await sleep(5_000);
   const before = honest.take();
@@ -65,12 +73,13 @@ test('a thousand slow or greedy connections on every path leave memory and laten
   assert.equal(server.child.exitCode, null);
   assert.ok(ages.longestMs() <= 30_000, `a connection was open for ${ages.longestMs()} ms`);
   assert.ok(usualMiB <= baseMiB + 64, `${usualMiB} MiB`);
-  // The peak comes before a garbage collection, because the attack fills the heap faster.
+  // The peak may be higher than the median, because an attack leaves more garbage between two
+  // collections.
   assert.ok(mostMiB <= baseMiB + 96, `${mostMiB} MiB at one moment`);
   assert.ok(grown[0] <= 16 && grown[1] <= 64, 'neither memory nor descriptors grow with time');
   const p50 = quantile(during, 0.5);
   assert.ok(p50 <= 50, `${p50} ms`);
-  // A burst takes 10 to 30 ms of processor time, and many times longer on a busy machine. There the
-  // customers wait even without an attack.
+  // A burst of the attack takes the server 10 to 30 ms of processor time, which on a busy machine
+  // is many times longer. There customers wait even without an attack, and p99 proves nothing.
   if (p99Before <= 3) assert.ok(p99 <= 50, `${p99} ms`);
 });

@@ -13,7 +13,7 @@ import { createMetrics } from '../../../src/server/metrics/metrics.js';
 import { parseMetrics } from './support/parse-metrics.js';
 
 const REQUESTS = 1_000_000;
-/** By then every outcome has occurred, and the limits of all addresses are exceeded. */
+/** After this many requests every outcome has occurred, and all addresses are over their limits. */
 const SEEN = 400_000;
 const ONE_A_DAY = createPlan({ name: 'one', policies: [perDay(1)] });
 
@@ -42,7 +42,7 @@ test('a million different ids, keys, paths, plans and addresses leave /metrics t
     assert.deepEqual([...parseMetrics(many).keys()].sort(), [...few.keys()].sort());
     assert.ok(many.length < 20_000, `${many.length} characters`);
 
-    // The names of plans are bounded too, although they come from the service itself.
+    // The number of plan names is bounded too, although they come from the host's own plans.
     const message = { status: 429, code: 'rate_limit_exceeded', durationMs: 1, requestId: 'x' };
     for (let n = 0; n < REQUESTS; n++) channel('store-orders:reply').publish({ ...message, plan: `plan "${n}"` });
     const plans = await metrics.text({});

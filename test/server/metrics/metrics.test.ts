@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { issueKey, startServer, temporaryDirectory } from '../support/program.js';
 import { parseMetrics, type Series } from './support/parse-metrics.js';
 
-test('/metrics on its own port has the figures of the channels, in the text format of Prometheus', async (t) => {
+test('/metrics on its own port counts what the diagnostics channels report, in the text format of Prometheus', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd }, '--metrics-port', '0', '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '3');

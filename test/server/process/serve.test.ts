@@ -137,6 +137,7 @@ test('each request is one log line, each log line is one JSON object, and failur
   const refused = await fetch(new URL(`/%22\u00e9"?key=1`, server.url), hostile);
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   t.after(() => database.close());
+  database.exec('PRAGMA busy_timeout = 5000');
   database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
   // Another process's change is listed after at most 100 ms.
   await setTimeout(100);
@@ -252,7 +253,7 @@ test('on SIGTERM the server finishes the request in flight, closes the connectio
 
 test('a second signal ends the server at once, unless it comes right after the first', async (t) => {
   const { server } = await underLock(t);
-  // The server would wait for this request much longer than for the cancel.
+  // The server would wait much longer for this unfinished request than for the cancel.
   const begun = connect(Number(new URL(server.url).port), '127.0.0.1');
   begun.on('error', () => {});
   await new Promise<void>((resolve) => begun.write('GET / HTTP/1.1\r\n', () => resolve()));

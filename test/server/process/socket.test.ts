@@ -19,7 +19,7 @@ test('--port accepts the path of a unix socket, even if a killed server has left
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
   const silent = await startServer(t, { cwd }, '--port', socket, '--db', 'silent.db');
-  assert.doesNotMatch(silent.stderr(), /so_/, 'a proxy may serve other machines');
+  assert.doesNotMatch(silent.stderr(), /so_/, 'no demo keys: a proxy may serve other machines');
   await silent.stop('SIGTERM');
   const onTerminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
   const killed = await startServer(t, { cwd, env: onTerminal }, '--port', socket);
@@ -73,7 +73,7 @@ function startOn(port: string) {
   return { server, refusal: listen(server, { host: '127.0.0.1', port, flag: '--port' }) };
 }
 
-test('of servers that start at once where a killed one has left its socket, one listens and is reached', async (t) => {
+test('if several servers start at once on the socket of a killed server, one listens and can be reached', async (t) => {
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
   for (let round = 0; round < 5; round++) {
@@ -88,7 +88,7 @@ test('of servers that start at once where a killed one has left its socket, one 
   }
 });
 
-test('a server waits for another that is starting on its socket, and not for one that was killed', async (t) => {
+test('a server waits for another one that is starting on the same socket, unless that one was killed', async (t) => {
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
   mkdirSync(`${socket}.lock`);

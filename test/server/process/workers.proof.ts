@@ -253,7 +253,7 @@ test('more than one worker needs PostgreSQL and Redis, as the message explains',
   assert.deepEqual([uncounted.code, /--redis-url/.test(uncounted.stderr)], [2, true]);
 });
 
-/** Locks order 1, which is pending then, so that a cancel waits. */
+/** Makes order 1 pending and locks its row, so that a cancel waits. */
 async function holdOrder(t: TestContext) {
   const connection = { connectionString: engine?.url };
   const [holder, watcher] = [new pg.Client(connection), new pg.Client(connection)];

@@ -41,7 +41,7 @@ test('taken tokens, strikes and bans survive saving and loading', async (t) => {
   assert.equal(after.saved.take('key_b', plan, 0).inForce.remaining, 1);
 });
 
-test('quotas are saved in Unix time: a clock that has drifted from it loses and gains nothing', async (t) => {
+test('quotas are saved in Unix time, so that a clock that has drifted from it changes no ban and no window', async (t) => {
   const opened = open(t, ':memory:');
   const before = createSaved(opened, { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 });
   provoke(before);
@@ -54,7 +54,7 @@ test('quotas are saved in Unix time: a clock that has drifted from it loses and 
   assert.equal(found.inForce.resetAtMs, announced.inForce.resetAtMs + 60_000);
 });
 
-test('requests made while no server ran are applied before the first request is counted', async (t) => {
+test('commands given while no server ran are applied before the first HTTP request is counted', async (t) => {
   const opened = open(t, ':memory:');
   opened.quotas.request('key_a', 'reset');
   opened.quotas.request('key_b', 'lift_ban');
@@ -78,7 +78,7 @@ test('addresses are not saved, and a key with full quotas leaves no row', async 
   assert.equal(opened.quotas.load().states.length, 0);
 });
 
-test('after a failure the next call saves everything, and no request is applied twice', async (t) => {
+test('after a failed save the next one saves everything, and no command is applied twice', async (t) => {
   const file = join(temporaryDirectory(t), 'quotas.db');
   const opened = open(t, file);
   opened.neverBlock();
@@ -92,7 +92,8 @@ test('after a failure the next call saves everything, and no request is applied 
   assert.match(refused.error.message, /locked/);
   other.exec('COMMIT');
 
-  // The lock is free now, but no row can be written. The reset is applied and stays in the file.
+  // The lock is free now, but no row can be written. The reset of key_b is applied, and its request
+  // stays in the file.
   saved.take('key_b', plan);
   other.exec("CREATE TRIGGER full BEFORE INSERT ON quotas BEGIN SELECT RAISE(ABORT, 'full'); END");
   assert.equal((await saved.save()).ok, false);

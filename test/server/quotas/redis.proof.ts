@@ -81,7 +81,7 @@ test('while Redis is down the server starts, responds, and reports that it count
 
   const redis = await redisFor(t, [], port);
   await until(async () => (await quotasOf(server)) === 'ok');
-  assert.equal(await remaining(server, key), '0', 'tokens taken meanwhile are charged');
+  assert.equal(await remaining(server, key), '0', 'tokens taken during the outage are charged');
   assert.equal((await server.get(key)).status, 429);
 
   await redis.stop();
@@ -141,7 +141,7 @@ test('a password is sent and never shown, whether right, wrong or misplaced', { 
 
 test('a password that the server repeats is not shown either', async (t) => {
   const cwd = temporaryDirectory(t);
-  // Servers without AUTH repeat the password, and so do proxies.
+  // In their error messages, servers without AUTH repeat the password, and so do proxies.
   const parrot = createServer((socket) => {
     socket.on('error', () => {});
     socket.on('data', (commands) => {
@@ -167,7 +167,7 @@ test('a missing driver is reported with how to install it', async (t) => {
   };`;
   const url = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
   const setUp = url(`import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`);
-  // Newer lines of Node.js have another way to register, which Node.js 20 lacks.
+  // Newer versions of Node.js have another way to register a hook, which Node.js 20 lacks.
   const env = { NODE_OPTIONS: `--no-deprecation --import=${setUp}` };
   const parameters = ['serve', '--db', ':memory:', '--port', '0', '--redis-url', `redis://${HOST}:1`];
   const { code, stderr } = await run(parameters, { cwd: temporaryDirectory(t), env });
@@ -190,7 +190,7 @@ test('a command that cannot reach Redis fails with the reason', { skip }, async 
   }
 });
 
-test('several URLs name a cluster, and a single node of it is reported as such', { skip }, async (t) => {
+test('several URLs name a cluster, and a URL of one node only is an error', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const cluster = await startCluster();
   t.after(() => Promise.all(cluster.map((node) => node.stop())));

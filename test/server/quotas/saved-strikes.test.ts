@@ -24,7 +24,8 @@ test('strikes before a ban are saved with their instants, and the next strike ba
   const { refusedAtMs, forgiven, strikesAtMs } = before.limiter.inspect('key')?.ban ?? assert.fail();
   assert.deepEqual([refusedAtMs, forgiven, strikesAtMs], [1_000_000, 1, [1_000_101, 1_000_701]]);
 
-  // Another clock that shows the same Unix time 399 ms later.
+  // The restarted process has a clock with another offset to Unix time. The restart is 399 or 400
+  // ms after the last strike.
   for (const [afterMs, verdict] of [
     [399, 'banned'],
     [400, 'over_quota'],

@@ -9,7 +9,7 @@ import { issueKey, run, startServer, temporaryDirectory } from '../support/progr
 // with another message.
 const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
 
-test("a second server on the first one's file is refused, by any link", async (t) => {
+test('a second server is refused the file of the first one, under any link to it', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free');
   mkdirSync(join(cwd, 'elsewhere'));
@@ -34,7 +34,7 @@ test('a server started through a link locks the file too', async (t) => {
   assert.match((await run([...SERVE, 'store-orders.db'], { cwd })).stderr, /another server runs on store-orders\.db; /);
 });
 
-test('every command refuses a file with more than one name, and accepts it again with one', async (t) => {
+test('every command refuses a file with more than one name, and accepts it once it has one name again', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'free');
   linkSync(join(cwd, 'store-orders.db'), join(cwd, 'second.db'));

@@ -19,7 +19,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     return { url, cwd, program };
   }
 
-  /** The server over the database, as `serve` creates it. */
+  /** Opens the database and creates a server over it, as `serve` does. */
   async function serve(t: TestContext, url: string) {
     const open = await openPostgresStorage(url, { create: true, impatient: true });
     assert.ok(open.ok);
@@ -127,7 +127,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     const unknown = Array.from({ length: 20 }, () => request('/v1/store/orders', 'GET', createApiKey()));
     const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
     await until(async () => (await other.query(waiting)).rows.length === 2);
-    assert.equal((await data.orders.get(1n))?.status, 'pending', 'none of them delays it');
+    assert.equal((await data.orders.get(1n))?.status, 'pending', 'waiting look-ups do not delay it');
     await other.query('COMMIT');
     await other.end();
     for (const response of await Promise.all(unknown)) assert.equal(response.status, 401);
@@ -167,7 +167,8 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
       assert.deepEqual([fifth.status, JSON.parse(await fifth.text()).length], [200, 2_001]);
       const lasts = await Promise.allSettled(readers.map((reader) => reader.next()));
       const ends = lasts.map((last) => (last.status === 'rejected' ? String(last.reason) : 'read on'));
-      const ended = 'Error: cannot list the orders: its reader was too slow while others waited for a connection';
+      const ended =
+        'Error: cannot list the orders: its client read too slowly while other lists waited for a connection';
       assert.deepEqual(ends, [ended, 'read on', 'read on', 'read on']);
     } finally {
       await Promise.all(readers.map((reader) => reader.return?.()));

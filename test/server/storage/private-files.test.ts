@@ -7,7 +7,7 @@ import { answerOf, run, startServer, temporaryDirectory } from '../support/progr
 
 const IS_UNIX = process.platform !== 'win32';
 
-/** The permissions of each file of a directory. */
+/** Returns the permissions of each file in a directory, by its name. */
 function modes(directory: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     readdirSync(directory).map((name) => [name, (statSync(join(directory, name)).mode & 0o777).toString(8)]),

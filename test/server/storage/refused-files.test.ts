@@ -26,10 +26,10 @@ const COMMANDS = [
 ];
 
 const NO_DATABASE = /: the file is not a SQLite database; name another file, /;
-const FOREIGN = /: the file is not an order database, it holds other tables; name a file of its own\n$/;
+const FOREIGN = /: the file is not an order database, because it holds other tables; use a separate file\n$/;
 const NEWER = /: its (orders|program) schema has version 99, this program knows [12]; use a newer store-orders\n$/;
 
-/** The mark of an order database. */
+/** The statement that marks a file as an order database. */
 const APPLICATION_ID = 'PRAGMA application_id = 0x534f7264';
 
 const FILES: readonly { readonly name: string; readonly says: RegExp; make(file: string): unknown }[] = [
@@ -177,7 +177,7 @@ function exec(file: string, ...statements: readonly string[]): void {
   database.close();
 }
 
-/** Leaves the file as it is on disk while its writer has it open, as a killed writer does. */
+/** Creates a file as a killed writer leaves it, by copying it while its writer has it open. */
 function crash(file: string, ...statements: readonly string[]): void {
   const living = `${file}.living`;
   const database = openSqliteDatabase(living);
@@ -186,7 +186,7 @@ function crash(file: string, ...statements: readonly string[]): void {
   database.close();
 }
 
-/** Every file of a directory, as a fingerprint of its bytes. */
+/** Returns the bytes of each file in a directory, by its name. */
 function contents(directory: string): Readonly<Record<string, string>> {
   const names = readdirSync(directory).filter((name) => !name.includes('.living'));
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]));

@@ -16,7 +16,7 @@ import { answerOf, issueKey, type Run, run, startServer, temporaryDirectory } fr
 
 const SERVE = ['serve', '--host', '192.0.2.1'];
 
-/** Orders 1 and 2, and a backup from between them. With `killed`, a killed server left a log. */
+/** Creates order 1, then a backup, then order 2. With `killed`, a killed server leaves its log. */
 async function withBackup(t: TestContext, { killed = false } = {}) {
   const cwd = temporaryDirectory(t);
   const file = (name = 'store-orders.db') => join(cwd, name);
@@ -36,7 +36,7 @@ async function withBackup(t: TestContext, { killed = false } = {}) {
   return { cwd, file, key, restore, exported };
 }
 
-/** Every file of a directory, as its bytes. */
+/** Returns the bytes of each file in a directory, by its name. */
 function contents(directory: string): Readonly<Record<string, string>> {
   const names = readdirSync(directory).filter((name) => !name.endsWith('-server'));
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]));

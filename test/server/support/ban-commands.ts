@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from './program.js';
 import { drain, type Place } from './quota-commands.js';
 
-/** Tests the commands that ban keys and list quotas, wherever the server counts. */
+/** Tests the commands that ban keys and list quotas, for quotas in a file or in Redis. */
 export function testBanCommands({ name, env, place }: Place): void {
   test(`within a second, a running server bans a key named by "ban set", until the ban is lifted: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };

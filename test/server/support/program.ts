@@ -32,7 +32,8 @@ export function temporaryDirectory(t: TestContext): string {
 }
 
 export function spawnProgram(args: readonly string[], { cwd, env, under = [] }: RunOptions): ChildProcess {
-  // Coverage would make each start a quarter longer.
+  // Child processes of quick tests measure no coverage, which would make each start a quarter
+  // longer.
   const coverage = IS_QUICK ? undefined : process.env['NODE_V8_COVERAGE'];
   const [command = process.execPath, ...operands] = [...under, process.execPath, MAIN, ...args];
   return spawn(command, operands, {
@@ -79,12 +80,12 @@ function isIssuedKey(answer: unknown): answer is IssuedKey {
 export interface RunningServer {
   readonly url: string;
   readonly child: ChildProcess;
-  /** Returns the lines of its log so far. */
+  /** Returns the lines of the server's log so far. */
   log(): readonly Readonly<Record<string, unknown>>[];
   stdout(): string;
   stderr(): string;
   get(apiKey: string): Promise<Response>;
-  /** Sends it a signal, and returns its exit code, or the signal that killed it. */
+  /** Sends the server a signal, and returns its exit code, or the signal that killed it. */
   stop(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
 }
 

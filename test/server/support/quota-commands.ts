@@ -25,15 +25,15 @@ async function bodyOf(server: RunningServer, apiKey: string): Promise<string> {
 
 export interface Place {
   readonly name: string;
-  /** Returns the variables for the program. Called when a test begins. */
+  /** Returns the environment variables for the program. Called when a test begins. */
   env(): Readonly<Record<string, string>>;
-  /** Returns the name that the commands print. */
+  /** Returns where quotas are kept, as the commands print it. */
   place(): string;
 }
 
-/** Tests the commands on quotas, wherever the server counts. */
+/** Tests the commands on quotas, for quotas in a file or in Redis. */
 export function testQuotaCommands({ name, env, place }: Place): void {
-  test(`within a second, a running server applies the commands that show, reset and lift: ${name}`, async (t) => {
+  test(`within a second, a running server applies "quota show", "quota reset" and "ban lift": ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const server = await startServer(t, options);
@@ -56,7 +56,8 @@ export function testQuotaCommands({ name, env, place }: Place): void {
     );
     await until(async () => (await server.get(key)).status === 200, 1_000);
 
-    // Refusals are strikes from two seconds after the first; the twentieth bans.
+    // From 2 s after the first refusal, each refusal is a strike. The twentieth strike bans the
+    // key.
     await drain(server, key, 3);
     await sleep(2_050);
     await drain(server, key, 20);

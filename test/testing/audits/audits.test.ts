@@ -7,7 +7,7 @@ import { type Audit, type AuditTarget, createTestService, serviceAudits, type Te
 type Fetch = (request: Request) => Response | Promise<Response>;
 type Break = (fetch: Fetch, service: TestService) => Fetch;
 
-/** The ids of the audits that fail. */
+/** Runs the audits and returns the ids of those that fail. */
 async function failures(audits: readonly Audit[]): Promise<string[]> {
   const failed: string[] = [];
   for (const { id, run } of audits) await run().catch(() => failed.push(id));

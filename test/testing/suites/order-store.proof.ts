@@ -23,7 +23,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     (store) => ({ cancel: (id) => store.cancel(BigInt.asIntN(32, id)) }),
   ],
   'wraps ids to int64': [
-    /^finds no order that does not exist/,
+    /^reports an order that does not exist as not found/,
     (store) => ({ cancel: (id) => store.cancel(BigInt.asIntN(64, id)) }),
   ],
   'sorts ids as strings': [

@@ -14,7 +14,10 @@ export type CsvRow =
   | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly message: string };
 
-/** Reads rows whose columns are named by a head, in any order. An empty cell is an absent field. */
+/**
+ * Creates a reader of rows whose columns `head` names, in any order. An empty cell is an absent
+ * field.
+ */
 export function createCsvReader(head: string): ((row: string) => CsvRow) | { readonly message: string } {
   const names = cellsOf(head);
   if (names === undefined) return { message: BAD_QUOTES };
@@ -37,10 +40,10 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
   };
 }
 
-const BAD_QUOTES = 'invalid CSV: a cell with a quote must begin and end with one on the same line';
+const BAD_QUOTES = 'invalid CSV: a cell that contains a quote must be enclosed in quotes, on one line';
 const CELL = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
 
-/** Returns `undefined` for a line that is not valid CSV. */
+/** Splits a line into cells. Returns `undefined` for a line that is not valid CSV. */
 function cellsOf(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(',');
   const cells: string[] = [];
@@ -54,7 +57,10 @@ function cellsOf(line: string): string[] | undefined {
   }
 }
 
-/** Converts a cell to the type of its field. The check of the record refuses what does not fit. */
+/**
+ * Converts a cell to the type of its field. A cell that does not fit stays text, and is refused
+ * when the record is checked.
+ */
 function fieldOf(name: string, cell: string): unknown {
   if (name === 'complete') return cell === 'true' || cell === 'false' ? cell === 'true' : cell;
   if (name === 'shipDate' || name === 'status') return cell;

@@ -1,15 +1,15 @@
 import { getRandomValues } from 'node:crypto';
 import type { OrderId } from '../../../orders/index.js';
 
-/** Entries of a chunk. */
+/** The number of entries in a chunk. */
 const CHUNK = 2 ** 14;
 
 /**
- * Remembers on which line each order begins. It takes 16 to 24 bytes for each order, where a Map
- * would take 100.
+ * Remembers on which line each order begins. It takes 16 to 24 bytes for each order. A Map would
+ * take 100.
  */
 export class OrderLines {
-  /** Three numbers an entry: the halves of an id, and its line. */
+  /** The entries, in chunks. An entry is three numbers: the two halves of an id, and its line. */
   readonly #chunks: Int32Array[] = [];
   #count = 0;
   /**
@@ -17,7 +17,10 @@ export class OrderLines {
    * slot holds the number of the entry, counted from 1, or 0 if it is free.
    */
   #slots = new Uint32Array(1_024);
-  /** A random number for each value of each byte, so that no file can be made to collide. */
+  /**
+   * The random numbers of the hash, one for each value of each byte of an id. Without them, a file
+   * could be made with ids that collide.
+   */
   readonly #random = getRandomValues(new Uint32Array(8 * 256));
   readonly #id = new BigInt64Array(1);
   readonly #halves = new Int32Array(this.#id.buffer);
@@ -46,7 +49,7 @@ export class OrderLines {
     return this.#chunks[Math.floor(entry / CHUNK)]?.[3 * (entry % CHUNK) + part] ?? 0;
   }
 
-  /** The slot of an id, or a free one for it. */
+  /** Returns the slot of an id, or a free slot for it. */
   #find(id: OrderId): number {
     this.#id[0] = id;
     const low = this.#halves[0] ?? 0;
@@ -61,8 +64,8 @@ export class OrderLines {
   }
 
   /**
-   * Tabulation hashing, with which linear probing takes constant time on average (Pătraşcu and
-   * Thorup, "The Power of Simple Tabulation Hashing").
+   * Returns the slot that an id hashes to. With tabulation hashing, linear probing takes constant
+   * time on average (Pătraşcu and Thorup, "The Power of Simple Tabulation Hashing").
    */
   #firstSlot(low: number, high: number): number {
     let hash = 0;

@@ -29,11 +29,11 @@ const WHITE_SPACE: readonly number[] = [0x20, 0x09, LINE_FEED, 0x0d];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * Reads orders in batches: from CSV whose first line names the columns, from a JSON array if `[`
- * is the first character, or from one JSON object per line (NDJSON). Blank lines are skipped.
- * Throws an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an
- * invalid order, or a repeated id. `statuses` are the host's own. `lines` records the line on
- * which each order begins. Only an array is held in memory as a whole.
+ * Reads orders in batches: from CSV whose first line names the columns, from a JSON array if `[` is
+ * the first character, or from one JSON object per line (NDJSON). Blank lines are skipped. Throws
+ * an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an
+ * invalid order, or a repeated id. `statuses` are accepted in addition to those of the program.
+ * `lines` records the line on which each order begins. Only an array is held in memory as a whole.
  */
 export async function* readOrders(
   chunks: AsyncIterable<Buffer>,
@@ -102,8 +102,8 @@ const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity
 const NO_UTF8 = 'the text is not UTF-8';
 
 /**
- * Splits the chunks after line feeds, which are never part of another UTF-8 character. The first
- * piece has more than white space.
+ * Joins and splits the chunks into blocks that end with a line feed. A line feed is never part of
+ * another UTF-8 character. The first block has more than white space.
  */
 async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
@@ -122,15 +122,15 @@ async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   if (last.length > 0) yield last;
 }
 
-/** Skips a mark that some editors write. RFC 8259 §8.1 lets a reader do so. */
+/** Skips the byte order mark that some editors write. RFC 8259 §8.1 allows a reader to skip it. */
 function withoutMark(bytes: Buffer): Buffer {
   const { length } = BYTE_ORDER_MARK;
   return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
 }
 
 /**
- * Splits a block into lines, the last of which follows the last line feed. A line that is not UTF-8
- * is `undefined`.
+ * Splits a block into lines. The last line is the text after the last line feed. A line that is not
+ * UTF-8 is `undefined`.
  */
 function textsOf(block: Buffer): readonly (string | undefined)[] {
   if (isUtf8(block)) return block.toString().split('\n');
@@ -148,7 +148,7 @@ function* lineElements(texts: readonly (string | undefined)[], from: number, rea
   }
 }
 
-/** Reads the lines of one block after the other. */
+/** Creates a function that returns a reader for the lines of the next block. */
 function createLineReader(format: 'json' | 'csv'): (block: Buffer) => LineReader {
   if (format === 'json') {
     return (block) => {

@@ -20,7 +20,7 @@ export function listQuotas(invocation: Invocation): Outcome | Promise<Outcome> {
   return withQuotas(invocation, (admin, keys) => watch(admin, keys, Number(limit)));
 }
 
-/** A quota, and the name of its key. */
+/** The quotas of a key, and the key's name. */
 interface Row extends ShownQuota {
   readonly keyName: string;
 }
@@ -39,7 +39,10 @@ const NONE = 'no key has used any of its quotas';
 
 /** The shortest time between two drawings. */
 const PICTURE_MS = 1_000;
-/** At most a tenth of the time is spent reading, however many keys there are. */
+/**
+ * The wait after a drawing is this many times as long as reading the quotas took. So at most a
+ * tenth of the time is spent reading, however many keys there are.
+ */
 const REST = 9;
 
 /** Redraws the list until a signal arrives. */
@@ -50,7 +53,7 @@ async function watch(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<O
   await onOwnScreen(stdout, async (draw) => {
     while (!stopping.signal.aborted) {
       const startMs = performance.now();
-      // Leave room for the lines around the rows and for the cursor.
+      // Leaves four lines of the terminal for the text around the rows and for the cursor.
       const rows = await nearest(admin, keys, Math.min(limit, Math.max(1, (stdout.rows || 24) - 4)));
       const head = `${admin.place}, ${new Date().toISOString()}; Ctrl-C to stop`;
       const isDrawn = await draw([head, '', ...(rows.length === 0 ? [NONE] : tableOf(rows, [BAR]))]);

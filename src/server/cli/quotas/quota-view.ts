@@ -2,7 +2,7 @@ import { toPlan } from '../../keys/key-plan.js';
 import type { KeyRecord } from '../../keys/key-ring.js';
 import type { QuotaAdmin } from '../../quotas/admin.js';
 
-/** The quotas of a key as scripts see them. */
+/** The quotas of a key, as `--json` prints them. */
 export interface ShownQuota {
   readonly id: string;
   readonly plan: string;

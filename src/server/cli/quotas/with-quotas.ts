@@ -23,7 +23,10 @@ export function withKey(
   });
 }
 
-/** Runs `work` over the place where the servers of this storage count: Redis, or the file. */
+/**
+ * Runs `work` on the quotas of this storage: in Redis if the settings name it, otherwise in the
+ * file.
+ */
 export async function withQuotas(
   invocation: Invocation,
   work: (admin: QuotaAdmin, keys: KeyRing) => Promise<Outcome>,
@@ -48,7 +51,8 @@ async function atRedis(address: RedisAddress, work: (admin: QuotaAdmin) => Promi
       redis.close();
     }
   } catch (error) {
-    // The limiter reports only that it cannot count. The cause has the reason.
+    // The limiter's error reports only that it cannot count. The cause of that error has the
+    // reason.
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     return failed(`${address.name}: ${messageOf(reason)}`);
   }

@@ -50,7 +50,7 @@ export function renderFailure(sentence: string): Node[] {
   return [make('p', 'note', sentence)];
 }
 
-/** Shows the message of the Error object, the wait it asks for, and a link to its code. */
+/** Shows the message of the Error object, how long to wait, and a link to the error code. */
 export function explain({ headers, text }: Answer): HTMLElement {
   const { code, message } = readError(text);
   const row = document.getElementById(`error-${code}`);

@@ -34,7 +34,7 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   return [title, scroller];
 }
 
-/** Explains a refused cancellation below its row. A later one replaces it. */
+/** Explains a refused cancellation below its row. A later explanation replaces an earlier one. */
 export function explainInRow(button: HTMLElement, content: Node | undefined): void {
   const row = button.closest('tr');
   if (row?.nextElementSibling?.classList.contains('refusal')) row.nextElementSibling.remove();
@@ -66,7 +66,10 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
   return make('tr', '', ...cells, make('td', 'action', button));
 }
 
-/** Counts the elements of a JSON array without parsing them. Its beginning must be valid. */
+/**
+ * Counts the elements of a JSON array without parsing them. The rows that are shown have been
+ * parsed, so the text begins as a valid array.
+ */
 function countElements(text: string): number {
   let depth = 0;
   let commas = 0;

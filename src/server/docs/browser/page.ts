@@ -58,9 +58,7 @@ async function run(operation: Operation, sending: Sending): Promise<Answer | und
   return typeof answer === 'string' ? undefined : answer;
 }
 
-/**
- * Sends an operation from its form, or the list from the key's form, and scrolls to the response.
- */
+/** Sends an operation with the values in its form, and scrolls to the response. */
 async function runInView(operation: Operation): Promise<void> {
   await run(operation, OPERATIONS[operation]());
   byId(`${operation}-answer`, HTMLElement).scrollIntoView({ block: 'nearest' });

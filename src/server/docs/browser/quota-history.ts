@@ -5,7 +5,8 @@ const WIDTH = 300;
 const HEIGHT = 48;
 
 /**
- * The quota of the first window after a response. All instants are on the clock of `performance`.
+ * The state of the first quota window that a response reports. All instants are on the clock of
+ * `performance`.
  */
 export interface QuotaSample {
   readonly atMs: number;

@@ -20,7 +20,7 @@ export async function createDatabase(engine: Engine): Promise<string> {
 export interface WatchedClient extends PostgresClient {
   /** The number of queries. */
   asked: number;
-  /** If set, results are delayed until this resolves. */
+  /** If set, results are delayed until this promise resolves. */
   late: Promise<void> | undefined;
   /** Resolves when the database has no query in progress. */
   idle(): Promise<void>;

@@ -10,7 +10,7 @@ import { postgresPrograms } from './programs.js';
 
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
 
-/** How to install the engine, if it is missing. */
+/** The reason to skip a test if PostgreSQL is not installed, or `false`. */
 export const missingEngine =
   postgresPrograms === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
 
@@ -25,11 +25,11 @@ export interface Engine {
    */
   pool(options?: pg.PoolConfig): pg.Pool;
   start(): Promise<void>;
-  /** Stops it with all its connections, without a checkpoint. */
+  /** Stops the server with all its connections, without a checkpoint. */
   crash(): Promise<void>;
 }
 
-/** Starts the engine, which ends with the test file. */
+/** Starts a server, which is stopped at the end of the test file. */
 export async function startEngine(...settings: readonly string[]): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const data = join(directory, 'data');
@@ -88,7 +88,7 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
       const schema = `s${pools.length}`;
       const pool = new pg.Pool({ ...connection, options: `-c search_path=${schema},public`, ...options });
       pool.on('error', () => {});
-      // Fails if another connection is just creating the schema.
+      // This query fails if another connection is creating the schema at the same moment.
       pool.on('connect', (client) => client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`).catch(() => {}));
       pools.push(pool);
       return pool;

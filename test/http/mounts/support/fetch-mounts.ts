@@ -56,8 +56,8 @@ export const fetchMounts: readonly Mount[] = [
       return { origin: originOf(server.url), close: () => server.close(true) };
     },
   },
-  // This entry is last, because it replaces the global Request and Response by classes of its own,
-  // which the others would then use.
+  // This entry is last, because this host replaces the global Request and Response by its own
+  // classes. The other hosts would use those.
   {
     name: 'Hono 4',
     hooks: ['x-host', 'x-host-after'],

@@ -40,8 +40,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
         [-5, 'a=b', 'application/x-www-form-urlencoded'],
         [9007199254740993n, 'x'.repeat(300_000), 'text/plain'],
       ] as const) {
-        // If a parser of the host rejects the content before the service is called, the host
-        // responds.
+        // If a parser of the host rejects the content before the service is called, the response is
+        // the host's own.
         if (body === '{"id":' && /after|NestJS on Express/.test(name)) continue;
         if (body.length > 100_000 && /Express 5, after/.test(name)) continue;
         // Over TLS a client that is still writing when the connection closes loses the response.
@@ -69,7 +69,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       }
     });
 
-    test(trustsProxy ? 'tells the client by its trusted proxy' : 'tells no client by X-Forwarded-For', async (t) => {
+    test(trustsProxy ? 'takes the client address from the trusted proxy' : 'ignores X-Forwarded-For', async (t) => {
       const ask = await opened(t, createTestService().service);
       const remaining = async (forwarded: string) => {
         const { headers } = await ask(ORDERS, { headers: { 'X-Forwarded-For': forwarded } });
@@ -104,7 +104,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
 
     async function* failing() {
       yield await batch(1_000);
-      // Some hosts wait a little for more before they send the head, and can still send a 500.
+      // Some hosts wait a little for more of the body before they send the head, and until then can
+      // send a 500. The store fails after that time.
       await setTimeout(100);
       throw new Error('the disk is gone');
     }
@@ -151,7 +152,10 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
   });
 }
 
-/** Returns some orders in a later turn, because races between turns need several turns. */
+/**
+ * Returns orders in a later turn of the event loop, so that a list takes several turns. Races
+ * between turns need that.
+ */
 async function batch(count: number): Promise<Order[]> {
   await nextTurn();
   return Array.from({ length: count }, (_, index) => ({ id: BigInt(index) }));

@@ -24,7 +24,7 @@ export interface Mount {
 
 export interface Mounted {
   readonly origin: string;
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   readonly fetch?: (request: Request) => Promise<Response>;
   readonly close: () => Promise<unknown>;
 }

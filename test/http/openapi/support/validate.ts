@@ -4,7 +4,7 @@ import formats from 'ajv-formats';
 import { createOpenApiDocument, type OpenApiResponse, printOpenApiDocument } from 'store-orders/openapi';
 import type { Answer } from '../../support/answer.js';
 
-/** The document as published. */
+/** The OpenAPI document, as published. */
 export const text = printOpenApiDocument(createOpenApiDocument());
 export const document = createOpenApiDocument();
 
@@ -19,8 +19,8 @@ export function validate(pointer: string, value: unknown): void {
 }
 
 /**
- * OpenAPI leaves `Content-Type` to the media type. The others belong to the connection or to
- * Node.js, not to the service.
+ * Fields that the document does not list. OpenAPI leaves `Content-Type` to the media type. The
+ * other fields belong to the connection or to Node.js, not to the service.
  */
 const NOT_DOCUMENTED = ['content-type', 'connection', 'date', 'keep-alive'];
 

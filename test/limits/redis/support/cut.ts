@@ -8,13 +8,17 @@ export interface Cut {
   readonly send: SendCommand;
   isCut: boolean;
   /**
-   * Restores the connection. Resolves when the limiter has noticed and has reported what it owed.
+   * Restores the connection. Resolves when the limiter counts in Redis again and has charged there
+   * what it allowed during the outage.
    */
   join(limiter: RedisLimiter): Promise<void>;
   stop(): void;
 }
 
-/** Advances the process's own clock to the next probe, so that no test has to wait for it. */
+/**
+ * Creates a connection that can be cut. `join` advances the process's clock to the limiter's next
+ * probe of the server, so that no test has to wait for it.
+ */
 export function cuttable(send: SendCommand): Cut {
   const real = performance.now.bind(performance);
   let aheadMs = 0;

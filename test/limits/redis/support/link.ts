@@ -6,7 +6,7 @@ export interface Link {
   /** The delay of every byte in each direction. */
   delayMs: number;
   /**
-   * Holds back all bytes in both directions until this is lifted. Then all of them arrive, as with
+   * Holds back all bytes in both directions, or lets them go. Held bytes then all arrive, as with
    * TCP.
    */
   blackhole(isOn: boolean): void;

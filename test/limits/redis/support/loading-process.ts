@@ -8,10 +8,10 @@ import type { LoadingOptions, LoadingResult } from './loading.js';
 import { connect } from './server.js';
 
 /**
- * A process that sends requests to the whole service at a steady rate through a limiter whose
- * server will fail, and as many through one whose server does not. The delays of the latter are
- * those of the machine. Reports each change of mode. Starts and stops on command. Parameter:
- * LoadingOptions.
+ * A process that sends requests to the whole service at a steady rate, through a limiter whose
+ * server will fail. It sends as many through a second limiter whose server does not fail: the
+ * delays of these are those of the machine. It reports each change of mode, and starts and stops on
+ * command. Parameter: LoadingOptions.
  */
 const options: LoadingOptions = JSON.parse(process.argv[2] ?? '');
 const { port, soundPort, prefix, onBackendError, deadlineMs, quota, keys, perSecond } = options;
@@ -30,7 +30,8 @@ subscribe('store-orders:limiter', (message) => {
 
 await Promise.all([control.peek('warm', plenty), Promise.resolve(limiter.peek('warm', plan)).catch(() => {})]);
 process.send?.({ mode: limiter.mode, atMs: originMs + performance.now() });
-// The limiter may have been too slow to start. Reading its mode starts a probe.
+// Reading the mode makes the limiter probe its server, in case the first request was too slow on a
+// busy machine.
 const asking = setInterval(() => limiter.mode, 5);
 await told();
 

@@ -36,7 +36,7 @@ export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Starts a process that sends requests. Resolves when its limiter is shared. */
+/** Starts a process that sends requests. Resolves when its limiter counts in Redis. */
 export async function startLoading(t: TestContext, options: LoadingOptions) {
   const changes: Change[] = [];
   const child = fork(new URL('loading-process.ts', import.meta.url), [JSON.stringify(options)]);
@@ -51,7 +51,10 @@ export async function startLoading(t: TestContext, options: LoadingOptions) {
   done.catch(() => {});
   await Promise.race([once(child, 'message'), done]);
 
-  /** Resolves when the server decides again and was charged what was owed. */
+  /**
+   * Resolves when the limiter counts in Redis again and has charged there what it allowed during
+   * the outage.
+   */
   async function sharedAgain(): Promise<void> {
     const sinceMs = nowMs();
     const isShared = () => (changes.at(-1)?.mode ?? 'shared') === 'shared';

@@ -9,11 +9,11 @@ interface Admitted {
   readonly key: string;
   readonly decision: Decision;
   readonly text: string;
-  /** The windows in which the server has counted it, once it is charged. */
+  /** The windows in which the server has counted the request, once it is charged. */
   charged?: Decision | 'charged' | 'over';
 }
 
-/** A request that was allowed, or the refund of one before it was charged. */
+/** A request that was allowed, or a refund of it before it was charged. */
 interface Event {
   readonly atMs: number;
   readonly cost: number;
@@ -35,7 +35,10 @@ export function createOutageModel(clock: Clock) {
 
   const isRunning = (state: KeyState | undefined) => (state?.ban?.banEndMs ?? 0) > clock.nowMs();
 
-  /** Charges in the order in which the plans first allowed a request. */
+  /**
+   * Charges the requests of an outage to the server, plan by plan, in the order in which the plans
+   * first allowed one.
+   */
   function charge(): void {
     for (const [text, { key, plan, list }] of events) {
       const charges = plan.policies.map((policy) => chargeWindow(key, policy, list));
@@ -118,7 +121,7 @@ export function createOutageModel(clock: Clock) {
     },
     peek: (key: string, plan: Plan, cost: number) => (isCut ? local : server).peek(key, plan, cost),
 
-    /** Returns whether it can be done. */
+    /** Refunds a decision. Returns false if only the server could do it and is away. */
     refund(decision: Decision): boolean {
       const one = admitted.get(decision);
       if (one !== undefined) local.refund(decision);
@@ -163,7 +166,10 @@ export function createOutageModel(clock: Clock) {
   };
 }
 
-/** Adds what was taken in the open window to the server's window, or opens one there. */
+/**
+ * Charges a bucket of interval refill: adds what was taken in the open window to the server's
+ * window, or opens one there.
+ */
 function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill } = policy;
   const open = happened.flatMap(({ cost, windows }) => {
@@ -179,8 +185,8 @@ function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: r
 }
 
 /**
- * Adds the tokens of an outage that have not come back by now to those that the server still
- * counts.
+ * Charges a bucket of continuous refill: adds the tokens that were taken during the outage, and
+ * have not come back since, to those that the server still counts.
  */
 function chargedTrickle(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill, quota } = policy;

@@ -3,9 +3,9 @@ import { createPlan } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
 
 /**
- * Takes from many keys over several connections at a steady rate. Prints how many requests were
- * allowed, by key, window and reset. Parameters: ports (several form a cluster), connections, keys,
- * requests per second, milliseconds, the quota per second and per hour.
+ * Takes tokens from many keys over several connections at a steady rate. Prints how many requests
+ * were allowed, by key, window and reset. Parameters: ports (several form a cluster), connections,
+ * keys, requests per second, milliseconds, the quota per second and per hour.
  */
 const [portsText = '', ...numbers] = process.argv.slice(2);
 const [connections = 0, keys = 0, perSecond = 0, forMs = 0, second = 0, hour = 0] = numbers.map(Number);
@@ -14,7 +14,8 @@ const nodes = ports.map((port) => ({ host: '127.0.0.1', port }));
 const clients = Array.from({ length: connections }, () =>
   ports.length > 1 ? new Cluster(nodes) : new Redis(ports[0] ?? 0, '127.0.0.1'),
 );
-// If the server cannot be asked, the test must see an error: nothing is decided elsewhere.
+// With `closed`, the test sees an error if the server fails. Otherwise this process would decide by
+// itself.
 const limiters = clients.map((client) =>
   createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 60_000, onBackendError: 'closed' }),
 );

@@ -18,7 +18,7 @@ const PROCESS = fileURLToPath(new URL('./changed-lists-process.ts', import.meta.
  */
 export async function changedLists(t: TestContext, lists: number): Promise<{ before: Held; after: Held }> {
   if (!existsSync('/proc/self/fd')) {
-    t.skip('what a process has open is looked up in /proc: run this on Linux');
+    t.skip('open descriptors are counted in /proc: run this on Linux');
     return { before: { descriptors: 0, megabytes: 0 }, after: { descriptors: 0, megabytes: 0 } };
   }
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', PROCESS, `${lists}`]);

@@ -42,7 +42,7 @@ const KNOWN: readonly KnownDriver[] = [
   },
 ];
 
-/** A folder with its own node_modules, for drivers that are not worth being dev dependencies. */
+/** A folder with its own node_modules, for drivers that are not development dependencies. */
 const moreModules = process.env['STORE_ORDERS_TEST_MODULES'];
 const requires = [import.meta.url, ...(moreModules ? [join(moreModules, 'any.js')] : [])].map((from) =>
   createRequire(from),
@@ -50,7 +50,10 @@ const requires = [import.meta.url, ...(moreModules ? [join(moreModules, 'any.js'
 
 /** The drivers that are installed and that this version of Node.js can load. */
 export const sqliteDrivers: SqliteDriver[] = [];
-/** The drivers that this version of Node.js could load, with how to have them tested too. */
+/**
+ * The drivers that are not installed although this version of Node.js can load them, with what to
+ * do to have them tested too.
+ */
 export const missingDrivers: { readonly name: string; readonly remedy: string }[] = [];
 
 for (const { name, runsHere, install, load } of KNOWN) {

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { toolsFolder, withoutTools } from '../../../http/openapi/support/tools.js';
 
-// The types of playwright-core that are used here, because not every clone has the package.
+// The types of playwright-core that are used here. They are written by hand, because not every
+// clone has the package.
 
 interface Locator {
   click(): Promise<void>;

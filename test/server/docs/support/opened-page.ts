@@ -21,7 +21,7 @@ export const DESKTOP: ContextOptions = {
 
 const PLAN = createPlan({ name: 'small', policies: [perMinute(5), perDay(1_000)] });
 
-/** Neighbours around 2^53: a rounded id would name another order that exists. */
+/** The ids include 2^53 and 2^53 + 1, so that a rounded id would name another order that exists. */
 const ORDERS = [
   { id: 1, petId: 7, quantity: 2, shipDate: '2026-02-03T04:05:06Z', complete: true, status: 'shipped' },
   { id: 9007199254740992n },

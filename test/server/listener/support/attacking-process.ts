@@ -9,7 +9,7 @@ const count = Number(countText);
 const endMs = performance.now() + Number(secondsText) * 1_000;
 
 const PATHS = ['/v1/store/orders', '/openapi.json', '/docs', '/readyz', '/healthz', '/'];
-/** The most that a client can send in one piece without waiting. */
+/** The most that a client writes to its socket at once. */
 const PIECE_BYTES = 65_536;
 
 interface Figures {
@@ -22,7 +22,7 @@ interface Figures {
 
 const figures: Record<string, Figures> = {};
 
-/** Returns a source address, each for four connections. */
+/** Returns the source address of a connection. Four connections share each address. */
 function addressOf(index: number): string {
   const host = 2 + (index >> 2);
   return `127.0.${1 + Math.floor(host / 250)}.${1 + (host % 250)}`;

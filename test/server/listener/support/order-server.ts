@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
 
-/** Starts an empty server until the end of the test. Its only valid key is `ours`. */
+/** Starts a server without orders until the end of the test. Its only valid key is `ours`. */
 export async function listen(t: TestContext, options: Partial<OrderServerOptions> = {}) {
   const server = createOrderServer({
     store: createMemoryOrderStore(),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 
-/** Values by the name of their metric, with its labels as written. */
+/** The name of a metric with its labels, as written. */
 export type Series = string;
 
 /** Parses the text format of Prometheus, version 0.0.4. Fails if the text is not valid. */
@@ -36,7 +36,10 @@ export function parseMetrics(text: string): ReadonlyMap<Series, number> {
   return samples;
 }
 
-/** Checks that each bucket includes those below it, and that the last one has all. */
+/**
+ * Checks that no bucket of a histogram counts less than the one before it, and that the last bucket
+ * counts everything.
+ */
 function checkBuckets(samples: ReadonlyMap<Series, number>): void {
   let last = 0;
   for (const [series, value] of samples) {

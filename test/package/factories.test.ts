@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as root from 'store-orders';
+import * as fastify from 'store-orders/fastify';
+import * as fetching from 'store-orders/fetch';
+import * as guarding from 'store-orders/guard';
+import * as koa from 'store-orders/koa';
+import * as openapi from 'store-orders/openapi';
+import * as postgres from 'store-orders/postgres';
+import * as redis from 'store-orders/redis';
+import * as server from 'store-orders/server';
+import * as sqlite from 'store-orders/sqlite';
+import * as testing from 'store-orders/testing';
+
+const store = root.createMemoryOrderStore();
+const limiter = root.createMemoryLimiter();
+const clock = testing.createManualClock();
+const parts = { store, limiter, authenticate: () => undefined };
+const { store: _, ...admission } = parts;
+const service = root.createOrderService(parts);
+const guard = guarding.createGuard(admission);
+const pool = { query: async () => ({ rows: [] }) };
+const ring = { keys: pool, revision: pool, strangers: pool };
+const saved = { limiter, clock, table: { load: () => ({ states: [], requests: [] }), pending() {}, save() {} } };
+const orderTable = { table: 'orders', columns: { id: 'id', status: 'status' } };
+const plan = { name: 'p', policies: [root.perMinute(1)] };
+
+const WRITES = { schemas: {}, prepareWrites: () => ({}) };
+
+interface Row {
+  /** Valid arguments. A test adds an unknown option to the last of them. */
+  readonly good: readonly unknown[];
+  /** Which of the first arguments in {@link FIRST} are valid too. */
+  readonly accepts?: readonly unknown[];
+  /** The beginning of each error message: the name of the parameter or option. */
+  readonly names: RegExp;
+  /** Further invalid arguments, each row with the beginning of its error message. */
+  readonly wrong?: readonly (readonly [string, ...unknown[]])[];
+  /** Whether the last argument may have fields of any name. */
+  readonly isOpen?: boolean;
+}
+
+const SERVICE: Row = { good: [service], names: /^service: /, isOpen: true };
+const MOUNT: Row = {
+  good: [service, {}],
+  names: /^service: /,
+  wrong: [['clientAddress: ', service, { clientAddress: 5 }]],
+};
+const ADMISSION = [
+  ['draftFields: ', { ...parts, draftFields: 'no' }],
+  ['basePath: ', { ...parts, basePath: 7 }],
+  ['addressPlan: ', { ...parts, addressPlan: root.PLANS.free }],
+  ['plan', { ...parts, addressPlan: { partition: 'address' } }],
+  ['isKnownKey: ', { ...parts, isKnownKey: true }],
+  ['limiter: ', { ...parts, limiter: undefined }],
+  ['store: ', { ...parts, store: {} }],
+  ['authenticate: ', { ...parts, authenticate: 'sesame' }],
+] as const;
+const FREE = ['options', 'basePath', 'limiter', 'store', 'authenticate'];
+const OPTIONS = new RegExp(`^(?:${FREE.join('|')}|frobnicate): `);
+
+const FACTORIES: Readonly<Record<string, Row>> = {
+  createKeyAuthenticator: { good: [{}], names: /^keys: /, accepts: [{}], isOpen: true },
+  createMemoryLimiter: {
+    good: [{}],
+    accepts: [undefined, {}],
+    names: /^options: /,
+    wrong: [
+      ['clock: ', { clock: {} }],
+      ['clock: ', { clock: Date.now }],
+      ['maxAddresses: ', { maxAddresses: '5' }],
+    ],
+  },
+  createMemoryOrderStore: { good: [[]], accepts: [undefined], names: /^orders: /, isOpen: true },
+  createOrderService: { good: [parts], names: OPTIONS, wrong: ADMISSION },
+  createPlan: { good: [plan], names: /^plan/ },
+  forwardedAddress: { good: [1], accepts: [7], names: /^proxies: /, isOpen: true },
+  nodeHandler: MOUNT,
+  fetchHandler: MOUNT,
+  fastifyPlugin: SERVICE,
+  koaMiddleware: SERVICE,
+  createGuard: { good: [admission], names: OPTIONS },
+  nodeGuard: { good: [guard, {}], names: /^guard: /, wrong: [['clientAddress: ', guard, { clientAddress: 5 }]] },
+  fetchGuard: {
+    good: [guard, () => new Response(), {}],
+    names: /^guard: /,
+    wrong: [
+      ['handle: ', guard],
+      ['clientAddress: ', guard, () => new Response(), { clientAddress: 5 }],
+    ],
+  },
+  announcementFields: {
+    good: [{}],
+    accepts: [{}],
+    names: /^(?:options|frobnicate): /,
+    wrong: [['deprecatedAt: ', { deprecatedAt: '2026-01-01' }]],
+  },
+  createOpenApiDocument: {
+    good: [{}],
+    accepts: [undefined, {}],
+    names: /^(?:options|frobnicate): /,
+    wrong: [['basePath: ', { basePath: 7 }]],
+  },
+  createSqliteOrderStore: { good: [sqlite.openSqliteDatabase(':memory:'), WRITES], names: /^(?:database: |parts\.)/ },
+  openSqliteDatabase: { good: [':memory:'], names: /^file: /, isOpen: true },
+  openSqliteOrderStore: {
+    good: ['nowhere/orders.db', { schemas: {}, modules: [] }],
+    names: /^(?:file: |parts\.)/,
+    wrong: [['parts.modules: missing', 'nowhere/orders.db', { schemas: {} }]],
+  },
+  createMappedOrderStore: {
+    good: [pool, orderTable],
+    names: /^(?:pool: |table\.)/,
+    wrong: [
+      ['table: ', pool],
+      ['table.columns: missing', pool, { table: 'orders' }],
+      ['columns.petID: ', pool, { ...orderTable, columns: { ...orderTable.columns, petID: 'pet' } }],
+      ['statuses.canceled: ', pool, { ...orderTable, statuses: { canceled: 'canceled' } }],
+    ],
+  },
+  createPostgresOrderStore: { good: [pool], names: /^pool: /, isOpen: true },
+  withNamedStatements: { good: [pool], names: /^pool: /, isOpen: true },
+  createRedisLimiter: {
+    good: [{ send: pool.query }],
+    names: /^(?:options|send): /,
+    wrong: [['clock: ', { send: pool.query, clock: {} }]],
+  },
+  createOrderServer: {
+    good: [{ ...parts, trustProxy: 1 }],
+    names: OPTIONS,
+    wrong: [
+      ...ADMISSION,
+      ['trustProxy: ', { ...parts, trustProxy: '1' }],
+      ['maxConnectionsPerAddress: ', { ...parts, maxConnectionsPerAddress: '1' }],
+      ['corsOrigins: ', { ...parts, corsOrigins: 'https://shop.example' }],
+      ['corsOrigins: ', { ...parts, corsOrigins: null }],
+      ['backends: ', { ...parts, backends: 7 }],
+      ['backends.db: ', { ...parts, backends: { db: 'ok' } }],
+    ],
+  },
+  createPostgresKeyRing: {
+    good: [ring],
+    names: /^(?:options|keys|frobnicate): /,
+    wrong: [
+      ['strangers: ', { ...ring, strangers: undefined }],
+      ['nowMs: ', ring, {}],
+    ],
+  },
+  openPostgresStorage: { good: ['postgres://127.0.0.1:1/orders', {}], names: /^(?:url: |options\.)/ },
+  openSqliteStorage: { good: ['nowhere/orders.db', {}], names: /^(?:file: |options\.)/ },
+  withSavedQuotas: {
+    good: [saved],
+    names: /^(?:options|limiter|frobnicate): /,
+    wrong: [
+      ['clock: ', { ...saved, clock: {} }],
+      ['table: ', { ...saved, table: undefined }],
+    ],
+  },
+  createManualClock: { good: [0], accepts: [undefined, 7], names: /^startMs: /, isOpen: true },
+  createTestService: {
+    good: [{}],
+    accepts: [undefined, {}],
+    names: /^(?:options|frobnicate): /,
+    wrong: [
+      ['orders: ', { orders: {} }],
+      ['plan', { plan: 'free' }],
+      ['plan', { plan: {} }],
+      ['clock: ', { clock: {} }],
+    ],
+  },
+  orderStoreSuite: { good: [() => ({ store })], names: /^open: /, isOpen: true },
+  rateLimiterSuite: { good: [() => ({ limiter })], names: /^open: /, isOpen: true },
+  serviceAudits: { good: [{ url: 'http://127.0.0.1:1/v1', apiKey: 'sesame' }], names: /^url: /, isOpen: true },
+};
+
+/** Exported functions that are not factories, because they create nothing from options. */
+const OTHERS = [
+  'cancelOutcome createApiKey createDateClock createSystemClock isApiKey parseJson parseOrderId parseOrderRecord',
+  'perDay perHour perMinute perSecond principalOf printOpenApiDocument printOrder printOrders shipOutcome',
+].flatMap((names) => names.split(' '));
+
+const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, testing];
+const exported = new Map(modules.flatMap((module) => Object.entries<unknown>({ ...module })));
+
+/** Calls a factory with arguments of any type, as JavaScript can. Waits for a promise. */
+async function outcomeOf(name: string, args: readonly unknown[]): Promise<unknown> {
+  const factory = exported.get(name);
+  assert.ok(typeof factory === 'function', name);
+  try {
+    return await Reflect.apply(factory, undefined, args);
+  } catch (error) {
+    return error;
+  }
+}
+
+async function throwsFor(name: string, args: readonly unknown[], says: RegExp | string): Promise<void> {
+  const error = await outcomeOf(name, args);
+  const what = `${name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})`;
+  assert.ok(error instanceof TypeError || error instanceof RangeError, `${what} accepts it`);
+  if (typeof says === 'string') assert.ok(error.message.startsWith(says), `${what}: ${error.message}`);
+  else assert.match(error.message, says, what);
+}
+
+const FIRST = [undefined, null, {}, 7, { frobnicate: 1 }];
+
+for (const [name, { good, names, accepts = [], wrong = [], isOpen = false }] of Object.entries(FACTORIES)) {
+  test(`${name} names the parameter or option in the error for an invalid argument`, async () => {
+    const right = await outcomeOf(name, good);
+    assert.ok(!(right instanceof TypeError || right instanceof RangeError), String(right));
+    for (const first of FIRST) {
+      if (accepts.some((accepted) => JSON.stringify(accepted) === JSON.stringify(first))) continue;
+      await throwsFor(name, first === undefined ? [] : [first], names);
+    }
+    if (!isOpen)
+      await throwsFor(
+        name,
+        [...good.slice(0, -1), Object.assign({ ...Object(good.at(-1)) }, { frobnicate: 1 })],
+        /frobnicate/,
+      );
+    for (const [says, ...args] of wrong) await throwsFor(name, args, says);
+  });
+}
+
+test('every exported function is a factory of this table, or in the list of other functions', () => {
+  const functions = [...exported].filter(([, value]) => typeof value === 'function' && !/^class\b/.test(String(value)));
+  assert.deepEqual(functions.map(([name]) => name).sort(), [...Object.keys(FACTORIES), ...OTHERS].sort());
+});
