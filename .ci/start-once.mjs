@@ -10,7 +10,8 @@ const npm = spawn('npm', ['start'], {
   env: { ...process.env, PORT: '0' },
   stdio: ['ignore', 'pipe', 'pipe'],
 });
-// npm exits before the program does, and the program still holds the output open.
+// Waits for `close` instead of `exit`. npm exits before the program does, and the program holds the
+// output open until it ends.
 const ended = once(npm, 'close');
 const late = setTimeout(() => process.kill(-npm.pid, 'SIGKILL'), 120_000);
 const [url, apiKey] = await new Promise((resolve, reject) => {

@@ -2,6 +2,7 @@ import { accessLog } from './http/access-log.js';
 import { connections } from './http/connections.js';
 import { afterAChange, besideLists, longestLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
+import { metrics } from './http/metrics.js';
 import { respond } from './http/respond.js';
 import { shared } from './http/shared.js';
 import { start } from './http/start.js';
@@ -40,6 +41,7 @@ const PARTS: readonly Part[] = [
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
   { name: 'access-log', measure: accessLog },
+  { name: 'metrics', measure: metrics },
   { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
   { name: 'import', isMissing: sqlite3IsMissing, measure: async () => [await imports()] },

@@ -84,8 +84,8 @@ export function createOrdersClient(options: OrdersClientOptions) {
   }
 
   /**
-   * Sends a request, and repeats it while a retry may help. Resolves to the last response.
-   * `mayBeDone` reports that an earlier attempt may have succeeded.
+   * Sends a request, and repeats it while a retry may help. Resolves to the last response, and
+   * throws when it gives up. `mayBeDone` reports that an earlier attempt may have succeeded.
    */
   async function request(method: string, path: string): Promise<Answer & { readonly mayBeDone: boolean }> {
     let mayBeDone = false;

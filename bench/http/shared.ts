@@ -11,8 +11,8 @@ import { FIRST_PENDING_ID, TEN } from '../servers/orders.js';
 const CONNECTIONS = 64;
 const ROUNDS = 7;
 /**
- * The number of pending orders, more than a round can cancel. They are stored only after the lists
- * are measured, so these lists have ten orders.
+ * The number of pending orders, more than a round can cancel. These orders are stored only after
+ * the lists are measured, so the lists have ten orders.
  */
 const PENDING = isQuick ? 10 : 40_000;
 

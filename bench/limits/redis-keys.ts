@@ -20,7 +20,7 @@ export async function redisKeys(): Promise<Table> {
     head: ['key', 'bytes by `MEMORY USAGE`', 'by `used_memory`', 'µs of our core a decision', "µs of Redis's core"],
     rows: [
       ['within its quotas', ...(await measure(PLENTY))],
-      ['refused, which is remembered', ...(await measure(once))],
+      ['after a refusal, which Redis stores', ...(await measure(once))],
     ],
   };
 }

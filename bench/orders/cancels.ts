@@ -109,7 +109,7 @@ function toTable(
   measured: readonly { rates: readonly number[]; idleMs: readonly number[]; busyMs: readonly number[] }[],
 ): Table {
   const [control, usual] = measured;
-  const load = ways[0]?.perSecond === 0 ? 'each as soon as it has its response' : `${whole(PACE)} a second`;
+  const load = ways[0]?.perSecond === 0 ? 'each sends the next after the response' : `${whole(PACE)} a second`;
   return {
     title: `Durable cancels over loopback, ${CONNECTIONS} connections, ${load}; and the response time of a list of ten orders, p99 in ms`,
     head: ['cancelled', 'a second', 'to one by one', 'idle', 'meanwhile', 'to idle', 'meanwhile, to bare'],

@@ -8,8 +8,9 @@ import { PENDING_IDS, TEN } from './orders.js';
 import { PER_MINUTE } from './plenty.js';
 
 // The program itself, as `store-orders serve` runs it: with SQLite on disk, and with a key in the
-// same database. It logs `requests` or `events` to a file.
-const [log = 'events'] = process.argv.slice(2);
+// same database. It logs `requests` or `events` to a file. Further parameters are options of
+// `serve`.
+const [log = 'events', ...options] = process.argv.slice(2);
 const program = fileURLToPath(import.meta.resolve('store-orders/server')).replace(/index\.js$/, 'main.js');
 const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
 const db = ['--db', join(directory, 'orders.db')];
@@ -21,7 +22,7 @@ importOrders(TEN);
 const plan = ['--plan', 'enterprise', '--per-minute', `${PER_MINUTE}`, '--per-day', `${PER_MINUTE}`];
 const apiKey: unknown = JSON.parse(command('keys', 'create', ...plan, '--json')).key;
 
-const server = spawn(process.execPath, [program, 'serve', ...db, '--port', '0', '--log', log, '--json'], {
+const server = spawn(process.execPath, [program, 'serve', ...db, '--port', '0', '--log', log, '--json', ...options], {
   stdio: ['ignore', openSync(output, 'w'), 'inherit'],
 });
 const stop = () => server.kill();

@@ -178,7 +178,7 @@ export function checkAdmissionOptions(options: AdmissionOptions, others: readonl
   checkFunction('authenticate', authenticate);
   if (isKnownKey !== undefined) checkFunction('isKnownKey', isKnownKey);
   if (addressPlan !== undefined && addressPlan?.partition !== 'address') {
-    throw new TypeError("addressPlan: expected a plan of the partition 'address'");
+    throw new TypeError("addressPlan: expected a plan with partition 'address'");
   }
   if (addressPlan !== undefined) checkPlan(addressPlan);
   if (draftFields !== undefined && typeof draftFields !== 'boolean') {

@@ -108,6 +108,8 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   let keyFault: KeyFault = 'missing_api_key';
   let authorizations = 0;
   let hosts = 0;
+  let host: string | undefined;
+  let authority: string | undefined;
   let hasContent = false;
   let requestId: string | undefined;
   let traceparent: string | undefined;
@@ -121,11 +123,15 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
     switch (name.length) {
       case 4:
         if (name.toLowerCase() !== 'host') break;
+        host = value;
         hosts++;
         isBad ||= !isHost(value);
         break;
       case 8:
         if (name.toLowerCase() === 'if-match') ifMatch = join(ifMatch, value);
+        break;
+      case 10:
+        if (name === ':authority') authority = value;
         break;
       case 11:
         if (name.toLowerCase() === 'traceparent') traceparent = traceparent === undefined ? value : '';
@@ -157,6 +163,8 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
     keyFault = 'invalid_api_key';
   }
   isBad ||= hosts > 1 || (hosts === 0 && httpVersion === '1.1');
+  // In HTTP/2, `:authority` and `Host` must not differ (RFC 9113 §8.3.1).
+  isBad ||= authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
   const fault = isTooLarge ? 'headers_too_large' : isBad ? 'bad_request' : undefined;
   if (requestId !== undefined && !REQUEST_ID.test(requestId)) requestId = undefined;

@@ -1,8 +1,8 @@
 /** The result of a command. The exit code is 0 for `done`, 1 for `failed` and 2 for `misused`. */
 export type Outcome =
   /**
-   * The output: `text` for a person, and `json` for scripts, which is one JSON value. Both are
-   * absent if the command has written its output itself.
+   * The output: `text` for a person, and `json`, one JSON value, for scripts. Both are absent if
+   * the command has written its output itself.
    */
   | { readonly outcome: 'done'; readonly text?: string; readonly json?: string }
   | { readonly outcome: 'failed' | 'misused'; readonly message: string };

@@ -88,10 +88,7 @@ async function* firstHalf(body: Exclude<Reply['body'], undefined>, flush: () => 
   throw new TypeError('terminated');
 }
 
-/**
- * Waits for `ms`, but not longer than until the signal is aborted, so that no timer keeps the
- * process running.
- */
+/** Waits for `ms`, or until the signal is aborted, so that no timer keeps the process running. */
 function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(end, ms);

@@ -23,7 +23,7 @@ for (const way of WAYS) {
       });
     }
 
-    test('9-version: the base path is the version segment, and may be several segments or none', async () => {
+    test('9-version: paths begin with the base path: a version, several segments or none', async () => {
       for (const basePath of ['', '/v1', '/shop/animals/v2']) {
         const { service } = createShop({ basePath });
         const { ask, close } = await way.open(service);

@@ -36,7 +36,7 @@ afterEach(() => unsubscribe('store-orders:reply', listener));
 
 /** Creates a thenable that is not a promise: its `then` returns nothing. */
 function thenable(settle: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void) {
-  // biome-ignore lint/suspicious/noThenProperty: the point of it
+  // biome-ignore lint/suspicious/noThenProperty: the test needs an object with `then`
   return { then: settle };
 }
 

@@ -103,7 +103,7 @@ function help(...words: string[]): string {
   return text;
 }
 
-/** Returns the help text of a command. The parameter is the words of a line that calls it. */
+/** Returns the help text of the command that is called with these words. */
 function helpOf([first = '', second = '']: readonly string[]): string {
   return help().includes(`\n  ${first} ${second}`) ? help(first, second) : help(first);
 }

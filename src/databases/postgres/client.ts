@@ -49,7 +49,7 @@ export function checkPool(pool: unknown, option = 'pool'): void {
 export const WAIT_FOR_DISK =
   "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/** Reports whether the server rejected a row because a unique key has it already. */
+/** Reports whether the server rejected a row because one with the same unique key exists. */
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '23505';
 }

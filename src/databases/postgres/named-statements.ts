@@ -23,8 +23,8 @@ const NOT_OURS = ['26000', '42P05'];
 /**
  * Wraps a pool so that the server parses and plans frequent statements once per connection. A
  * pooler that gives each transaction another server connection, and does not support named
- * statements, rejects them before they run. Such a statement is sent again without a name, and from
- * then on no statement is named.
+ * statements, rejects such statements before they run. A rejected statement is sent again without a
+ * name, and from then on no statement is named.
  */
 export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
   checkPool(pool);

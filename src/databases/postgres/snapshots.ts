@@ -9,12 +9,12 @@ export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable
 /** The most snapshots that are open at once. Each holds a connection. */
 const MOST_OPEN = 4;
 /**
- * How long the readers of a snapshot may pause, if they have been fast, before it can be closed in
- * favour of others. A mount sends half a mebibyte at a time, so a client that reads 1 MB per second
- * is never too slow.
+ * The longest pause of a snapshot's readers before the snapshot can be closed in favour of others.
+ * Readers that were slow before have less. A mount sends half a mebibyte at a time, so a client
+ * that reads 1 MB per second is never too slow.
  */
 const SPARE_MS = 500;
-/** How much of the pause allowed by `SPARE_MS` a reader regains with each result. */
+/** How much of that pause a reader regains with each result. */
 const EARNED_MS = 300;
 /** How soon to check a snapshot again if its next result is in flight. */
 const RECHECK_MS = 50;

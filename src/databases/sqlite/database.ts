@@ -105,8 +105,8 @@ function rollback(database: SqliteDatabase): void {
 }
 
 /**
- * The primary result codes of SQLite that this program distinguishes, under the names that it gives
- * them.
+ * The primary result codes of SQLite that this program distinguishes, by the name that it gives
+ * each.
  */
 const RESULTS = {
   busy: [5, 'SQLITE_BUSY'],

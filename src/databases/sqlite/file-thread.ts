@@ -2,8 +2,8 @@ import { Worker } from 'node:worker_threads';
 import { type FailureKind, late, type Operation, SqliteFileError, textOf } from './failure.js';
 
 /**
- * The flags of a thread. Without them, each thread would warn that node:sqlite is experimental.
- * That is left to the main thread.
+ * The flags of a thread. Without them, each thread would warn that node:sqlite is experimental. The
+ * main thread decides whether to show that warning.
  */
 export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 
@@ -169,7 +169,7 @@ export function createFileThread(data: FileThreadData): FileThread {
   };
 }
 
-/** Converts a failure that another thread has sent back to an error. */
+/** Creates an error from a failure that another thread has sent. */
 export function received({ message, kind }: SentFailure): SqliteFileError {
   return new SqliteFileError(message, kind);
 }

@@ -165,7 +165,7 @@ function writeDeadlineMs(calls: readonly WriteCall[]): number {
   return WRITE_DEADLINE_MS + records * RECORD_MS;
 }
 
-/** Returns the length of a list of records, or the number in a parameter's `records`. */
+/** Returns how many records a parameter stands for: the length of a list, or its `records`. */
 function recordsIn(parameter: unknown): number {
   if (Array.isArray(parameter)) return parameter.length;
   return typeof parameter === 'object' && parameter !== null && 'records' in parameter ? Number(parameter.records) : 0;

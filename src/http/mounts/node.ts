@@ -142,12 +142,12 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
 }
 
 /**
- * Sends the head and the body in one `write`. Given to `end`, the body would be followed by an empty
- * chunk, and the system call would be a `writev`, which takes a tenth of the whole request longer.
+ * Sends the head and the body in one `write`. If the body is given to `end`, an empty chunk follows
+ * it, and the system call is a `writev`, with which the whole request takes a tenth longer.
  */
 function endWith(response: ServerResponse, body: string): void {
   const { socket } = response;
-  // Without this, `write` corks the socket itself until the next tick.
+  // Without `cork` here, `write` would cork the socket itself, until the next tick.
   socket?.cork();
   response.write(body, 'latin1');
   socket?.uncork();

@@ -37,7 +37,7 @@ export class BucketPool {
   readonly #max: number;
   readonly #slotRefs = new Map<string, number>();
   #hand = this.#slotRefs.entries();
-  /** The windows of each shape. Shape n is at index n − 1. */
+  /** The list of windows for each shape. Shape n is at index n − 1. */
   readonly #shapes: (readonly Identity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
   // Two typed arrays over the same bytes.

@@ -164,7 +164,7 @@ export function readState(answer: unknown): KeyState | undefined {
   return buckets.length === 0 ? undefined : { buckets };
 }
 
-/** Numbers in a ban state before its strikes. */
+/** How many numbers of a ban state precede its strikes. */
 const BAN_NUMBERS = 6;
 
 function banStateOf(numbers: readonly number[]): BanState {

@@ -32,7 +32,7 @@ export interface RedisLimiter extends RateLimiter {
   reset(key: string): Promise<void>;
   /**
    * Refuses the key for `ms` milliseconds from now, whatever its plan says about bans. If the
-   * server fails, only this process enforces the ban until it can report it.
+   * server fails, only this process enforces the ban until it can report the ban to the server.
    */
   ban(key: string, ms: number): Promise<void>;
   /**

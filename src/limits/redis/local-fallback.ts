@@ -76,8 +76,8 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
   }
 
   /**
-   * Applies a ban that the server reports to the local limiter too, or ends one that the server has
-   * ended.
+   * Copies a ban that the server reports into the local limiter, or ends one there that the server
+   * has ended.
    */
   function heed(decision: Decision): Decision {
     const { key, verdict, nowMs } = decision;

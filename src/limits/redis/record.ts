@@ -102,9 +102,10 @@ end
 `;
 
 /**
- * Lua that reads the stored record. Sets `packed` (which begins with the bytes of `count` windows),
- * `ban` and `others` (nil if there are none). Deletes a stored value that is not a record. A record
- * that ends with this request's plan has no ban state and no other buckets.
+ * Lua that reads the stored record, and deletes a stored value that is not a record. Sets `packed`,
+ * which begins with the numbers of `count` windows, and `ban` and `others`, which are nil if there
+ * are none. There are none if the record ends with this request's plan, because they would follow
+ * it.
  */
 export const READ_RECORD = /* lua */ `
 local stored = redis.pcall('GET', key)

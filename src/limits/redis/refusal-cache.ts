@@ -36,7 +36,7 @@ const PARTS = 10;
 /**
  * Wraps a limiter so that requests of a refused key are refused by the rule in this process, for at
  * most a second, and reported with the next call. The server still decides everything that changes
- * more than the streak, bans above all. It also decides if the wait in whole seconds is uncertain,
+ * more than the streak, such as a ban. It also decides if the wait in whole seconds is uncertain,
  * because its clock is known only to within a round trip. When the cache evicts a key, the next
  * request of the key asks the server, and a few strikes go unreported.
  */

@@ -23,9 +23,9 @@ end
 // would cost more than filling it.
 
 /**
- * Settles each window into `takens` and `ats`, as `settle` in token-bucket.ts does. For a bucket
- * that refills continuously, `lengths` is its window's length: it is full that long after its `ats`
- * at the latest. For any other bucket it is 0.
+ * Settles each window into `takens` and `ats`, as `settle` in token-bucket.ts does. Sets `lengths`
+ * to the window's length for a bucket that refills continuously: such a bucket is full that long
+ * after its `ats` at the latest. Sets it to 0 for any other bucket.
  */
 const SETTLE_WINDOWS = /* lua */ `
 local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER
@@ -233,8 +233,8 @@ ${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOW
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 /**
- * Lua that appends nothing to a key, and leaves no key behind. It fails where the script's write
- * would fail.
+ * Lua that appends an empty text to a key, and leaves no new key behind. It fails where the
+ * script's write would fail.
  */
 export const PROBE = /* lua */ `
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end

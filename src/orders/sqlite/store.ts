@@ -56,7 +56,8 @@ export interface SqliteFileOrderStore extends OwnedOrderStore {
 /** The host's own tables in the same database, which share commits with the orders. */
 export interface HandleParts<W extends Writes> {
   /**
-   * The statements that migrate the tables from each version to the next, by the name of the part.
+   * The statements that migrate the tables from each version to the next, by a name for each group
+   * of tables.
    */
   readonly schemas: Schemas;
   /**

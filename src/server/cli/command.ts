@@ -5,7 +5,7 @@ import { type SettingName, settingsSchema, settingText } from '../config/setting
 import { messageOf } from '../log/message-of.js';
 import type { Outcome } from '../outcome.js';
 
-/** One command of the program: its form, its help text and its work. */
+/** One command of the program: its operands and options, its help text and its work. */
 export interface Command {
   /** The words that the user types, such as `orders import`. */
   readonly name: string;
@@ -33,7 +33,7 @@ export interface CommandOption {
   readonly isRequired?: true;
 }
 
-/** A call of a command whose form has been checked. */
+/** A call of a command whose operands and options have been checked. */
 export interface Invocation extends SettingSources {
   readonly operands: readonly string[];
 }

@@ -37,7 +37,8 @@ export function listHelp(commands: readonly Command[], defaultName: string, grou
 }
 
 /**
- * Returns a bash script that completes commands and options. It completes any other word as a file.
+ * Returns a bash script that completes commands and options. It completes any other word as a file
+ * name.
  */
 export function bashCompletion(commands: readonly Command[], defaultName: string): string {
   const firstWords = new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''));

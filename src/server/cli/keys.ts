@@ -90,7 +90,8 @@ function rotateKey(invocation: Invocation): Promise<Outcome> {
 }
 
 /**
- * Writes a new key to stdout. Returns `false` if that fails, because the key cannot be shown later.
+ * Writes a new key to stdout. Returns `false` if that fails. The key is then lost, because it
+ * cannot be shown later.
  */
 async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<boolean> {
   const { key, id, plan } = issued;
@@ -171,6 +172,9 @@ function readPlan({ flags }: Invocation): ParsedPlan {
   const perDay = readNumber(flags.get('per-day'));
   if (Number.isNaN(perMinute)) return { ok: false, message: `--per-minute: ${EXPECTED_NUMBER}` };
   if (Number.isNaN(perDay)) return { ok: false, message: `--per-day: ${EXPECTED_NUMBER}` };
+  if (name === 'enterprise' && perMinute === undefined && perDay === undefined) {
+    return { ok: false, message: '--plan: enterprise has no default quotas; set --per-minute, --per-day or both' };
+  }
   const parsed = parseKeyPlan({ name: String(name), perMinute, perDay });
   return parsed.ok ? parsed : { ok: false, message: `--plan: ${parsed.message}` };
 }

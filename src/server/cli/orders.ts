@@ -73,7 +73,8 @@ const STATUS_STYLES = new Map<string, Style>([
 
 async function listOrders({ records }: Storage, { flags }: Invocation): Promise<Outcome> {
   const status = flags.get('status');
-  const chosen = typeof status === 'string' ? withStatus(records(), status) : records();
+  const others = new Set<string>();
+  const chosen = typeof status === 'string' ? withStatus(records(), status, others) : records();
   if (flags.has('json')) return exportJson(chosen, true);
   const table = createTable(process.stdout, [
     { title: 'ID', isNumber: true },
@@ -91,13 +92,20 @@ async function listOrders({ records }: Storage, { flags }: Invocation): Promise<
     );
     if (!(await writeText(process.stdout, `${table(rows).join('\n')}\n`))) break;
   }
-  const which = typeof status === 'string' ? ` with the status ${JSON.stringify(status)}` : '';
+  const known = others.size === 0 ? '' : `; the orders have ${[...others].sort().join(', ')}`;
+  const which = typeof status === 'string' ? ` with the status ${JSON.stringify(status)}${known}` : '';
   return isEmpty ? { outcome: 'done', text: `no orders${which}` } : { outcome: 'done' };
 }
 
-async function* withStatus(records: Records, status: string): AsyncGenerator<readonly OrderRecord[]> {
+/** Adds the statuses of all other orders to `others`. */
+async function* withStatus(
+  records: Records,
+  status: string,
+  others: Set<string>,
+): AsyncGenerator<readonly OrderRecord[]> {
   for await (const batch of records) {
     const chosen = batch.filter((record) => record.status === status);
+    if (chosen.length < batch.length) for (const record of batch) others.add(record.status);
     if (chosen.length > 0) yield chosen;
   }
 }

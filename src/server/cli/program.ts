@@ -80,7 +80,7 @@ async function runCommand(
   if (commands !== undefined && isGroup && second === '') {
     if (wantsHelp) return explained(listHelp(commands, DEFAULT, first));
     const expected = commands.map(({ name }) => name.split(' ')[1]).join(', ');
-    return misused(`missing command after "${first}"; expected one of ${expected}`);
+    return misused(`missing command after "${first}"; expected ${commands.length > 1 ? 'one of ' : ''}${expected}`);
   }
   const words = isGroup ? [first, second] : [first].filter(Boolean);
   const name = words.join(' ') || DEFAULT;

@@ -52,8 +52,8 @@ function changeOf(assignment: string): string {
 }
 
 /**
- * Connections of a key ring, owned by the caller. They must be separate, so that a query of one
- * never waits for another.
+ * Connections of a key ring, owned by the caller. They must be separate, so that a query over one
+ * of them never waits for a query over another.
  */
 export interface KeyRingClients {
   /** Makes changes, and looks up keys that were valid recently. */

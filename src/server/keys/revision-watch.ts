@@ -9,8 +9,8 @@ export interface RevisionWatch {
    */
   isFresh(): boolean;
   /**
-   * Waits until the revision is fresh enough, as {@link isFresh} would judge at the time of this
-   * call. Rejects if the revision cannot be read.
+   * Waits until the newest reading of the revision began less than {@link TRUSTED_MS} before this
+   * call, or after it. Rejects if the revision cannot be read.
    */
   refresh(): Promise<void>;
   /**

@@ -1,6 +1,6 @@
 import { prepare, type SqliteDatabase, type SqliteRow } from '../../databases/sqlite/database.js';
 
-/** The reads of keys that requests cause. */
+/** The database reads that authenticate requests. */
 export type KeyReads = {
   /** Returns a number that changes when another connection, of any process, writes to the file. */
   dataVersion(): bigint;

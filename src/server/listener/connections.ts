@@ -12,8 +12,8 @@ export interface ConnectionLimits {
 /**
  * Tracks the open connections of a server. At the maximum number of connections, a new connection
  * replaces the oldest one without a valid key: one that has sent no request, or whose last request
- * had no valid key. If all have a valid key, the new connection is closed. A new connection is also
- * closed if its address already has `mostPerAddress`.
+ * had no valid key. If there is no such connection, the new one is closed. It is also closed if its
+ * address already has `mostPerAddress` connections.
  */
 export interface Connections {
   /** Adds a connection. Returns `false` if there was no room and it was closed. */
@@ -45,8 +45,8 @@ interface Connection {
   /** Whether the newest request is known to have a valid key. */
   hasKey: boolean;
   /**
-   * How many requests have arrived since the client last had all its responses, without the first
-   * one.
+   * How many requests have arrived before the response to the previous request was complete, since
+   * the client last had all its responses.
    */
   pipelined: number;
   /**
@@ -60,8 +60,8 @@ interface Connection {
 const MOST_PIPELINED = 16;
 
 /**
- * A client without a valid key that leaves a response unread for this long is disconnected.
- * Responses to such clients are small.
+ * A client without a valid key that leaves a response unread for this long is disconnected. Such a
+ * client gets only small responses, which it could read at once.
  */
 const TAKE_WITHIN_MS = 10_000;
 const SWEEP_MS = 2_000;

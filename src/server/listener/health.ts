@@ -10,7 +10,7 @@ export type BackendState = 'ok' | 'degraded' | 'unavailable';
  */
 export type Backends = Readonly<Record<string, () => BackendState | Promise<BackendState>>>;
 
-/** Throws a TypeError that names the option. */
+/** Throws a TypeError that names the backend if its value is not a function. */
 export function checkBackends(backends: Backends): void {
   if (typeof backends !== 'object' || backends === null) {
     throw new TypeError('backends: expected an object with a function for each backend');

@@ -6,8 +6,8 @@ const PENALTY_MS = 60_000;
 /** The most addresses that have a penalty at a time. */
 const MOST_ADDRESSES = 10_000;
 /**
- * The interval at which one connection is let in from all these addresses together. The addresses
- * take turns.
+ * The interval at which one held-back connection is let in. The addresses with a penalty take
+ * turns.
  */
 const INTERVAL_MS = 200;
 

@@ -102,7 +102,7 @@ function isForwarded({ rawHeaders }: NodeRequest): boolean {
 
 /**
  * Creates a server for the service, with health checks, the OpenAPI document and a documentation
- * page. Throws in the same cases as `createOrderService`.
+ * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
   checkAdmissionOptions(options, ['store', 'basePath', ...Object.keys(OWN_OPTIONS)]);
@@ -127,8 +127,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   /**
-   * The connection whose client address the service requested last. The service charges an address
-   * as soon as it knows it, so a charge belongs to this connection.
+   * The connection whose client address the service has just asked for. The service charges an
+   * address immediately after it has asked for it, so a charge is for this connection.
    */
   let asked: Socket | undefined;
   let isWarned = false;

@@ -8,7 +8,8 @@ import { firstSignal, ignoreSignals } from './signals.js';
  */
 export interface Lifecycle {
   /**
-   * Whether this is the first process or the only one. It prints the output that all would repeat.
+   * Whether this is the first process or the only one. Such a process prints the output that would
+   * be the same in every process.
    */
   readonly isFirst: boolean;
   /** The number of the process, starting with 1. */

@@ -20,8 +20,15 @@ export async function listen(server: Server, place: Place): Promise<string | und
   const error = await tryToListen(server, place);
   if (error?.code === 'EADDRINUSE')
     return `port ${port} on ${host} is in use; choose another with ${flag}, or 0 for a free one`;
-  return error && `cannot listen on port ${port} on ${host}: ${error.code ?? error.message}`;
+  const advice = ADVICE.get(error?.code ?? '') ?? '';
+  return error && `cannot listen on port ${port} on ${host}: ${error.code ?? error.message}${advice}`;
 }
+
+const ADVICE: ReadonlyMap<string, string> = new Map([
+  ['EADDRNOTAVAIL', '; this machine does not have the address, check --host'],
+  ['ENOTFOUND', '; the name has no address, check --host'],
+  ['EACCES', '; this user may not, choose a port from 1024 up'],
+]);
 
 /**
  * Listens on a unix socket, under a lock. Without the lock, two servers could both find the old

@@ -71,7 +71,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-scheme',
     level: 'MUST',
-    says: 'accept the scheme and the field name in any case (RFC 9110, part 11.1)',
+    says: 'accept the scheme and the field name in upper and lower case (RFC 9110, part 11.1)',
     async check({ ask, issueKey }) {
       const key = await issueKey(PLANS.business);
       for (const [name, scheme] of [

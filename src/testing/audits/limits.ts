@@ -9,7 +9,10 @@ const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban
 /** A ban policy: the first request more than a second after a refusal bans the key for a minute. */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
-/** The clauses of the specification's part 8 (rate limits), and of part 5 about bans. */
+/**
+ * The clauses of the specification's part 8 (rate limits), and the clauses about bans of its part
+ * 5.
+ */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-headers',
@@ -95,7 +98,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-retry-after',
     level: 'MUST',
-    says: 'allow a request after the wait in Retry-After, for the limit of a minute and of a day',
+    says: 'allow a request after the wait that Retry-After announces, for the minute and for the day',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = await subject.issueKey(TINY);

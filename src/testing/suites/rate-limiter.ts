@@ -139,7 +139,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'keeps the reset constant within a window, and one window after its first request',
+    'keeps the reset constant within a window, at the length of the window after its first request',
     async ({ take, advance }) => {
       const first = await take('key', MOMENT);
       assert.equal(first.inForce.resetAtMs, first.nowMs + 1_200);

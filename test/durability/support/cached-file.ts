@@ -4,8 +4,8 @@ const PAGE = 4_096;
 export const SECTORS_PER_PAGE = PAGE / SECTOR;
 
 /**
- * Returns the position in the record of system calls at which the disk stopped writing a part of a
- * file. Writes before `since` are synced.
+ * Returns a position in the record of system calls: on the disk, a part of a file is as it was at
+ * that position. Writes before `since` are synced.
  */
 export type Moment = (since: number) => number;
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent } from 'node:http';
+import { connect, createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { forwardedAddress, nodeHandler } from 'store-orders/handler';
 import { assertError, checkAnswer, trioOf } from '../support/answer.js';
@@ -106,6 +108,29 @@ test('HTTP/1.1 without Host gets a 400 with all header fields; HTTP/1.0 needs no
   await close();
 });
 
+test('an HTTP/2 request whose Host differs from its authority gets a 400', async (t) => {
+  const { service } = createShop();
+  const server = createHttp2Server(nodeHandler(service)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const session = connect(`http://127.0.0.1:${port}`);
+  t.after(() => {
+    session.close();
+    server.close();
+  });
+  for (const [authority, host, expected] of [
+    ['shop.example', undefined, 200],
+    ['shop.example', 'SHOP.example', 200],
+    ['shop.example', 'other.example', 400],
+    ['shop.example:81', 'shop.example', 400],
+  ] as const) {
+    const fields = { ':path': ORDERS, ':authority': authority, ...(host !== undefined && { host }) };
+    const stream = session.request({ ...fields, [KEY[0]]: KEY[1] });
+    const [{ ':status': status }] = await once(stream.resume(), 'response');
+    assert.equal(status, expected, `${authority} ${host}`);
+  }
+});
+
 test('a response is not written if the host has sent one or the client has hung up in the meantime', async () => {
   for (const leave of ['host has sent', 'host has begun', 'client has left'] as const) {
     let finish = (_: []) => {};
@@ -159,7 +184,7 @@ test('the handler has three parameters, and returns nothing when it is called wi
   await close();
 });
 
-test('a small response is one write, and passes through an `end` that middleware has replaced', async () => {
+test('a small response is sent in one write, or through `end` if middleware has replaced it', async () => {
   const handle = nodeHandler(createShop().service);
   const chunks: number[] = [];
   const ended: unknown[] = [];

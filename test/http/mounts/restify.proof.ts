@@ -18,7 +18,7 @@ interface Restify {
 
 const name = 'restify 11';
 
-/** restify loads a part of Node.js that Node.js 24 no longer has (`http_parser`). */
+/** restify loads `http_parser`, a part of Node.js that Node.js 24 no longer has. */
 const unsupported =
   Number(process.versions.node.split('.')[0]) >= 24 && 'restify 11 does not load on Node.js 24 or later';
 const reason = withoutTools || unsupported;

@@ -150,7 +150,7 @@ test('a decision stays the same however often and late it is read, and also as J
   assert.equal(decision.inForce, decision.windows[1]);
 });
 
-test('decisions of the same millisecond have the UTC offset of their own time', () => {
+test('two decisions in the same millisecond may have different UTC offsets', () => {
   let utcOffsetMs = 0;
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5, utcOffsetMs: () => utcOffsetMs } });
   const early = limiter.take('key', nine);

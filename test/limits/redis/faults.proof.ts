@@ -186,7 +186,7 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     }
   }
 
-  test('stopped, closed: responds with 503 and Retry-After, and charges none of the requests', {
+  test('stopped, closed: responds with 503 and Retry-After, and charges only requests in flight', {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'closed');

@@ -15,7 +15,10 @@ export const intervalPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.record({
   align: fc.constantFrom('first', 'utc'),
 });
 
-/** The second of these policies is as large as exact integers allow. */
+/**
+ * Policies with continuous refill. The second kind has the largest numbers that stay exact
+ * integers.
+ */
 const continuousPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ name, quota, windowMs, refill: fc.constant('continuous' as const) }) },
   {

@@ -124,6 +124,7 @@ test('a mistake in the arguments prints one sentence and exits 2', async (t) => 
     ['frobnicate', 'unknown command "frobnicate"; run "store-orders --help"'],
     ['redis://:secret@host', 'unknown command; run "store-orders --help"'],
     ['orders', 'missing command after "orders"; expected one of import, list, export, show, cancel, ship'],
+    ['config', 'missing command after "config"; expected print'],
     ['orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
     ['help orders exprt', 'unknown command "orders exprt"; did you mean "store-orders orders export"?'],
     ['orders show', 'missing ORDER_ID; run "store-orders orders show --help"'],

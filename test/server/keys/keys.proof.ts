@@ -107,10 +107,7 @@ test('an unknown plan, or one with missing or extra numbers, is refused and exit
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--plan', 'gold'], '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
-    [
-      ['--plan', 'enterprise'],
-      '--plan: the plan enterprise has no default quotas; set a quota per minute, per day or both',
-    ],
+    [['--plan', 'enterprise'], '--plan: enterprise has no default quotas; set --per-minute, --per-day or both'],
     [
       ['--plan', 'free', '--per-day', '5'],
       '--plan: the plan free has fixed quotas; only enterprise takes quotas of its own',

@@ -7,8 +7,8 @@ import { attack, customer, openDescriptors, quantile, residentMiB, watchAges } f
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 40);
 const CONNECTIONS = 1_000;
 /**
- * Sets the size that the young generation has on Node.js 20. On Node.js 24 it is twice as large,
- * but grows only after the base was measured.
+ * Sets the size that the young generation of the heap has on Node.js 20. On Node.js 24 it is twice
+ * as large, and fills only after the base is measured.
  */
 const HEAP = { NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=16' };
 

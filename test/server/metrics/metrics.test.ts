@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { issueKey, startServer, temporaryDirectory } from '../support/program.js';
+import { assertBounded } from './support/bounded.js';
 import { parseMetrics, type Series } from './support/parse-metrics.js';
 
 test('/metrics on its own port counts what the diagnostics channels report, in the text format of Prometheus', async (t) => {
@@ -49,3 +50,6 @@ test('/metrics on its own port counts what the diagnostics channels report, in t
   assert.equal(await server.stop('SIGTERM'), 0);
   await assert.rejects(fetch(url), 'the metrics port closes with the server');
 });
+
+test('thousands of different ids, keys, paths, plans and addresses leave /metrics the same size', () =>
+  assertBounded(4_000, 8_000));

@@ -107,7 +107,10 @@ test('if the server cannot listen, it reports why, exits with 1, and leaves no d
   const elsewhere = await run(['--host', '192.0.2.1'], { cwd });
   assert.deepEqual(
     [elsewhere.code, elsewhere.stderr],
-    [1, 'store-orders: cannot listen on port 8080 on 192.0.2.1: EADDRNOTAVAIL\n'],
+    [
+      1,
+      'store-orders: cannot listen on port 8080 on 192.0.2.1: EADDRNOTAVAIL; this machine does not have the address, check --host\n',
+    ],
   );
   assert.deepEqual(readdirSync(cwd), []);
 });

@@ -15,7 +15,7 @@ export type CsvRow =
   | { readonly ok: false; readonly message: string };
 
 /**
- * Creates a reader of rows whose columns `head` names, in any order. An empty cell is an absent
+ * Creates a reader of rows. `head` names their columns, in any order. An empty cell is an absent
  * field.
  */
 export function createCsvReader(head: string): ((row: string) => CsvRow) | { readonly message: string } {

@@ -13,7 +13,7 @@ export class OrderLines {
   readonly #chunks: Int32Array[] = [];
   #count = 0;
   /**
-   * A hash table. The entry of an id is in the slot that the id hashes to, or in one after it. A
+   * A hash table. The entry of an id is in the slot that the id hashes to, or in a later slot. A
    * slot holds the number of the entry, counted from 1, or 0 if it is free.
    */
   #slots = new Uint32Array(1_024);

@@ -103,7 +103,7 @@ const NO_UTF8 = 'the text is not UTF-8';
 
 /**
  * Joins and splits the chunks into blocks that end with a line feed. A line feed is never part of
- * another UTF-8 character. The first block has more than white space.
+ * another UTF-8 character. The first block contains something other than white space.
  */
 async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
@@ -199,5 +199,5 @@ function* parseArray(text: string): Generator<Element> {
 }
 
 function invalidJson({ reason, column }: JsonSyntaxError, line: number): Element {
-  return { ok: false, line, message: `invalid JSON: ${reason}, column ${column}` };
+  return { ok: false, line, message: `invalid JSON, column ${column}: ${reason}` };
 }

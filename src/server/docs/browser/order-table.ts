@@ -67,8 +67,8 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
 }
 
 /**
- * Counts the elements of a JSON array without parsing them. The rows that are shown have been
- * parsed, so the text begins as a valid array.
+ * Counts the elements of a JSON array without parsing them. It relies on the caller, which has
+ * already parsed the first elements.
  */
 function countElements(text: string): number {
   let depth = 0;

@@ -90,7 +90,7 @@ function updateButtons(): void {
     byId(`${operation}-send`, HTMLElement).textContent = leftMs > 0 ? `Wait ${duration(leftMs)}` : 'Send';
   }
   for (const button of document.querySelectorAll('.send button, .orders button')) {
-    // `disabled` would take the focus away.
+    // Uses `aria-disabled`, because `disabled` would take the focus away from the button.
     button.ariaDisabled = `${isSending || leftMs > 0 || button.classList.contains('done')}`;
   }
 }

@@ -43,7 +43,7 @@ export function createOutageModel(clock: Clock) {
     for (const [text, { key, plan, list }] of events) {
       const charges = plan.policies.map((policy) => chargeWindow(key, policy, list));
       for (const one of admitted.values()) {
-        // Windows that are over have nothing left to charge or to refund.
+        // A window that has ended is neither charged nor refunded.
         if (one.text === text && one.charged === undefined) one.charged = charges.includes(true) ? 'charged' : 'over';
       }
     }

@@ -14,9 +14,9 @@ export interface Operation {
 }
 
 /**
- * Reports whether the state machine of orders explains the results of the operations on a pending
- * order. It does if the operations have an order in which it returns these results, and in which
- * each operation happens between its start and its end.
+ * Reports whether the operations on a pending order are linearizable: whether they have an order in
+ * which the state machine returns their results, and each operation happens between its start and
+ * its end.
  */
 export function isLinearizable(operations: readonly Operation[], status = 'pending'): boolean {
   const firstEnd = Math.min(...operations.map(({ end }) => end));

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type RunOptions, run, startServer, temporaryDirectory } from '../support/program.js';
+
+const ON_WINDOWS = { NODE_OPTIONS: `--import=${new URL('../../support/on-windows.mjs', import.meta.url).href}` };
+
+interface Shell {
+  /** Matches characters that the shell interprets outside of quotes. */
+  readonly special: RegExp;
+  readonly specialInQuotes: RegExp;
+}
+
+/** Single quotes are special for cmd.exe, because it would pass them on as part of the argument. */
+const SHELLS: Readonly<Record<string, Shell>> = {
+  'cmd.exe': { special: /['&|<>^()%!]/, specialInQuotes: /[%!]/ },
+  PowerShell: { special: /['&|<>(){}@#$;,`]/, specialInQuotes: /[$`]/ },
+};
+
+/**
+ * Returns the words of a line as the shell passes them to a program. Fails if the shell would
+ * interpret a character.
+ */
+function words(line: string, { special, specialInQuotes }: Shell): readonly string[] {
+  return [...line.matchAll(/(?:"[^"]*"|[^" ])+/g)].map(([word]) => {
+    assert.doesNotMatch(word.replaceAll(/"[^"]*"/g, ''), special, line);
+    for (const [quoted] of word.matchAll(/"[^"]*"/g)) {
+      assert.doesNotMatch(quoted, specialInQuotes, line);
+      // A program of Windows reads `\"` as a quote.
+      assert.ok(!quoted.endsWith('\\"'), line);
+    }
+    return word.replaceAll('"', '');
+  });
+}
+
+/** Returns the words of a line, which must be the same in each shell. */
+function wordsInBoth(line: string): readonly string[] {
+  const [first = [], ...others] = Object.values(SHELLS).map((shell) => words(line, shell));
+  for (const other of others) assert.deepEqual(other, first);
+  // In PowerShell, `curl` is another command, so the line must call `curl.exe`. Neither shell knows
+  // `NAME=value command`.
+  assert.match(first[0] ?? '', /^(?:curl\.exe|store-orders)$/, line);
+  assert.ok(!first.some((word) => word === '\\' || word === '&&'), line);
+  return first;
+}
+
+test('the printed command lines work in cmd.exe and in PowerShell', async (t) => {
+  const options: RunOptions = { cwd: temporaryDirectory(t), env: ON_WINDOWS };
+  const { stderr } = await startServer(t, options, '--db', 'my shop.db');
+
+  const requests = stderr().match(/(?<=^ {2})curl.*$/gm) ?? [];
+  const statuses: number[] = [];
+  for (const line of requests) {
+    const given = wordsInBoth(line);
+    const method = given[given.indexOf('-X') + 1] === 'DELETE' ? 'DELETE' : 'GET';
+    const [, authorization = ''] = /^Authorization: (.*)$/.exec(given[given.indexOf('-H') + 1] ?? '') ?? [];
+    statuses.push((await fetch(given.at(-1) ?? '', { method, headers: { authorization } })).status);
+  }
+  assert.deepEqual(statuses, [200, 204]);
+
+  const [another = ''] = stderr().match(/(?<=^Another key: ).*$/m) ?? [];
+  const { code, stdout } = await run(wordsInBoth(another).slice(1), options);
+  assert.deepEqual([code, stdout.match(/so_\w{38}/g)?.length], [0, 1]);
+
+  const refused = await run(['keys', 'revoke', 'key_0000000000', '--db', 'my shop.db'], options);
+  const [, advice = ''] = /; run "(.*)"\n$/.exec(refused.stderr) ?? [];
+  assert.deepEqual(wordsInBoth(advice), ['store-orders', 'keys', 'list', '--db', 'my shop.db']);
+});

@@ -1,0 +1,8 @@
+// Makes the program print what it would print on a terminal of Windows.
+import { createRequire } from 'node:module';
+
+// Loads the SQLite driver before it changes the platform, because the driver has a binary for each
+// platform.
+createRequire(import.meta.url)('libsql');
+Object.defineProperty(process, 'platform', { value: 'win32' });
+process.stderr.isTTY = true;
