@@ -82,18 +82,28 @@ export function addressOf({ clientAddress }: Exchange): string | undefined {
   }
 }
 
-/** Random numbers for request ids, drawn together because each draw takes a microsecond. */
-const numbers = new Uint32Array(512);
-let used = numbers.length;
+const DIGITS = '0123456789abcdefghijklmnopqrstuv';
+const ID_LENGTH = 14;
+const ID_BATCH = 128;
+const ids: string[] = [];
 
-/** Returns 64 random bits. A counter would tell clients how many requests others send. */
+/** Returns 70 random bits. A counter would tell clients how many requests others send. */
 function createRequestId(): string {
-  if (used === numbers.length) {
-    crypto.getRandomValues(numbers);
-    used = 0;
+  return ids.pop() ?? drawIds();
+}
+
+/**
+ * Creates ids together, because each draw of random numbers takes microseconds. Each id is a string
+ * of its own: a slice would keep the whole text alive, and Node.js would take longer to check it.
+ */
+function drawIds(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(ID_BATCH * ID_LENGTH));
+  for (let start = 0; start < bytes.length; start += ID_LENGTH) {
+    const digits: number[] = [];
+    for (let i = start; i < start + ID_LENGTH; i++) digits.push(DIGITS.charCodeAt((bytes[i] ?? 0) % DIGITS.length));
+    ids.push(String.fromCharCode(...digits));
   }
-  const text = [numbers[used++], numbers[used++]].map((number = 0) => number.toString(36).padStart(7, '0'));
-  return text.join('');
+  return createRequestId();
 }
 
 /**
@@ -178,13 +188,17 @@ const MAX_PATH_LENGTH = 1_024;
  * password.
  */
 function pathOf(target: string): string | undefined {
-  const end = target.search(/[?#]/);
-  const whole = end === -1 ? target : target.slice(0, end);
+  const whole = upTo('#', upTo('?', target));
   const authority = whole.startsWith('/') ? -1 : whole.indexOf('://');
   if (authority === -1) return whole.slice(0, MAX_PATH_LENGTH);
   if (whole.includes('@')) return undefined;
   const start = whole.indexOf('/', authority + '://'.length);
   return start === -1 ? '/' : whole.slice(start, start + MAX_PATH_LENGTH);
+}
+
+function upTo(mark: string, text: string): string {
+  const end = text.indexOf(mark);
+  return end === -1 ? text : text.slice(0, end);
 }
 
 /**

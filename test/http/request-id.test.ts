@@ -56,6 +56,15 @@ for (const way of WAYS) {
   });
 }
 
+test('each request has its own id', async (t) => {
+  const messages = listen(t);
+  const { ask } = await core.open(createShop().service);
+  for (let n = 0; n < 300; n++) await ask('DELETE', order('x'), []);
+  const ids = messages.map(({ requestId }) => requestId ?? '');
+  assert.equal(new Set(ids).size, 300);
+  assert.equal(new Set(ids.join('')).size, 32, 'all digits occur');
+});
+
 test('an id that is too long, unsafe or sent twice is replaced', async (t) => {
   listen(t);
   const { ask } = await core.open(createShop().service);

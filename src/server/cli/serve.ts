@@ -1,6 +1,7 @@
+import { fstatSync } from 'node:fs';
 import { readSettings } from '../config/read-settings.js';
 import { SETTING_NAMES } from '../config/settings.js';
-import { createLog } from '../log/log.js';
+import { createLog, FILE_BYTES } from '../log/log.js';
 import { misused, type Outcome } from '../outcome.js';
 import { processLifecycle, workerLifecycle } from '../process/lifecycle.js';
 import { runServer } from '../process/run-server.js';
@@ -26,7 +27,8 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);
   const readable = process.stdout.isTTY && !invocation.flags.has('json');
-  const log = createLog(process.stdout, readable, worker === undefined ? {} : { worker: worker.number });
+  const always = worker === undefined ? {} : { worker: worker.number };
+  const log = createLog(process.stdout, readable, always, fstatSync(1).isFile() ? FILE_BYTES : undefined);
   try {
     if (worker === undefined && settings.workers > 1) {
       const { runPrimary } = await import('../process/primary.js');

@@ -97,7 +97,11 @@ const OWN_OPTIONS: Readonly<Record<Exclude<keyof OrderServerOptions, keyof Order
 
 /** Reads `rawHeaders`, because Node.js would create the object `headers` when it is read. */
 function isForwarded({ rawHeaders }: NodeRequest): boolean {
-  return rawHeaders.some((name, index) => index % 2 === 0 && name.length === 15 && /^x-forwarded-for$/i.test(name));
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length === 15 && name.toLowerCase() === 'x-forwarded-for') return true;
+  }
+  return false;
 }
 
 /**

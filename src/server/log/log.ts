@@ -25,10 +25,13 @@ export interface LogStream {
  * The most bytes that a pipe accepts in one piece, even if other processes write to it (PIPE_BUF of
  * Linux).
  */
-const WHOLE_BYTES = 4_096;
+const PIPE_BYTES = 4_096;
 
-/** The most batches that wait when the reader of the log has stopped reading: 16 MiB in all. */
-const MOST_WAITING = 4_096;
+/** A file accepts longer writes in one piece too, and each of them costs less per byte. */
+export const FILE_BYTES = 65_536;
+
+/** The most bytes that wait when the reader of the log has stopped reading. */
+const MOST_WAITING_BYTES = 16_777_216;
 
 /** How long the line of a request may wait to be written together with other lines. */
 const WAIT_MS = 10;
@@ -37,13 +40,14 @@ const WAIT_MS = 10;
  * Creates a log that writes one JSON object per line, or with `readable` one line of text for a
  * person. Each line has the fields of `always`.
  *
- * Lines are written together, a dozen at a time, because a busy server logs tens of thousands per
- * second and each write is a system call. Events are written in the turn of the event loop in which
- * they happen, and requests after at most {@link WAIT_MS}. A write begins when the previous one has
- * ended, because a stream would merge waiting writes into a longer one, which a pipe may split.
- * Lines beyond {@link MOST_WAITING} are dropped, and their number is logged in their place.
+ * Lines are written together, up to `batchBytes` at a time, because a busy server logs tens of
+ * thousands per second and each write is a system call. Events are written in the turn of the event
+ * loop in which they happen, and requests after at most {@link WAIT_MS}. A write begins when the
+ * previous one has ended, because a stream would merge waiting writes into a longer one, which a
+ * pipe may split. Lines beyond {@link MOST_WAITING_BYTES} are dropped, and their number is logged in
+ * their place.
  */
-export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}): Log {
+export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}, batchBytes = PIPE_BYTES): Log {
   const print = readable ? printReadable : printJson;
   const time = createTimeText();
   const alwaysText = Object.keys(always).length === 0 ? '' : `${JSON.stringify(always).slice(1, -1)},`;
@@ -94,11 +98,11 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
   }
 
   function addLine(line: string, bytes: number): void {
-    if (batches.length === MOST_WAITING) {
+    if (batches.length * batchBytes === MOST_WAITING_BYTES) {
       dropped++;
       return;
     }
-    if (batches.length === 0 || lastBytes + bytes > WHOLE_BYTES) {
+    if (batches.length === 0 || lastBytes + bytes > batchBytes) {
       batches.push(line);
       lastBytes = bytes;
       writeNext();
@@ -136,16 +140,22 @@ function printReadable(time: string, level: Level, event: string, fields: LogFie
   return line;
 }
 
-/** Creates a function that returns the time as text. It formats the time once per millisecond. */
+/** Creates a function that returns the time as text, and formats a second only once. */
 function createTimeText(): () => string {
   let ms = 0;
+  let secondMs = 0;
+  let second = '';
   let text = '';
   return () => {
     const nowMs = Date.now();
-    if (nowMs !== ms) {
-      ms = nowMs;
-      text = new Date(ms).toISOString();
+    if (nowMs === ms) return text;
+    ms = nowMs;
+    const fraction = nowMs % 1_000;
+    if (nowMs - fraction !== secondMs) {
+      secondMs = nowMs - fraction;
+      second = new Date(secondMs).toISOString().slice(0, -4);
     }
+    text = `${second}${`${1_000 + fraction}`.slice(1)}Z`;
     return text;
   };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -39,12 +39,14 @@ test('the log is readable text on a terminal, or JSON with --json', async (t) =>
   assert.equal(json.log()[0]?.['event'], 'listening');
 });
 
+/** Makes the program log the length of each write, after it. */
+const MARKED =
+  'const { stdout } = process; const write = stdout.write.bind(stdout); ' +
+  'stdout.write = (text, written) => ' +
+  'write(text + JSON.stringify({ event: "written", bytes: text.length }) + String.fromCharCode(10), written);';
+
 test('log lines of one turn of the event loop share a write', async (t) => {
-  const marked =
-    'const { stdout } = process; const write = stdout.write.bind(stdout); ' +
-    'stdout.write = (text, written) => ' +
-    'write(text + JSON.stringify({ event: "written", bytes: text.length }) + String.fromCharCode(10), written);';
-  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(marked)}` };
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(MARKED)}` };
   const server = await startServer(t, { cwd: temporaryDirectory(t), env }, '--no-sample');
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -57,6 +59,44 @@ test('log lines of one turn of the event loop share a write', async (t) => {
   assert.ok(writes <= 5, `${writes} writes`);
   // A longer write may be mixed with those of other processes.
   for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
+});
+
+test('a log file gets longer writes', { timeout: 20_000 }, async (t) => {
+  const cwd = temporaryDirectory(t);
+  const file = join(cwd, 'log.ndjson');
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(MARKED)}` };
+  const under = ['sh', '-c', 'exec "$0" "$@" > log.ndjson'];
+  const child = spawnProgram(['--port', '0', '--no-sample'], { cwd, env, under });
+  t.after(() => child.kill('SIGKILL'));
+  const logged = () => [...readFileSync(file, 'utf8').matchAll(/.+(?=\n)/g)].map(([line]) => JSON.parse(line));
+  await until(() => existsSync(file) && logged().length > 1);
+  const { hostname, port } = new URL(logged()[0].url);
+  const target = `/${'x'.repeat(200)}`;
+  const socket = connect(Number(port), hostname);
+  socket.write(`${`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(14)}GET ${target} HTTP/1.0\r\n\r\n`);
+  await text(socket);
+  await until(() => logged().filter(({ event }) => event === 'request').length === 15);
+  assert.ok(Math.max(...logged().map(({ event, bytes }) => (event === 'written' ? bytes : 0))) > 4_096);
+});
+
+test('the time of a line is exact, whatever line came before', (t) => {
+  const texts: string[] = [];
+  const write = (batch: string, written: () => void) => {
+    texts.push(batch);
+    written();
+  };
+  const log = createLog({ write }, false);
+  const times = [999, 1_000, 1_007, 1_007, 61_020, 61_019].map((ms) => Date.UTC(2026, 0, 31, 23, 59, 59) + ms);
+  t.mock.timers.enable({ apis: ['Date'] });
+  for (const ms of times) {
+    t.mock.timers.setTime(ms);
+    log.event('tick');
+    log.flush();
+  }
+  assert.deepEqual(
+    texts.map((line) => JSON.parse(line).time),
+    times.map((ms) => new Date(ms).toISOString()),
+  );
 });
 
 test('an unread log does not prevent the server from exiting', async (t) => {
