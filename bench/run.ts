@@ -66,9 +66,10 @@ const PARTS: readonly Part[] = [
     measure: redis,
   },
   { name: 'redis-keys', isMissing: redisIsMissing, measure: async () => [await redisKeys()] },
-  { name: 'postgres', isMissing: postgresIsMissing, measure: async () => [await postgres()] },
+  { name: 'postgres', isMissing: postgresIsMissing, measure: postgres },
   {
     name: 'shared',
+    packages: ['fastify', 'rate-limiter-flexible'],
     isMissing: () => redisIsMissing() ?? postgresIsMissing(),
     measure: async () => [await shared()],
   },

@@ -1,61 +1,86 @@
 import { createPostgresOrderStore } from 'store-orders/postgres';
-import { CANCEL, LIST, load, MISS } from '../load/load.js';
-import { startServer } from '../processes/child.js';
+import { ask, CANCEL, LIST, type LoadRequest, load, MISS } from '../load/load.js';
+import { type Child, startServer } from '../processes/child.js';
 import { isQuick, rounds } from '../processes/pace.js';
 import { startPostgres } from '../processes/postgres-server.js';
 import { startRedis } from '../processes/redis-server.js';
-import { median, whole } from '../report/statistics.js';
+import { median, ratio, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
 import { FIRST_PENDING_ID, TEN } from '../servers/orders.js';
 
 const CONNECTIONS = 64;
-const ROUNDS = 5;
+const ROUNDS = 7;
 /**
  * The number of pending orders, more than a round can cancel. These orders are stored only after
  * the lists are measured, so the lists have ten orders.
  */
 const PENDING = isQuick ? 10 : 40_000;
 
+/** How many times as fast, and how many times as cheap for each process. */
+const AIM = 1.3;
+
+const SERVERS = [
+  ['store-orders, `nodeHandler`', 'shared', 'ours'],
+  ['Fastify, `pg`, rate-limiter-flexible', 'rivals/fastify-shared', 'by_hand'],
+] as const;
+
 /**
  * Measures the processor time that a request takes of the server, of PostgreSQL, which has the
- * orders, and of Redis, which counts quotas.
+ * orders, and of Redis, which counts quotas. Compares them with those of the same job without this
+ * library.
  */
 export async function shared(): Promise<Table> {
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
   try {
-    const orders = createPostgresOrderStore(await postgres.pool('public', 1));
-    await orders.migrate();
-    await orders.put(TEN);
-    const server = await startServer('shared', postgres.host, `${redis.port}`);
-    const parts = [server, redis, postgres];
+    const subjects = await Promise.all(
+      SERVERS.map(async ([name, file, schema]) => {
+        const orders = createPostgresOrderStore(await postgres.pool(schema, 1));
+        await orders.migrate();
+        await orders.put(TEN);
+        const server = await startServer(file, postgres.host, `${redis.port}`, schema);
+        return { name, orders, server, parts: [server, redis, postgres] };
+      }),
+    );
+    const servers = subjects.map(({ server }) => server);
+    for (const request of [LIST, MISS]) await expectSameBodies(servers, request);
     const rows: string[][] = [];
     for (const request of [LIST, MISS, CANCEL]) {
-      const rates: number[] = [];
-      const costs = parts.map((): number[] => []);
+      // Requests a second, then what each process needs for one.
+      const figures = subjects.map(({ parts }): number[][] => [[], ...parts.map(() => [])]);
       for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
-        if (request === CANCEL) {
-          const pending = Array.from({ length: PENDING }, (_, index) => ({ id: FIRST_PENDING_ID + index }));
-          await orders.put(pending, { replace: true });
-        }
-        const fromUs = parts.map((part) => part.cpuUs());
-        const { answers, perSecond } = await load({ server, request, connections: CONNECTIONS, seconds: 1 });
-        // The first round warms up and does not count.
-        if (round === 0) continue;
-        rates.push(perSecond);
-        for (const [index, part] of parts.entries()) {
-          costs[index]?.push((part.cpuUs() - (fromUs[index] ?? Number.NaN)) / answers);
+        for (const [index, { orders, server, parts }] of subjects.entries()) {
+          if (request === CANCEL) {
+            const pending = Array.from({ length: PENDING }, (_, place) => ({ id: FIRST_PENDING_ID + place }));
+            await orders.put(pending, { replace: true });
+          }
+          const fromUs = parts.map((part) => part.cpuUs());
+          const { answers, perSecond } = await load({ server, request, connections: CONNECTIONS, seconds: 1 });
+          const costs = parts.map((part, place) => (part.cpuUs() - (fromUs[place] ?? Number.NaN)) / answers);
+          // The first round warms up and does not count.
+          if (round === 0) continue;
+          for (const [place, value] of [perSecond, ...costs].entries()) figures[index]?.[place]?.push(value);
         }
       }
-      rows.push([request.name, whole(median(rates)), ...costs.map((values) => median(values).toFixed(0))]);
+      for (const [index, { name }] of subjects.entries()) {
+        rows.push([request.name, name, ...(figures[index] ?? []).map((values) => whole(median(values)))]);
+      }
+      const [[rates = [], ...costs] = [], [theirRates = [], ...theirCosts] = []] = figures;
+      const ahead = costs.map((values, place) => ratio(theirCosts[place] ?? [], values));
+      rows.push([request.name, `ahead, aim ${AIM}`, ratio(rates, theirRates), ...ahead]);
     }
-    server.stop();
+    for (const server of servers) server.stop();
     return {
-      title: `\`nodeHandler\` over PostgreSQL and Redis, ${CONNECTIONS} keep-alive connections`,
-      head: ['request', 'a second', 'µs of a core each', "µs of Redis's core", "µs of PostgreSQL's cores"],
+      title: `The whole job over PostgreSQL and Redis, ${CONNECTIONS} keep-alive connections`,
+      head: ['request', 'server', 'a second', 'µs of a core each', "µs of Redis's core", "µs of PostgreSQL's cores"],
       rows,
     };
   } finally {
     await redis.stop();
     await postgres.stop();
   }
+}
+
+async function expectSameBodies(servers: readonly Child[], request: LoadRequest): Promise<void> {
+  const bodies = await Promise.all(servers.map(async (server) => (await ask(server, request)).split('\r\n\r\n')[1]));
+  if (new Set(bodies).size !== 1) throw new Error(`${request.name}: different bodies\n${bodies.join('\n')}`);
 }

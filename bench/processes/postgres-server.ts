@@ -40,7 +40,8 @@ export async function startPostgres(): Promise<PostgresServer> {
       cwd: directory,
     });
   await run('initdb', '--username', 'postgres', '--auth', 'trust', '--no-sync', '--locale=C', '--encoding=UTF8');
-  const options = `-c unix_socket_directories=${directory} -c listen_addresses=`;
+  // Vacuuming would run in some rounds and not in others.
+  const options = `-c unix_socket_directories=${directory} -c listen_addresses= -c autovacuum=off`;
   await run('pg_ctl', '--wait', '--log', join(directory, 'log'), '--options', options, 'start');
   const pid = readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n')[0] ?? '';
   const pools: pg.Pool[] = [];

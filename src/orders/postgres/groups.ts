@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { OrderId } from '../order.js';
+import { createGrouping } from './grouping.js';
 
 /** Changes one order, or several at a time. */
 export interface Ask<Outcome> {
@@ -24,21 +25,17 @@ interface Caller<Outcome> {
 const MOST_TOGETHER = 128;
 /** The most connections that may wait for rows locked by another transaction. */
 const MOST_ALONE = 4;
-/** When a statement takes longer, the next group is sent without waiting for it. */
-const SLOW_MS = 25;
 
 /** Publishes how many requests shared a statement: `{ writes }`. */
 const commits = channel('store-orders:commit');
 
 /**
- * Groups the calls that are made in one turn of the event loop, or while a statement is in flight.
- * A group takes one round trip and one commit. An order that another transaction has locked is sent
- * alone. If the server rejects a group as a whole, each of its orders is sent alone, so that one
- * failure does not affect others. A statement without a reply is never sent again.
+ * Groups changes. A group takes one round trip and one commit. An order that another transaction
+ * has locked is sent alone. If the server rejects a group as a whole, each of its orders is sent
+ * alone, so that one failure does not affect others. A statement without a reply is never sent
+ * again.
  */
 export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promise<Outcome> {
-  let waiting: Caller<Outcome>[] = [];
-  let isHeld = false;
   let alone = 0;
   let queued: (() => void)[] = [];
 
@@ -80,27 +77,8 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
     }
   }
 
-  function sendNext(): void {
-    const callers = waiting.slice(0, MOST_TOGETHER);
-    waiting = waiting.slice(MOST_TOGETHER);
-    const slow = setTimeout(release, SLOW_MS);
-    let isReleased = false;
-    function release(): void {
-      if (isReleased) return;
-      isReleased = true;
-      clearTimeout(slow);
-      isHeld = waiting.length > 0;
-      if (isHeld) setImmediate(sendNext);
-    }
-    void send(callers).finally(release);
-  }
-
-  return (id) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ id, resolve, reject });
-      if (!isHeld) setImmediate(sendNext);
-      isHeld = true;
-    });
+  const group = createGrouping(MOST_TOGETHER, send);
+  return (id) => new Promise((resolve, reject) => group({ id, resolve, reject }));
 }
 
 /**

@@ -3,6 +3,7 @@ import { createSnapshotReader, type SnapshotReader } from '../../databases/postg
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { ListedOrders } from '../store.js';
+import { createGrouping } from './grouping.js';
 import { type OrderTable, readOrder } from './table.js';
 
 /** The number of orders in a page: about 200 KB, and 3 ms of the server's time. */
@@ -13,7 +14,8 @@ const PAGE = 2_000;
  * returned as a frozen array, which is the same array as long as the query returns the same text. A
  * longer list is streamed page by page, from one snapshot on a connection of its own. It is not
  * cached, because a copy would take as much memory as the list, and its validation would query all
- * rows. If the pool has no `connect`, every list is an array.
+ * rows. If the pool has no `connect`, every list is an array. Concurrent calls share the first
+ * query, which is sent after all of them.
  */
 export function createLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const connect = pool.connect?.bind(pool);
@@ -22,12 +24,24 @@ export function createLister(pool: PostgresPool, table: OrderTable): () => Promi
   let expected = 0;
   let remembered: { readonly text: string; readonly orders: readonly Order[] } | undefined;
 
-  return async () => {
+  async function readFirst(): Promise<() => ListedOrders> {
     const { text, count, last } = await readPage(pool, INT64_MIN, expected);
     expected = count;
-    if (last !== undefined && readSnapshot !== undefined) return readTexts(readSnapshot, table);
+    if (last !== undefined && readSnapshot !== undefined) return () => readTexts(readSnapshot, table);
     if (remembered?.text !== text) remembered = { text, orders: parseOrders(text) };
-    return remembered.orders;
+    const { orders } = remembered;
+    return () => orders;
+  }
+
+  const group = createGrouping<(first: ReturnType<typeof readFirst>) => void>(Infinity, (callers) => {
+    const first = readFirst();
+    for (const resolve of callers) resolve(first);
+    return first;
+  });
+
+  return async () => {
+    const list = await new Promise<() => ListedOrders>(group);
+    return list();
   };
 }
 

@@ -33,11 +33,11 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  * the caller closes it, and listens for the `error` events by which `pg` reports idle connections
  * that end. Throws a TypeError if `pool` is not a pool.
  *
- * Every method is one statement and one round trip, and concurrent cancels share a statement. The
- * exception is `list` with 2,000 orders or more. Such a list is read from one snapshot, on a
- * connection that is held until the client has read the list or hung up. Long lists hold at most
- * four connections of the pool. While another list waits for a connection, a client that reads less
- * than about 1 MB per second may have its list aborted.
+ * Every method is one statement and one round trip. Concurrent cancels share a statement, and so do
+ * concurrent lists. The exception is `list` with 2,000 orders or more. Such a list is read from one
+ * snapshot, on a connection that is held until the client has read the list or hung up. Long lists
+ * hold at most four connections of the pool. While another list waits for a connection, a client
+ * that reads less than about 1 MB per second may have its list aborted.
  *
  * A statement whose reply is lost is never sent again, because it may have run: the call rejects.
  * Timeouts for a server that does not respond at all are set on the pool:

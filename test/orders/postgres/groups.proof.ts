@@ -198,3 +198,31 @@ test('a statement without a reply delays the next ones only briefly', async () =
   for (const { reject } of asked) reject(new Error('lost'));
   await Promise.all([outcomes, further]);
 });
+
+test('lists of one turn share a query, and those made while it is in flight share the next one', async () => {
+  const { store, asked } = heldPool();
+  const first = [store.list(), store.list()];
+  await until(() => asked.length === 1);
+  const second = [store.list(), store.list()];
+  asked[0]?.resolve({ rows: [{ count: '1', text: '{"id":1}' }] });
+  for (const listed of first) assert.deepEqual(await listed, [{ id: 1n }]);
+  await until(() => asked.length === 2);
+  asked[1]?.resolve({ rows: [{ count: '0', text: null }] });
+  for (const listed of second) assert.deepEqual(await listed, []);
+  await setImmediate();
+  assert.equal(asked.length, 2);
+});
+
+test('a list whose query is in flight for long delays the next one only briefly, and both may fail', async () => {
+  const { store, asked } = heldPool();
+  const outcomes = [store.list()];
+  await until(() => asked.length === 1);
+  outcomes.push(store.list());
+  await until(() => asked.length === 2, 1_000);
+  for (const { reject } of asked) reject(new Error('lost'));
+  for (const outcome of outcomes) await assert.rejects(outcome, /lost/);
+  const next = store.list();
+  await until(() => asked.length === 3);
+  asked[2]?.resolve({ rows: [{ count: '0', text: null }] });
+  assert.deepEqual(await next, []);
+});

@@ -1,0 +1,35 @@
+/** When a group takes longer, the next one is sent without waiting for it. */
+const SLOW_MS = 25;
+
+/**
+ * Groups the calls that are made in one turn of the event loop, or while a group is in flight.
+ * `send` gets at most `most` calls, and is called after the last of them was made.
+ */
+export function createGrouping<Call>(
+  most: number,
+  send: (calls: readonly Call[]) => Promise<unknown>,
+): (call: Call) => void {
+  let waiting: Call[] = [];
+  let isHeld = false;
+
+  function sendNext(): void {
+    const calls = waiting.slice(0, most);
+    waiting = waiting.slice(most);
+    const slow = setTimeout(release, SLOW_MS);
+    let isReleased = false;
+    function release(): void {
+      if (isReleased) return;
+      isReleased = true;
+      clearTimeout(slow);
+      isHeld = waiting.length > 0;
+      if (isHeld) setImmediate(sendNext);
+    }
+    send(calls).then(release, release);
+  }
+
+  return (call) => {
+    waiting.push(call);
+    if (!isHeld) setImmediate(sendNext);
+    isHeld = true;
+  };
+}
