@@ -136,7 +136,7 @@ export async function besideLists(): Promise<Table> {
       'p99, ms',
       'slowest, ms',
       'event loop stalled, ms',
-      'of a core, ms',
+      'longest turn, ms of a core',
       'more memory, MiB',
     ],
     rows,

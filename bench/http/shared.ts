@@ -17,8 +17,8 @@ const ROUNDS = 5;
 const PENDING = isQuick ? 10 : 40_000;
 
 /**
- * Measures the processor time that a request takes of the server, of PostgreSQL, which has the
- * orders, and of Redis, which counts quotas.
+ * Measures the processor time of a request in the server, in PostgreSQL, which has the orders, and
+ * in Redis, which counts quotas.
  */
 export async function shared(): Promise<Table> {
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);

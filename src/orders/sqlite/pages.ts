@@ -69,7 +69,7 @@ const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FR
  * A damaged B-tree may return its rows in any order. Reading on from the last row could then go on
  * forever.
  */
-export const OUT_OF_ORDER = 'its orders are out of order, so it is damaged; run db check';
+export const OUT_OF_ORDER = 'its orders are not sorted by id, so it is damaged; run db check';
 
 export function preparePages(database: SqliteDatabase): PageReader {
   const select = prepare(database, PRINTED_PAGE);
