@@ -80,6 +80,8 @@ test('without the PostgreSQL driver, the program prints one sentence with what t
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [
+      // Node.js 26 warns of `register`. Its successor is not in Node.js 20.
+      '--no-deprecation',
       '--import',
       module(`import { register } from 'node:module'; register(${hook})`),
       'node_modules/store-orders/dist/server/main.js',

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOpenApiDocument, printOpenApiDocument } from 'store-orders/openapi';
 import { createOrderServer } from 'store-orders/server';
-import { issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
+import { issueKey, run, startServer, temporaryDirectory, until } from '../support/program.js';
 
 function textOf(html: string): string {
   const text = html.replace(/<[^>]+>/g, '');
@@ -179,6 +179,8 @@ test('on a terminal, later runs print the address of the page and the command th
   const server = await startServer(t, { cwd, env }, '--db', 'my shop.db');
   const docs = `${new URL(server.url).origin}/docs`;
   const advice = `Documentation: ${docs}\nAnother key: npx store-orders keys create --plan free --db 'my shop.db'\n\n`;
+  // The two streams of the program arrive in any order.
+  await until(() => server.stderr().includes('Another key'));
   assert.equal(server.stderr(), advice);
   for (const path of ['/', '/docs/']) assert.equal((await fetch(new URL(path, docs))).url, docs);
 });

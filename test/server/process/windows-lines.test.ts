@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RunOptions, run, startServer, temporaryDirectory } from '../support/program.js';
+import { type RunOptions, run, startServer, temporaryDirectory, until } from '../support/program.js';
 
 const ON_WINDOWS = { NODE_OPTIONS: `--import=${new URL('../../support/on-windows.mjs', import.meta.url).href}` };
 
@@ -46,6 +46,8 @@ function wordsInBoth(line: string): readonly string[] {
 test('the printed command lines work in cmd.exe and in PowerShell', async (t) => {
   const options: RunOptions = { cwd: temporaryDirectory(t), env: ON_WINDOWS };
   const { stderr } = await startServer(t, options, '--db', 'my shop.db');
+  // The two streams of the program arrive in any order.
+  await until(() => stderr().includes('Another key'));
 
   const requests = stderr().match(/(?<=^ {2})curl.*$/gm) ?? [];
   const statuses: number[] = [];
