@@ -267,8 +267,8 @@ async function readFor({ read }: Reader, ms: number): Promise<number> {
 }
 
 /**
- * Cancels a missing order every other millisecond. Returns the response times in milliseconds, in
- * ascending order.
+ * Cancels a missing order, and again 2 ms after each response. Returns the response times in
+ * milliseconds, in ascending order.
  */
 async function askSmall(url: string, ms: number): Promise<number[]> {
   const reader = await openReader(url, 'identity', 'DELETE /v1/store/orders/1');

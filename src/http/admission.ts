@@ -30,9 +30,9 @@ export interface AdmissionOptions {
    * Returns whether this process remembers the key as recently valid. Provide it if `authenticate`
    * calls a backend that strangers could keep busy with made-up keys. While an address is over its
    * limit, its requests with keys for which this returns `false` are refused with 429, without a
-   * look-up and without a charge, because such a key may be valid. Without this function every key
-   * is looked up, even from an address over its limit. If this function throws, the client receives
-   * a 503.
+   * look-up. These refusals are not charged, because the key may be valid. Without this function
+   * every key is looked up, even from an address over its limit. If this function throws, the
+   * client receives a 503.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /**

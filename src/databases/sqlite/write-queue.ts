@@ -3,7 +3,7 @@ import type { WriteCall, WriteResult, Writes } from './group-commit.js';
 
 interface Waiting {
   readonly call: WriteCall;
-  /** When this write was first tried and found the file locked. */
+  /** When this write first found the file locked. */
   busySinceMs?: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;

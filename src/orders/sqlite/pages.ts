@@ -41,7 +41,7 @@ export interface PageReader {
   readPages(first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
   /** Returns all orders from `first` up to `last`. */
   pageText(first: OrderId, last: OrderId): string;
-  /** Returns how many orders a changed page may have. */
+  /** Returns how many orders the page from `first` up to `last` may have after a change. */
   pageLength(first: OrderId, last: OrderId): bigint;
 }
 
