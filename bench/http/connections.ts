@@ -27,7 +27,7 @@ export async function connections(): Promise<Table> {
       }
     }
     return {
-      title: `${LIST.name}: requests a second by the number of connections, and to bare (least–most)`,
+      title: `${LIST.name}: requests a second by the number of connections, and the ratio to bare (least–most)`,
       head: ['connections', ...SUBJECTS.map(({ name }) => name)],
       rows: rates.map((row, at) => [
         `${COUNTS[at]}`,

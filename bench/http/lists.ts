@@ -137,7 +137,7 @@ export async function besideLists(): Promise<Table> {
       'p99, ms',
       'slowest, ms',
       'event loop stalled, ms',
-      'of a core, ms',
+      'longest turn, ms of a core',
       'more memory, MiB',
     ],
     rows,
@@ -218,8 +218,8 @@ async function readFor({ read }: Reader, ms: number): Promise<number> {
 }
 
 /**
- * Cancels a missing order every other millisecond. Returns the response times in milliseconds, in
- * ascending order.
+ * Cancels a missing order, and again 2 ms after each response. Returns the response times in
+ * milliseconds, in ascending order.
  */
 async function askSmall(url: string, ms: number): Promise<number[]> {
   const reader = await openReader(url, { target: 'DELETE /v1/store/orders/1' });

@@ -92,8 +92,8 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
   const ask = (server: Child, seconds: number, firstId = FIRST_PENDING_ID) =>
     load({ server, request, connections: CONNECTIONS, seconds, firstId });
   async function slice({ child, rates, cpuUs }: Measured) {
-    // Warms the server up. If garbage is collected while no client is connected, after a refill or
-    // while idle, Node.js also drops compiled code.
+    // Warms the server up: if garbage was collected while no client was connected (after a refill,
+    // or when the server was idle), Node.js also dropped compiled code.
     if (!isQuick) await ask(child, 1, WARM_UP_ID);
     const fromUs = child.cpuUs();
     const { answers, perSecond } = await ask(child, 1);

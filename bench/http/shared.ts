@@ -25,9 +25,8 @@ const SERVERS = [
 ] as const;
 
 /**
- * Measures the processor time that a request takes of the server, of PostgreSQL, which has the
- * orders, and of Redis, which counts quotas. Compares them with those of the same job without this
- * library.
+ * Measures the processor time of a request in the server, in PostgreSQL, which has the orders, and
+ * in Redis, which counts quotas. Compares them with those of the same job without this library.
  */
 export async function shared(): Promise<Table> {
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);

@@ -80,7 +80,7 @@ function createFastify(keyCount: number): Take {
   };
 }
 
-/** A `RateLimiter` of this package has only one limit, so a Map keeps two of them for each key. */
+/** A `RateLimiter` of `limiter` has only one limit, so a Map keeps two of them for each key. */
 function createLimiter(): Take {
   const limiters = new Map<string, readonly [RateLimiter, RateLimiter]>();
   return (key) => {

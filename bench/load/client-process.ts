@@ -37,7 +37,7 @@ async function cancelFor(task: CancelTask): Promise<readonly number[]> {
         resolve();
       }
       function send(): void {
-        // A fast machine may cancel every order before the time is over.
+        // A fast machine may cancel every order before the time ends.
         if (index >= range) {
           end();
           return;

@@ -6,7 +6,7 @@ export interface CancelTask {
   /** How long to send. `Infinity` sends until the task is stopped. */
   readonly ms: number;
   readonly connections: number;
-  /** Cancels in the sequence `offset` + `index` × `stride` modulo `range`. */
+  /** Cancels in the sequence `offset` + (`index` × `stride` modulo `range`). */
   readonly offset: number;
   readonly stride: number;
   readonly range: number;
@@ -28,7 +28,7 @@ export interface ListTask {
 export interface Client {
   /**
    * Resolves to the response times in milliseconds, in ascending order. Cancels also count the last
-   * response of each connection, although it arrived after the time was over. A task whose `ms` is
+   * response of each connection, although it arrived after `ms` had passed. A task whose `ms` is
    * `Infinity` stops when `until` resolves.
    */
   run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;

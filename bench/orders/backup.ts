@@ -56,8 +56,8 @@ export async function cancelsDuringBackups(): Promise<Table> {
     fromIndex += durationsMs.length;
     const backupMs = await until;
     if (backupMs !== undefined) backupsMs.push(backupMs);
-    // The last cancel of each connection does not count, because it finished after the time was
-    // over.
+    // The last cancel of each connection does not count, because it finished after the measured
+    // time.
     figures?.rates.push((durationsMs.length - CONNECTIONS) / ((backupMs ?? ms) / 1_000));
     figures?.slowestMs.push(durationsMs.at(-1) ?? Number.NaN);
   }

@@ -33,8 +33,8 @@ interface Way {
 }
 
 /**
- * The servers to measure under each load. They are compared with the first: a bare server that
- * responds with 204 and stores nothing.
+ * The servers to measure under each load. The first is a bare server, which responds with 204 and
+ * stores nothing.
  */
 const LOADS: readonly (readonly Way[])[] = [
   [
@@ -98,8 +98,7 @@ export async function cancelsOverHttp(): Promise<readonly Table[]> {
       lister.run({ what: 'list', url, ms: ROUND_MS }),
     ]);
     server.cancelled += cancels.length;
-    // The last cancel of each connection does not count, because it finished after the time was
-    // over.
+    // The last cancel of each connection does not count, because it finished after the round.
     return { rate: (cancels.length - CONNECTIONS) / (ROUND_MS / 1_000), idleMs: p99(idle), busyMs: p99(busy) };
   }
 }

@@ -7,8 +7,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Returns the ratios of values to floors of the same round, because machines drift by more than the
- * measured difference between rounds.
+ * Returns the ratios of values to floors of the same round, because from round to round a machine
+ * drifts by more than the differences to be measured.
  */
 function ratios(values: readonly number[], floors: readonly number[]): readonly number[] {
   return values.map((value, round) => value / (floors[round] ?? Number.NaN));

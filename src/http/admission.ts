@@ -29,10 +29,10 @@ export interface AdmissionOptions {
   /**
    * Returns whether this process remembers the key as recently valid. Provide it if `authenticate`
    * calls a backend that strangers could keep busy with made-up keys. While an address is over its
-   * limit, its requests with keys for which this returns `false` are then refused with 429, without
-   * a look-up. Such a key may be valid, so it is not charged. Without this function every key is
-   * looked up, even from an address over its limit. If this function throws, the client receives a
-   * 503.
+   * limit, its requests with keys for which this returns `false` are refused with 429, without a
+   * look-up. These refusals are not charged, because the key may be valid. Without this function
+   * every key is looked up, even from an address over its limit. If this function throws, the
+   * client receives a 503.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /**
@@ -65,9 +65,9 @@ export const ADDRESS_PLAN = addressPerMinute(600);
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**
-   * Charges a request without a valid key to its address, and returns `reply`, or the refusal with
-   * that error code. If the address is over its limit, the connection is closed, so that a client
-   * that does not stop must open a new one for each request.
+   * Charges a request without a valid key to its address. Returns the refusal with the error code
+   * `reply`, or what the function `reply` returns. If the address is over its limit, the connection
+   * is closed, so that a client that does not stop must open a new one for each request.
    */
   chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }

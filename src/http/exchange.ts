@@ -7,8 +7,8 @@ import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
 /**
- * The client's address, or a function that returns it. The function is called only for a request
- * without a valid key.
+ * The client's address, or a function that returns it. The function is called only to limit a
+ * request by its address, and for the diagnostics channel.
  */
 export type ClientAddress = string | undefined | (() => string | undefined);
 

@@ -26,7 +26,7 @@ export function hostCall<T>(part: string, call: () => T): T {
 
 /**
  * Passes the result of a part of the host to `next`. A rejection of `promise` is marked as the
- * host's, an error of `next` is not.
+ * host's, but an error of `next` is not.
  */
 export function afterHost<T, R>(part: string, promise: Promise<T>, next: (value: T) => R | Promise<R>): Promise<R> {
   return Promise.resolve(promise).then(next, (error: unknown) => failHost(`${part} failed`, error));

@@ -14,13 +14,13 @@ import { checkBasePath, createRouter, NOT_OURS } from './route.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
-  /** The version segment with which all paths begin. Default: `/v1`. */
+  /** The path segments with which all paths begin. Default: `/v1`. */
   readonly basePath?: string | undefined;
 }
 
 /** The service itself, without a transport. It never throws and never rejects. */
 export interface OrderService {
-  /** The version segment with which all paths begin. */
+  /** The path segments with which all paths begin. */
   readonly basePath: string;
   /**
    * Responds to a request. Returns a promise only if the store, the limiter or `authenticate`

@@ -6,8 +6,8 @@ export interface Clock {
    */
   nowMs(): number;
   /**
-   * Returns what to add to `nowMs()` to get Unix time. A caller that has just read the clock can
-   * pass the result as `nowMs`.
+   * Returns what to add to `nowMs()` to get Unix time. A caller that has just called `nowMs()` can
+   * pass its result as `nowMs`.
    */
   utcOffsetMs(nowMs?: number): number;
 }

@@ -107,8 +107,8 @@ function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: In
 }
 
 /**
- * Returns the window to announce when neither refuses: the one with less remaining, or on a tie the
- * one that resets later.
+ * Returns which of two windows to announce when neither refuses: the one with less remaining, or on
+ * a tie the one that resets later.
  */
 export function lesser(a: WindowState, b: WindowState): WindowState {
   if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;

@@ -166,7 +166,7 @@ class JsonReader {
     if (integer !== undefined) return integer;
     const value = Number(number);
     if (Number.isInteger(value)) {
-      this.#fail('this number would be rounded to an integer; write an integer, or fewer digits', start);
+      this.#fail('expected an integer or fewer digits, because this number would be rounded to an integer', start);
     }
     return value;
   }

@@ -42,9 +42,9 @@ export function checkPool(pool: unknown, option = 'pool'): void {
 }
 
 /**
- * A column value that makes its transaction wait until its commit is on disk, even if
- * `synchronous_commit` is `off` for the role or the database. Any other level stays as it is,
- * because all of them wait.
+ * An SQL expression that makes its transaction wait until the commit is on disk, even if
+ * `synchronous_commit` is `off` for the role or the database. All other levels stay as they are,
+ * because they wait too.
  */
 export const WAIT_FOR_DISK =
   "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";

@@ -14,7 +14,7 @@ const LOCK = 4_919_131_752_989_213_544n;
  * Migrates the tables of all parts to their newest version in one statement: all of them or none,
  * and one process after the other. The table `store_orders_schema` contains each part's version. If
  * everything is up to date, nothing is written, and no right to write is needed. Rejects if another
- * program's table has one of these names, or if a part has a newer version.
+ * program has a table of the same name, or if a part has a newer version.
  */
 export async function migrateTables(client: PostgresClient, schemas: Schemas): Promise<void> {
   await client.query(`DO $migrate$
@@ -36,7 +36,7 @@ function migrationOf(part: string, steps: readonly string[]): string {
   const newest = steps.length;
   return `found := coalesce((SELECT version FROM store_orders_schema WHERE part = ${quoteText(part)}), 0);
   IF found > ${newest} THEN
-    RAISE 'its ${part} schema has version %, this program knows ${newest}; use a newer store-orders', found;
+    RAISE 'its ${part} schema has version %, but this program knows only ${newest}; use a newer store-orders', found;
   END IF;
   ${steps.map((step, version) => `IF found <= ${version} THEN ${step}; END IF;`).join('\n  ')}
   IF found < ${newest} THEN

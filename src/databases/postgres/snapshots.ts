@@ -9,9 +9,9 @@ export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable
 /** The most snapshots that are open at once. Each holds a connection. */
 const MOST_OPEN = 4;
 /**
- * The longest pause of a snapshot's readers before the snapshot can be closed in favour of others.
- * Readers that were slow before have less. A mount sends half a mebibyte at a time, so a client
- * that reads 1 MB per second is never too slow.
+ * How long a snapshot's readers may pause before it can be closed in favour of others. Readers that
+ * were slow before may pause less. A mount sends half a mebibyte at a time, so a client that reads
+ * 1 MB per second is never too slow.
  */
 const SPARE_MS = 500;
 /** How much of that pause a reader regains with each result. */
@@ -25,8 +25,8 @@ const RECHECK_MS = 50;
 const PATIENCE_MS = 5_000;
 
 /**
- * Creates a reader of snapshots over the connections of a pool. It holds at most four at once,
- * however many readers there are. Readers that wait for a connection share the next snapshot.
+ * Creates a reader of snapshots over a pool. It holds at most four connections at once, however
+ * many callers read. Readers that wait for a connection share the next snapshot.
  *
  * While a reader waits, the snapshot whose readers are furthest behind is closed if they read less
  * than about 1 MB per second each. Their next query rejects. Time that the server needs does not
@@ -35,7 +35,7 @@ const PATIENCE_MS = 5_000;
  */
 export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>): SnapshotReader {
   const open = new Set<Snapshot>();
-  /** The snapshot that has not begun. Readers that arrive meanwhile share it. */
+  /** The snapshot that begins next. Readers that arrive before it begins share it. */
   let next: Snapshot | undefined;
   let wake = () => {};
 
@@ -118,8 +118,8 @@ class Snapshot implements PostgresClient {
   }
 
   /**
-   * Returns when the snapshot may be closed in favour of others. While a query runs, the readers
-   * are waiting for the server, so the snapshot is not due.
+   * Returns the instant from which the snapshot may be closed in favour of others. While a query
+   * runs, the readers are waiting for the server, so the snapshot is not due.
    */
   dueMs(): number {
     return this.#asking > 0 ? performance.now() + RECHECK_MS : this.#dueMs;

@@ -36,7 +36,7 @@ export interface ExactStatement {
 }
 
 /**
- * Prepares a statement that never rounds an int64. Writing statements need the setting too:
+ * Prepares a statement that never rounds an int64. Statements that write need the setting too:
  * node:sqlite may otherwise throw *after* writing a row whose id is beyond 2^53, and the other
  * drivers round silently.
  */
@@ -65,7 +65,7 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
     return result;
   } catch (error) {
     rollback(database);
-    // The count was rolled back with the rest, so the next transaction has to count.
+    // The count was rolled back with the rest, so the next transaction must be counted.
     countedMs.delete(database);
     throw error;
   }

@@ -66,7 +66,7 @@ export function checkFileName(file: string): void {
  */
 export function createPrivately(file: string): boolean {
   try {
-    // Fails without opening an existing file. Closing a descriptor of a database would drop this
+    // Does not open an existing file, because closing a descriptor of a database would drop this
     // process's locks on it.
     closeSync(openSync(file, 'ax', 0o600));
     return true;

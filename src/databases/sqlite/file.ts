@@ -122,8 +122,8 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   let probing: Promise<unknown> | undefined;
 
   /**
-   * Commits a transaction without calls, which still writes to the file. Concurrent callers share
-   * it.
+   * Commits a transaction that changes no table, but still writes to the file. Concurrent callers
+   * share it.
    */
   function tryToWrite(): Promise<unknown> {
     probing ??= commit([{ name: 'touch', parameters: [] }]).finally(() => {

@@ -3,7 +3,7 @@ import type { WriteCall, WriteResult, Writes } from './group-commit.js';
 
 interface Waiting {
   readonly call: WriteCall;
-  /** When this write was first tried and found the file locked. */
+  /** When this write first found the file locked. */
   busySinceMs?: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -31,12 +31,12 @@ const LOCK_RETRY_MS = 5;
 
 /**
  * How many writes settle in one turn of the event loop. If all writes of a commit did, all their
- * clients would send again at the same time. Beside 64 clients that cancel as fast as they can, a
- * list would then wait 2.3 ms (p99) instead of 1.5, at the same rate of cancels.
+ * clients would send again at the same time. While 64 clients cancel as fast as they can, a list
+ * would then wait 2.3 ms (p99) instead of 1.5, at the same rate of cancels.
  */
 const ANSWERED_AT_ONCE = 4;
 
-/** Publishes how many writes were committed together, or failed: `{ writes }`. */
+/** Publishes how many writes were tried in one commit: `{ writes }`. */
 const commits = channel('store-orders:commit');
 
 /**

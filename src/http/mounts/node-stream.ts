@@ -5,9 +5,9 @@ import { dropIfSilent } from './silent-readers.js';
 
 /**
  * Bytes of a list that are written to the system at a time (one window). Each turn of the event
- * loop writes one window, however many readers there are. It takes 4 ms of processor time (median;
- * at most 5 ms). When fifty readers each wrote a window in the same turn, that turn took 18 ms (at
- * most 86 ms).
+ * loop writes one window, however many readers there are. Such a turn takes 4 ms of processor time
+ * (median; at most 5 ms). When fifty readers each wrote a window in the same turn, that turn took
+ * 18 ms (at most 86 ms).
  */
 const WINDOW_BYTES = 524_288;
 

@@ -60,8 +60,8 @@ interface ResponseText {
 }
 
 /**
- * The response components by status. If a status has a second meaning elsewhere, that has a key of
- * its own: the status and the origin.
+ * The response components by status, or by status and origin for the responses outside the
+ * operations.
  */
 const TEXTS: Readonly<Record<string, ResponseText>> = {
   400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },

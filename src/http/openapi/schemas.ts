@@ -149,7 +149,7 @@ const HEADERS = {
   },
   RateLimit: {
     description:
-      'Requests remaining (`r`) in each window, and seconds (`t`) until more are available (the draft of `RateLimit-Policy`). Optional.',
+      'Requests remaining (`r`) in each window, and seconds (`t`) until more are available (same draft as `RateLimit-Policy`). Optional.',
     schema: windows('r', 't'),
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },

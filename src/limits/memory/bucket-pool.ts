@@ -98,7 +98,7 @@ export class BucketPool {
   /**
    * Returns the state of the bucket that newcomers to a full pool share, if it is in use. A
    * newcomer that later gets its own bucket starts from this state. If it started with a full
-   * bucket, it would pass before its `Retry-After` is over.
+   * bucket, it would pass before its `Retry-After` ends.
    */
   shared(): KeyState | undefined {
     return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;

@@ -51,7 +51,8 @@ interface PooledPlan extends PackedPlan {
 /**
  * Creates an in-memory rate limiter. Keys and addresses (plans with `partition: 'address'`) live in
  * separate pools, so that strangers, who choose their addresses, cannot evict a key. `inspect`,
- * `restore`, `reset`, `ban` and `unban` work on keys. Throws a RangeError for a bad option.
+ * `restore`, `reset`, `ban` and `unban` work on keys. Throws a TypeError or RangeError that names
+ * the bad option.
  *
  * @example
  * ```ts

@@ -99,10 +99,10 @@ export interface Passed extends Instant {
 
 /**
  * Reads the script's reply, a list of integers that begins with the server's time. For an allowed
- * request, `taken` and the milliseconds until `atMs` of each window follow, as they are after it.
- * For a refused request, `taken` and `atMs` of each window follow as they were found, then the
- * instant when the first bucket of another plan is full, then the ban state if there is one. If the
- * call arrived after its deadline, nothing follows.
+ * request, `taken` and the milliseconds until `atMs` of each window follow, as the request left
+ * them. For a refused request, `taken` and `atMs` of each window follow as they were found, then
+ * the instant when the first bucket of another plan is full, then the ban state if there is one. If
+ * the call arrived after its deadline, nothing follows.
  */
 export function readAnswer(
   answer: unknown,

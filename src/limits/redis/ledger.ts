@@ -18,13 +18,13 @@ interface Debt {
    * a new debt.
    */
   sent?: Promise<void>;
-  /** The state that the server added the debt to, and the local time when it was sent. */
+  /** The state that the server added the debt to, and the local time when the debt was sent. */
   charged?: { readonly to: Found; readonly sentAtMs: number };
 }
 
 /**
- * Charges in flight at a time, so that the first requests after an outage need not wait for all
- * charges.
+ * The most charges in flight at a time. A limit is needed, so that the first requests after an
+ * outage need not wait for all charges.
  */
 const CHARGED_AT_ONCE = 100;
 

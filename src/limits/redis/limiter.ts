@@ -12,8 +12,9 @@ export type { OnBackendError, SendCommand };
 
 /**
  * {@link RateLimiter} that counts keys in a Redis or Valkey server, shared by all processes. Each
- * request is one call of one script. Decides as the memory limiter does. `take` and `peek` reject
- * only with `onBackendError: 'closed'`. The other methods reject when the server fails.
+ * request is one call of one script, but for a second after a refusal the key may be refused
+ * without a call. Decides as the memory limiter does. `take` and `peek` reject only with
+ * `onBackendError: 'closed'`. The other methods reject when the server fails.
  */
 export interface RedisLimiter extends RateLimiter {
   /** Returns what `take` would decide now. Changes nothing. */
@@ -103,7 +104,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   if (typeof send !== 'function') throw new TypeError('send: expected a function');
   if (typeof prefix !== 'string') throw new TypeError('prefix: expected a string');
   if (!['local', 'open', 'closed'].includes(onBackendError)) {
-    throw new TypeError('onBackendError: expected local or open or closed');
+    throw new TypeError('onBackendError: expected "local", "open" or "closed"');
   }
   wholeNumber('deadlineMs', deadlineMs, 1, 60_000);
   // A tenth of the deadline is left for a late timer, and for the decision that is made without the

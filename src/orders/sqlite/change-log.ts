@@ -8,8 +8,8 @@ import type { OrderId } from '../order.js';
 export const MOST_NOTED = 1_000n;
 
 /**
- * The number of revisions whose changes are kept. A caller whose list is older than that reads all
- * orders again.
+ * The number of revisions whose changes are kept. A caller whose list is older reads all orders
+ * again.
  */
 const KEPT = 1_000n;
 

@@ -41,7 +41,7 @@ export interface PageReader {
   readPages(first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
   /** Returns all orders from `first` up to `last`. */
   pageText(first: OrderId, last: OrderId): string;
-  /** Returns how many orders a changed page may have. */
+  /** Returns how many orders the page from `first` up to `last` may have after a change. */
   pageLength(first: OrderId, last: OrderId): bigint;
 }
 
@@ -69,7 +69,7 @@ const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FR
  * A damaged B-tree may return its rows in any order. Reading on from the last row could then go on
  * forever.
  */
-export const OUT_OF_ORDER = 'its orders are out of order, so it is damaged; run db check';
+export const OUT_OF_ORDER = 'its orders are not sorted by id, so it is damaged; run db check';
 
 export function preparePages(database: SqliteDatabase): PageReader {
   const select = prepare(database, PRINTED_PAGE);

@@ -81,7 +81,10 @@ for (const { name, open } of sqliteDrivers) {
       createSqliteOrderStore(database);
       database.exec("UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'");
       database.close();
-      assertRefused(file, 'database: its orders schema has version 99, this program knows 2; use a newer store-orders');
+      assertRefused(
+        file,
+        'database: its orders schema has version 99, but this program knows only 2; use a newer store-orders',
+      );
     });
 
     function assertRefused(file: string, message: string): void {
@@ -200,7 +203,7 @@ for (const { name, open } of sqliteDrivers) {
           there.exec(newer);
         }),
       );
-      assert.throws(() => createSqliteOrderStore(arriving), /has version 99, this program knows 2/);
+      assert.throws(() => createSqliteOrderStore(arriving), /has version 99, but this program knows only 2/);
       assert.equal(ask(there, 'SELECT version FROM store_orders_schema', 'version'), '99');
       here.close();
       there.close();
