@@ -7,7 +7,7 @@ export interface Reader {
   ask(): void;
   /** Sends one request, and resolves when its response has arrived. */
   read(): Promise<void>;
-  /** Returns the length of the newest response's content, in bytes. `NaN` if it was not announced. */
+  /** Returns the length of the newest response's content in bytes, or `NaN` without the field. */
   length(): number;
   /** Returns the status line and the fields of the newest response. */
   head(): string;

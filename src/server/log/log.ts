@@ -37,8 +37,8 @@ const MOST_WAITING_BYTES = 16_777_216;
 const WAIT_MS = 10;
 
 /**
- * Creates a log that writes one JSON object per line, or with `readable` one line of text for a
- * person. Each line has the fields of `always`.
+ * Creates a log that writes one JSON object per line, or with `readable` one line of text for
+ * people. Each line has the fields of `always`.
  *
  * Lines are written together, up to `batchBytes` at a time, because a busy server logs tens of
  * thousands per second and each write is a system call. Events are written in the turn of the event

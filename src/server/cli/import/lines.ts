@@ -18,8 +18,8 @@ export class OrderLines {
   #last: OrderId | undefined;
   /**
    * A hash table, which is built when an id does not ascend. The entry of an id is in the slot that
-   * the id hashes to, or in a later slot. A slot holds the number of the entry, counted from 1, or 0
-   * if it is free.
+   * the id hashes to, or in a later slot. A slot holds the number of the entry, counted from 1, or
+   * 0 if it is free.
    */
   #slots = new Uint32Array(0);
   /**

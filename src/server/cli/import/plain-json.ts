@@ -22,8 +22,8 @@ export class PlainJson {
   }
 
   /**
-   * Returns the value of a part of the text, as `parseJson` would. An integer of few digits may be a
-   * number instead of a bigint. Returns `undefined` if the part has anything else, or a mistake.
+   * Returns the value of a part of the text, as `parseJson` would. An integer of few digits may be
+   * a number instead of a bigint. Returns `undefined` for any other value, and for a mistake.
    */
   read(start: number, end: number): object | undefined {
     const value: Partial<Record<(typeof ORDER_FIELDS)[number], bigint | number | string | boolean>> = {};
