@@ -39,7 +39,7 @@ export const limitClauses: readonly Clause[] = [
         const answer = await subject.ask(method, path, ...fields);
         assert.equal(answer.status, status, `${method} ${path}`);
         const { limit, remaining } = trioOf(answer);
-        assert.ok(remaining <= limit, 'no more can remain than the limit');
+        assert.ok(remaining <= limit, 'the remaining requests are at most the limit');
       }
     },
   },
