@@ -41,7 +41,7 @@ const WAIT_MS = 10;
  * second and each write is a system call. Events are written in the turn of the event loop in which
  * they happen, and requests after at most {@link WAIT_MS}. A write begins when the previous one has
  * ended, because a stream would merge waiting writes into a longer one, which a pipe may split.
- * While {@link MOST_WAITING} batches wait, lines are dropped, and later their number is logged.
+ * Lines beyond {@link MOST_WAITING} are dropped, and their number is logged in their place.
  */
 export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}): Log {
   const print = readable ? printReadable : printJson;

@@ -102,8 +102,8 @@ const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity
 const NO_UTF8 = 'the text is not UTF-8';
 
 /**
- * Joins and splits the chunks into blocks of whole lines. A line feed is never part of another
- * UTF-8 character. The first block is white space only if the whole input is.
+ * Joins and splits the chunks into blocks that end with a line feed. A line feed is never part of
+ * another UTF-8 character. The first block contains something other than white space.
  */
 async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
