@@ -42,7 +42,7 @@ export interface TestService {
   /** Listens on a free port of the loopback interface, for a client that needs a socket. */
   listen(): Promise<ListeningTestService>;
   /**
-   * Makes the next requests fail, by `fetch` or by a socket: one request for each fault, in this
+   * Makes the next requests fail, whether by `fetch` or by a socket: one for each fault, in this
    * order. A request that the service refuses, such as one over quota, gets its refusal instead of
    * a 500 or 503. Throws a TypeError for an unknown fault.
    */

@@ -78,7 +78,8 @@ test('Python: the module json keeps every digit, and a float does not', { skip: 
 });
 
 /**
- * Returns a program that lists the orders as in the recipe and into a Map, and cancels one order.
+ * Returns a program that reads the list of orders twice, as in the recipe and into a Map, and
+ * cancels one order.
  */
 const program = ([type, ...statements]: readonly string[]) => `
 import com.google.gson.Gson;

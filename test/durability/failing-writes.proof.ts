@@ -27,7 +27,7 @@ interface Job {
  */
 interface Workload {
   readonly name: string;
-  /** How many orders the server cancels. */
+  /** How many orders the process cancels. */
   readonly cancels: number;
   run(t: TestContext, job: Job): Promise<Cancelled>;
 }

@@ -126,7 +126,7 @@ function isGone(pid: number): boolean {
 /** The delay of each write and fsync of the files, except the first few calls of a thread. */
 const HANG_MS = 20_000;
 
-test('SIGTERM ends a server whose writes and fsyncs hang within 10 s', async (t) => {
+test('within 10 s, SIGTERM ends a server whose writes and fsyncs hang', async (t) => {
   const cwd = temporaryDirectory(t);
   const orders = await createOrderFile(cwd, 20);
   const file = join(cwd, 'store-orders.db');

@@ -44,8 +44,8 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
     });
   }
 
-  // After a failed fsync the kernel may return data to processes that is not on disk, and that it
-  // will not write again.
+  // After a failed fsync, processes may read data that is not on disk and that the kernel will not
+  // write again.
   test('loses nothing that was acknowledged after fsyncs of the same process failed', async (t) => {
     const { losses } = await powerCuts(t, [
       { steps: [{ put: [0, 1_000] }, { cancel: [0, 120], atOnce: 4 }], failingFsyncs: '10+7' },

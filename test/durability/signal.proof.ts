@@ -30,8 +30,8 @@ interface Account {
   answered: number;
   readonly cancelled: bigint[];
   /**
-   * Requests with no response or a truncated one, sent on a connection that the server had not
-   * announced to close.
+   * Requests with no response or a truncated one, sent on a connection whose end the server had
+   * not announced.
    */
   readonly lost: string[];
 }

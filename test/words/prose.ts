@@ -70,7 +70,7 @@ function commentsAndStrings(path: string, text: string): readonly Prose[] {
   let last = SyntaxKind.Unknown;
   let line = 1;
   let counted = 0;
-  /** The line of an offset, which never goes down from call to call. */
+  /** Returns the line of an offset. From call to call, the offset must not decrease. */
   const lineAt = (offset: number) => {
     for (let at = text.indexOf('\n', counted); at >= 0 && at < offset; at = text.indexOf('\n', counted)) {
       line += 1;

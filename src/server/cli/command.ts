@@ -173,7 +173,7 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
 /**
  * Returns a shell command that runs the program with `words` on the same storage. It has `URL` in
  * the place of a real URL, which may contain a password. Under npm it begins with `npx`, because
- * npm installs no program on the PATH of a user.
+ * a program that is installed in a project is not on the PATH of a shell.
  */
 export function commandLine({ flags, environment }: Invocation, words: string): string {
   const program = environment['npm_lifecycle_event'] === undefined ? PROGRAM : `npx ${PROGRAM}`;

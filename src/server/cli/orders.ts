@@ -92,7 +92,7 @@ async function listOrders({ records }: Storage, { flags }: Invocation): Promise<
     );
     if (!(await writeText(process.stdout, `${table(rows).join('\n')}\n`))) break;
   }
-  const known = others.size === 0 ? '' : `; the orders have ${[...others].sort().join(', ')}`;
+  const known = others.size === 0 ? '' : `; statuses in use: ${[...others].sort().join(', ')}`;
   const which = typeof status === 'string' ? ` with the status ${JSON.stringify(status)}${known}` : '';
   return isEmpty ? { outcome: 'done', text: `no orders${which}` } : { outcome: 'done' };
 }

@@ -140,7 +140,7 @@ function readFile({ flags, environment }: SettingSources): ReadFile {
   try {
     content = JSON.parse(json);
   } catch {
-    return mistake(`${label}: expected ${path} to be JSON, but ${jsonMistake(json)}`);
+    return mistake(`${label}: invalid JSON in ${path}${jsonMistake(json)}`);
   }
   const parsed = v.safeParse(v.record(v.string(), v.unknown()), content);
   if (!parsed.success || Array.isArray(content)) return mistake(`${label}: expected a JSON object in ${path}`);
@@ -157,14 +157,14 @@ function readFile({ flags, environment }: SettingSources): ReadFile {
 }
 
 /**
- * Describes the mistake in invalid JSON. Node.js's own message would quote the text around the
- * mistake, which may be a password.
+ * Describes the mistake in invalid JSON, with its place. Node.js's own message would quote the text
+ * around the mistake, which may be a password.
  */
 function jsonMistake(json: string): string {
   try {
     parseJson(json);
   } catch (error) {
-    if (error instanceof JsonSyntaxError) return error.message;
+    if (error instanceof JsonSyntaxError) return `, line ${error.line} column ${error.column}: ${error.reason}`;
   }
-  return 'it is not';
+  return '';
 }

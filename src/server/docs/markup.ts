@@ -60,8 +60,8 @@ ${rows.join('\n')}
 }
 
 /**
- * Returns a section of the page: the content, `aside`, which a wide screen shows beside the
- * content, and `rest` below both.
+ * Returns a section of the page. `aside` is below `content`, or beside it on a wide screen, and
+ * `rest` is below both.
  */
 export function section(id: string, title: string, content: string, aside: string, rest = ''): string {
   return `<section id="${id}" aria-labelledby="${id}-title">

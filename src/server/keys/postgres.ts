@@ -36,8 +36,8 @@ const REVOKE = changeOf('revoked_at = $3::text');
 const ROTATE = changeOf('digest = $3::text');
 
 /**
- * Returns a statement that changes a key, unless it is revoked, together with the revision. The key
- * is locked before it is read, like an order (`orders/postgres/transition.ts`). The revision is
+ * Returns a statement that changes a key and the revision, unless the key is revoked. The key is
+ * locked before it is read, like an order (`orders/postgres/transition.ts`). The revision is
  * random, so that it never repeats, not even after an older copy of the database is restored.
  */
 function changeOf(assignment: string): string {
@@ -66,7 +66,7 @@ export interface KeyRingClients {
 
 /**
  * How many unknown keys may be looked up at the same time. Each takes about 0.1 ms, so the last of
- * a thousand waits for some tenths of a second.
+ * a thousand waits for about 0.1 s.
  */
 const STRANGERS_AT_ONCE = 1_000;
 

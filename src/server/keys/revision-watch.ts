@@ -9,8 +9,8 @@ export interface RevisionWatch {
    */
   isFresh(): boolean;
   /**
-   * Waits until the newest reading of the revision began less than {@link TRUSTED_MS} before this
-   * call, or after it. Rejects if the revision cannot be read.
+   * Waits for a reading of the revision that began after this call, or less than
+   * {@link TRUSTED_MS} before it. Rejects if the revision cannot be read.
    */
   refresh(): Promise<void>;
   /**
@@ -34,7 +34,7 @@ export const TRUSTED_MS = 750;
  * Watches one revision. An LRU cache with a time to live would look up each key again instead.
  * Looking up a key costs this process 130 µs of processor time and PostgreSQL 85 µs. For 1,000 keys
  * in use, every 750 ms, that is 17 % and 11 % of a core. Reading the revision four times per second
- * costs each of them 0.05 % of a core, for any number of keys.
+ * costs each of the two 0.05 % of a core, for any number of keys.
  *
  * `changed` is called when the revision has changed, before any data of the new revision is cached.
  * At most one read is in flight, and none starts within a quarter of a second of the previous one,

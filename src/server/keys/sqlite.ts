@@ -40,7 +40,7 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
     lookedMs = performance.now();
   }
 
-  /** Empties the cache if the file has changed. Callers at the same time share one check. */
+  /** Empties the cache if the file has changed. Concurrent callers share one check. */
   function look(ask: Read<KeyReads>): Promise<void> {
     looking ??= ask('dataVersion')
       .then(see, (error: unknown) => {

@@ -45,14 +45,11 @@ interface Connection {
   /** Whether the newest request is known to have a valid key. */
   hasKey: boolean;
   /**
-   * How many requests have arrived before the response to the previous request was complete, since
-   * the client last had all its responses.
+   * How many requests have arrived, each before the response to the previous one was complete. It
+   * starts again at 0 when the client has all its responses.
    */
   pipelined: number;
-  /**
-   * The instant since when a client without a valid key has been waiting for responses, or 0 if it
-   * is not waiting.
-   */
+  /** When a client without a valid key began to wait for responses, or 0 if it is not waiting. */
   owedSinceMs: number;
 }
 

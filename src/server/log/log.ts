@@ -10,7 +10,7 @@ export interface Log {
   error(event: string, fields?: LogFields): void;
   /** Logs a reply, at the level `error` if the message has an error, otherwise `info`. */
   request(message: ReplyMessage): void;
-  /** Begins to write all buffered lines at once. */
+  /** Immediately begins to write all buffered lines. */
   flush(): void;
 }
 

@@ -27,7 +27,7 @@ export async function listen(server: Server, place: Place): Promise<string | und
 const ADVICE: ReadonlyMap<string, string> = new Map([
   ['EADDRNOTAVAIL', '; this machine does not have the address, check --host'],
   ['ENOTFOUND', '; the name has no address, check --host'],
-  ['EACCES', '; this user may not, choose a port from 1024 up'],
+  ['EACCES', '; this user needs a port from 1024 up'],
 ]);
 
 /**

@@ -2,7 +2,7 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 
 /**
  * A change of quotas that a command requests from the server, which has them in memory. The number
- * of `ban` is the end of the ban in Unix milliseconds.
+ * after `ban` is the end of the ban in Unix milliseconds.
  */
 export type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
 

@@ -90,8 +90,8 @@ export function openSqliteStorage(file: string, options: OpenOptions = {}): Open
 }
 
 /**
- * Opens the database of a command or a server. Checks that it belongs to this program, and for a
- * server that it is intact. The process must not have opened the file so far: see {@link
+ * Opens the database of a command or a server. Checks that it belongs to this program, and with
+ * `threaded` that it is intact. The process must not have opened the file so far: see {@link
  * refusalOf}.
  */
 export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {

@@ -13,7 +13,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-missing',
     level: 'MUST',
-    says: 'respond to every operation without an API key with 401, and cancel nothing',
+    says: 'respond with 401 to every operation without an API key, and cancel nothing',
     needs: ['store'],
     async check({ ask, put, issueKey }) {
       await put({ id: 1 });
@@ -30,7 +30,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-invalid',
     level: 'MUST',
-    says: 'respond to every operation with an invalid key with 401, and cancel nothing',
+    says: 'respond with 401 to every operation with an invalid key, and cancel nothing',
     needs: ['store'],
     async check({ ask, put, issueKey }) {
       await put({ id: 1 });

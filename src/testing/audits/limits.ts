@@ -10,8 +10,8 @@ const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
 /**
- * The clauses of the specification's part 8 (rate limits), and the clauses about bans of its part
- * 5.
+ * The clauses of the specification's part 8 (rate limits), and those about bans (part 5) and error
+ * codes (part 7).
  */
 export const limitClauses: readonly Clause[] = [
   {
@@ -39,7 +39,7 @@ export const limitClauses: readonly Clause[] = [
         const answer = await subject.ask(method, path, ...fields);
         assert.equal(answer.status, status, `${method} ${path}`);
         const { limit, remaining } = trioOf(answer);
-        assert.ok(remaining <= limit, 'no more can remain than the limit');
+        assert.ok(remaining <= limit, 'the remaining requests are at most the limit');
       }
     },
   },

@@ -148,7 +148,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-not-found',
     level: 'MUST',
-    says: 'respond to DELETE of an order that does not exist with 404',
+    says: 'respond with 404 to DELETE of an order that does not exist',
     async check(subject) {
       for (const id of [-404_404n, 2n ** 53n + 5n, INT64_MAX - 7n]) {
         assertError(await subject.asked('DELETE', order(id)), 404);

@@ -4,8 +4,8 @@ const PAGE = 4_096;
 export const SECTORS_PER_PAGE = PAGE / SECTOR;
 
 /**
- * Returns a position in the record of system calls: on the disk, a part of a file is as it was at
- * that position. Writes before `since` are synced.
+ * Chooses how old a part of a file on disk is. Returns a position in the record of system calls:
+ * the part is as it was there. Writes before `since` are synced.
  */
 export type Moment = (since: number) => number;
 
@@ -28,8 +28,8 @@ export class CachedFile {
   /** The lengths since the last sync. The first of them is on disk. */
   #lengths: readonly Version<number>[];
   /**
-   * Pages of which processes read data that is not on disk. It will not be written until the page
-   * changes again.
+   * Pages with data that processes read but that is not on disk. The kernel does not write it until
+   * the page changes again.
    */
   readonly #lostPages = new Set<number>();
 

@@ -53,7 +53,7 @@ const STORES = {
 };
 
 /**
- * Returns an id beyond 2^53, where only a bigint is exact. The ids of consecutive numbers are
+ * Returns an id from 2^53 up, where only a bigint is exact. The ids of consecutive numbers are
  * spread evenly over a range of 4,001 (2,473 is this range divided by the golden ratio), so that a
  * commit writes many pages.
  */

@@ -18,7 +18,7 @@ export interface Cancelling {
 
 export interface Cancelled {
   readonly answers: readonly Answer[];
-  /** Responses to the refused cancels, sent a second time at the end. */
+  /** Responses to the refused cancels when they are sent again at the end. */
   readonly again: readonly Answer[];
   /** Whether the server served, rather than refusing to open the file. */
   readonly wentOn: boolean;

@@ -13,7 +13,7 @@ export type Remains =
 /** Returns a number in [0, 1). */
 type Random = () => number;
 
-/** From a position in the record on, a name has this file, or does not exist (`undefined`). */
+/** The file of a name from a position in the record on. `undefined` if the name does not exist. */
 interface Entry {
   readonly since: number;
   readonly file: CachedFile | undefined;

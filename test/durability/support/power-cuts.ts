@@ -45,7 +45,7 @@ export async function cutPower(folder: string, records: readonly string[]) {
       losses.cutsThatLose++;
       const cancels = lost.filter(({ outcome }) => outcome === 'cancelled').length;
       losses.mostCancelsLost = Math.max(losses.mostCancelsLost, cancels);
-      firstLoss ??= `${lost.length} of ${answers.length} results lost, if of the unsynced data ${remains} remained`;
+      firstLoss ??= `${lost.length} of ${answers.length} results lost; left of the unsynced data: ${remains}`;
     }
   }
 

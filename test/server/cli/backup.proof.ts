@@ -32,7 +32,7 @@ test('db backup: a signal stops it and leaves no partial file', async (t) => {
   );
 });
 
-test('db backup: a backup made while a server cancels contains every cancel acknowledged before the backup began', async (t) => {
+test('db backup: a backup made while a server cancels orders has every cancel acknowledged before the backup began', async (t) => {
   const cwd = await withOrders(t, 60_000);
   const server = await startServer(t, { cwd }, '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000');

@@ -199,7 +199,7 @@ test('an export whose reader closes the pipe ends without an error', async (t) =
   assert.deepEqual([code, stderr], [0, '']);
 });
 
-test('an import of ids that would collide in an unkeyed hash costs as little as of other ids', () => {
+test('an import of ids that would collide in an unkeyed hash costs as little as one of other ids', () => {
   const timeOf = (idOf: (n: bigint) => bigint) => {
     const lines = new OrderLines();
     const start = process.cpuUsage();

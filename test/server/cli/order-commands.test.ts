@@ -37,7 +37,7 @@ test('orders list shows all orders, or those of --status, in a table with exact 
   assert.deepEqual(pending.stdout.split('\n').length, 3);
   assert.match(pending.stdout, /^ +ID .*\n9007199254740993 .* pending\n$/);
   const none = await run(['orders', 'list', '--status', 'pendng'], { cwd });
-  const others = 'no orders with the status "pendng"; the orders have cancelled, pending, returned, shipped\n';
+  const others = 'no orders with the status "pendng"; statuses in use: cancelled, pending, returned, shipped\n';
   assert.deepEqual(none, { code: 0, stdout: others, stderr: '' });
   assert.deepEqual(await answerOf(['orders', 'list', '--status', 'pendng'], { cwd }), []);
   const json = await run(['orders', 'list', '--status', 'shipped', '--json'], { cwd });

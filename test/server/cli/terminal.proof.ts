@@ -87,7 +87,7 @@ test('a watched list fits the terminal, and reports how many keys it omits', { s
 test('--watch requires a terminal', async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stderr } = await run(['quota', 'list', '--watch'], { cwd });
-  const says = 'store-orders: --watch needs a terminal; without it the list is printed once\n';
+  const says = 'store-orders: --watch needs a terminal; to print the list once, omit --watch\n';
   assert.deepEqual([code, stderr], [2, says]);
 });
 

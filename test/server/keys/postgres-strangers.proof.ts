@@ -59,7 +59,7 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
     assert.ok((await unknown).every((outcome) => outcome.status === 'rejected' || outcome.value === undefined));
   });
 
-  test('are looked up a thousand at a time; the look-up of any more fails, instead of reporting an unknown key', async (t) => {
+  test('are looked up a thousand at a time; a further look-up fails, instead of reporting an unknown key', async (t) => {
     const { ring, strangers } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);

@@ -116,7 +116,7 @@ test('an unread log does not prevent the server from exiting', async (t) => {
   assert.equal(code, 0);
 });
 
-test('unread lines are kept up to a limit, and a line counts those dropped beyond it', async () => {
+test('unread lines are kept up to a limit, and one line reports how many were dropped beyond it', async () => {
   const texts: string[] = [];
   let written = () => {};
   const stream = {

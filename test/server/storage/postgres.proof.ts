@@ -115,7 +115,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(rows.length, 2, 'one connection was enough, apart from the one that created the key');
   });
 
-  test('made-up keys take no connection that cancels and lists need', async (t) => {
+  test('made-up keys take none of the connections for cancels and lists', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put([{ id: 1 }]);
@@ -149,7 +149,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await data.orders.get(1n))?.status, 'pending');
   });
 
-  test('slow readers of long lists leave connections to cancels, keys and faster readers', async (t) => {
+  test('slow readers of long lists leave connections for cancels, keys and faster readers', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put(Array.from({ length: 2_001 }, (_, id) => ({ id })));

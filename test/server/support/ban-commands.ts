@@ -31,7 +31,7 @@ export function testBanCommands({ name, env, place }: Place): void {
     await until(async () => (await server.get(key)).status === 200, 1_500);
   });
 
-  test(`a ban set while no server ran holds when one starts: ${name}`, async (t) => {
+  test(`a server applies a ban that was set before it started: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { key, id } = await issueKey(options.cwd, 'free');
     await answerOf(['ban', 'set', id, '--for', '1h'], options);

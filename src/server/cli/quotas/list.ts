@@ -16,7 +16,7 @@ export function listQuotas(invocation: Invocation): Outcome | Promise<Outcome> {
   }
   if (!flags.has('watch')) return withQuotas(invocation, (admin, keys) => list(admin, keys, Number(limit)));
   if (flags.has('json')) return misused('--watch cannot be combined with --json');
-  if (!process.stdout.isTTY) return misused('--watch needs a terminal; without it the list is printed once');
+  if (!process.stdout.isTTY) return misused('--watch needs a terminal; to print the list once, omit --watch');
   return withQuotas(invocation, (admin, keys) => watch(admin, keys, Number(limit)));
 }
 
@@ -68,7 +68,7 @@ async function watch(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<O
 /** How many keys are read at the same time. */
 const AT_ONCE = 100;
 
-/** Returns the keys that have used part of a quota. Those nearest their limit come first. */
+/** Returns banned keys and keys that have used part of a quota, those nearest their limit first. */
 async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise<readonly Row[]> {
   const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
   const rows: Row[] = [];

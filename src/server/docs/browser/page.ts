@@ -29,7 +29,7 @@ const OPERATIONS = {
 } as const;
 type Operation = keyof typeof OPERATIONS;
 
-/** Reports whether a request is in flight, or the last response asked for a wait. */
+/** Reports whether a request is in flight or a wait has not ended. Announces the wait. */
 function isBlocked(): boolean {
   const leftMs = wait.leftMs();
   if (leftMs > 0) announce(`Wait ${duration(leftMs)} before the next request.`);

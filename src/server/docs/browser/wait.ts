@@ -13,7 +13,10 @@ export function waitOf(headers: Headers): Wait {
   return { leftMs: () => Math.max(0, endMs - performance.now()) };
 }
 
-/** Formats a wait, rounded up: `42 s`, `3 min 20 s`, `23 h 59 min`. */
+/**
+ * Formats a wait: `42 s`, `3 min 20 s`, `23 h 59 min`. Seconds are rounded up, and left out from
+ * two hours on.
+ */
 export function duration(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   if (seconds < 120) return `${seconds} s`;

@@ -31,7 +31,7 @@ export async function attack(
 
 /** Sends a customer's requests on connections that stay open, and measures their latencies. */
 export interface Customer {
-  /** Returns the latencies in ms of the requests since the last call that got a 200, ascending. */
+  /** Returns the latencies of the requests that got a 200 since the last call, in ms, ascending. */
   take(): number[];
   readonly failures: readonly string[];
   stop(): Promise<void>;
