@@ -37,15 +37,15 @@ const MOST_WAITING_BYTES = 16_777_216;
 const WAIT_MS = 10;
 
 /**
- * Creates a log that writes one JSON object per line, or with `readable` one line of text for
- * people. Each line has the fields of `always`.
+ * Creates a log that writes one JSON object per line, or one line of text for people with
+ * `readable`. Each line has the fields of `always`.
  *
  * Lines are written together, up to `batchBytes` at a time, because a busy server logs tens of
  * thousands per second and each write is a system call. Events are written in the turn of the event
  * loop in which they happen, and requests after at most {@link WAIT_MS}. A write begins when the
  * previous one has ended, because a stream would merge waiting writes into a longer one, which a
- * pipe may split. Lines beyond {@link MOST_WAITING_BYTES} are dropped, and their number is logged in
- * their place.
+ * pipe may split. Lines beyond {@link MOST_WAITING_BYTES} are dropped, and their number is logged
+ * in their place.
  */
 export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}, batchBytes = PIPE_BYTES): Log {
   const print = readable ? printReadable : printJson;

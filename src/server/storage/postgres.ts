@@ -206,6 +206,7 @@ function explainedKeys(keys: KeyRing): KeyRing {
     list: () => explained('read the API keys', keys.list()),
     get: (id) => explained(`read API key ${id}`, keys.get(id)),
     setPlan: (id, plan) => explained(`change API key ${id}`, keys.setPlan(id, plan)),
+    rotate: (id) => explained(`rotate API key ${id}`, keys.rotate(id)),
     revoke: (id) => explained(`revoke API key ${id}`, keys.revoke(id)),
   };
 }
