@@ -40,6 +40,7 @@ describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEng
     await tells(() => orders.put([{ id: 1 }]), new RegExp(`^cannot store orders${missing('store_orders')}`));
     const key = createApiKey();
     await tells(() => keys.authenticate(key), new RegExp(`^cannot look up an API key${missing('store_orders_keys')}`));
+    await tells(() => keys.rotate('key_a'), new RegExp(`^cannot rotate API key key_a${missing('store_orders_keys')}`));
     await tells(() => keys.revoke('key_a'), new RegExp(`^cannot revoke API key key_a${missing('store_orders_keys')}`));
     await admin.query('ALTER TABLE moved RENAME TO store_orders; ALTER TABLE moved_keys RENAME TO store_orders_keys');
   });
