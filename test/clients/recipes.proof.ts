@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { createOpenApiDocument } from 'store-orders/openapi';
 import { createTestService } from 'store-orders/testing';
 import { temporaryDirectory } from '../server/support/program.js';
+import { reason, without } from '../support/installed.js';
 
 /** The ids include 2^53 and 2^53 + 1, so that a rounded id would name another order that exists. */
 const IDS = ['-9223372036854775808', '9007199254740992', '9007199254740993', '9223372036854775807'];
@@ -14,21 +15,10 @@ const [EVEN, ODD] = [2n ** 53n, 2n ** 53n + 1n];
 
 const GSON = '/usr/share/java/gson.jar';
 
-function isMissing(command: string): boolean {
-  try {
-    execFileSync('sh', ['-c', 'command -v "$0"', command]);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
-/** Returns the reason to skip a test that needs these Debian packages, or `false`. */
-const without = (isLacking: boolean, packages: string) =>
-  isLacking && `not installed (Debian: apt-get install ${packages})`;
-const withoutJava = without(isMissing('javac') || !existsSync(GSON), 'default-jdk-headless libgoogle-gson-java');
-const withoutJq = without(isMissing('jq'), 'jq');
-const withoutPython = without(isMissing('python3'), 'python3');
+const PACKAGES = 'default-jdk-headless libgoogle-gson-java';
+const withoutJava = existsSync(GSON) ? without('javac', PACKAGES) : reason(PACKAGES);
+const withoutJq = without('jq');
+const withoutPython = without('python3');
 
 /** Returns the code block in this language from the description of the OpenAPI document. */
 function recipe(language: string): string {

@@ -4,6 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
+import { without } from '../../support/installed.js';
 import { temporaryDirectory } from '../support/program.js';
 import { type Browser, launch, type Page, withoutBrowser } from './support/browser.js';
 import { openPage } from './support/opened-page.js';
@@ -32,13 +33,6 @@ const PROGRAMS: Readonly<Record<string, readonly [program: string, ...parameters
 
 const environment = (apiKey: string) => ({ ...process.env, API_KEY: apiKey });
 
-async function isInstalled(program: string): Promise<boolean> {
-  return promisify(execFile)('sh', ['-c', `command -v "$0"`, program]).then(
-    () => true,
-    () => false,
-  );
-}
-
 suite('the request samples of the documentation page', { skip: withoutBrowser }, () => {
   before(async () => {
     browser = await launch();
@@ -46,8 +40,8 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
   after(() => browser.close());
 
   for (const [language, [program, ...parameters]] of Object.entries(PROGRAMS)) {
-    test(`list and cancel with exact ids when run as copied: ${language}`, async (t) => {
-      if (!(await isInstalled(program))) return t.diagnostic(`${program} is not installed`);
+    const skip = without(program, program === 'go' ? 'golang-go' : program);
+    test(`list and cancel with exact ids when run as copied: ${language}`, { skip }, async (t) => {
       const { page, store } = await openPage(t, browser);
       const cwd = temporaryDirectory(t);
       const file = join(cwd, parameters.at(-1) ?? '');
