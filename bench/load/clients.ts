@@ -6,7 +6,7 @@ export interface CancelTask {
   /** How long to send. `Infinity` sends until the task is stopped. */
   readonly ms: number;
   readonly connections: number;
-  /** Cancels in the sequence `offset` + (`index` × `stride` modulo `range`). */
+  /** Cancels the ids `offset` + (`index` × `stride` modulo `range`). */
   readonly offset: number;
   readonly stride: number;
   readonly range: number;
@@ -27,9 +27,9 @@ export interface ListTask {
 /** A client in its own process, so that it cannot delay the measurements of another client. */
 export interface Client {
   /**
-   * Resolves to the response times in milliseconds, in ascending order. Cancels also count the last
-   * response of each connection, although it arrived after `ms` had passed. A task whose `ms` is
-   * `Infinity` stops when `until` resolves.
+   * Resolves to the response times in milliseconds, in ascending order. The last response of each
+   * connection counts, although it arrived after `ms` had passed. A task of cancels whose `ms` is
+   * `Infinity` stops when `until` settles.
    */
   run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;
   stop(): void;

@@ -22,7 +22,7 @@ const CANCELS_PER_CLIENT = 10;
  */
 const REST_MS = 20;
 const EXIT_MS = 10_000;
-/** A request that cancels nothing but counts like any other. */
+/** No order has this id. A request to cancel it counts like any other. */
 const NO_ORDER = 0n;
 
 /** The responses that clients received, and the requests that were lost. */

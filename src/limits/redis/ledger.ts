@@ -187,7 +187,7 @@ function find(state: KeyState, policy: QuotaPolicy): Bucket | undefined {
   return state.buckets.find((bucket) => isSame(bucket, policy));
 }
 
-/** Returns the decision with only the windows that the server has charged for it. */
+/** Returns the decision as charged. A window that the server has not charged has `resetAtMs: 0`. */
 function asCharged(decision: Decision, owed: KeyState, { to, sentAtMs }: NonNullable<Debt['charged']>): Decision {
   const aheadMs = to.nowMs - sentAtMs;
   const windows = decision.windows.map((window) => {

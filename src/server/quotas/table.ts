@@ -7,8 +7,8 @@ import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest }
 import { prepareWrites, type QuotaWrites } from './writes.js';
 
 /**
- * The saved quotas by key id, with instants in Unix time. Also holds requests from commands to the
- * running server, which has loaded the quotas into memory.
+ * The saved quotas by key id, with instants in Unix time. Also holds what commands ask of the
+ * running server, which has the quotas in memory.
  */
 export interface QuotaTable {
   /** Loads everything, before the server starts to listen. */

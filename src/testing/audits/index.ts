@@ -5,8 +5,9 @@ import { orderClauses } from './orders.js';
 import { routeClauses } from './routes.js';
 
 /**
- * Returns one audit for each clause of the specification. Run them one after the other. They cancel
- * and replace orders, so with `issueKey` and `store` run them only against a test system.
+ * Returns one audit for each clause of the specification. Run them one after the other. With
+ * `store` they change orders, and with `issueKey` they add keys, so run them only against a test
+ * system.
  */
 export function serviceAudits(target: AuditTarget): Audit[] {
   for (const name of ['url', 'apiKey'] as const) {

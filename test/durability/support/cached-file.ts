@@ -9,7 +9,7 @@ export const SECTORS_PER_PAGE = PAGE / SECTOR;
  */
 export type Moment = (since: number) => number;
 
-/** The content of a part of the file from a position on. */
+/** A part of the file, as it is from a position in the record on. */
 interface Version<T> {
   readonly since: number;
   readonly value: T;

@@ -152,7 +152,7 @@ test('a full address pool has room again only when windows end', () => {
   assert.equal(admitted('first wave').length, 0);
   clock.advance(MINUTE_MS);
   const second = admitted('second wave').length;
-  assert.ok(second >= 3 && second <= 3 + 50, `${second} passed: 3 share a bucket, 50 have their own`);
+  assert.ok(second >= 3 && second <= 3 + 50, `${second} passed: expected 3, and at most 50 more`);
   clock.advance(MINUTE_MS);
   // The ended buckets are swept by now. The first 50 newcomers get buckets of their own, and the
   // others share 3 requests.

@@ -47,9 +47,9 @@ describe('a damaged record', { skip }, () => {
     for (const [whose, before, after] of [
       ['the same plan', PLAN, PLAN],
       ['another plan', PLAN, SMALL],
-      ['a key that was refused', SMALL, SMALL],
+      ['a refused key', SMALL, SMALL],
     ] as const) {
-      test(`that ${what} is discarded: ${whose}`, async () => {
+      test(`that ${what} is discarded, for ${whose}`, async () => {
         assert.ok(server);
         const { client } = server;
         const limiter = createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000 });

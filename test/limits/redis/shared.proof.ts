@@ -61,8 +61,8 @@ for (const [where, start] of [
     assert.equal(hours.length, KEYS, 'one window for each key, whichever process asked');
     assert.deepEqual(new Set(hours.map(([, count]) => count)), new Set([AN_HOUR]));
     for (const [window, count] of seconds) assert.ok(count <= A_SECOND, `${window}: ${count}`);
-    // A busy machine may send nothing for part of a second. The quota of the hour then lasts for
-    // more seconds.
+    // Checked only in a full run, because a busy machine may pause. The quota of the hour then
+    // lasts for more seconds.
     if (IS_FULL) assert.equal(seconds.length, KEYS * (AN_HOUR / A_SECOND));
   });
 }

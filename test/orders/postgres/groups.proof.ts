@@ -155,7 +155,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     assert.deepEqual(rows, [{ left_over: 1 }, { left_over: 29 }]);
   });
 
-  test('by several processes, in any sequence, are acknowledged once each', async () => {
+  test('through several stores, in any sequence, succeed once each', async () => {
     const { pool } = await open(1_000);
     const stores = Array.from({ length: 4 }, () => createPostgresOrderStore(pool));
     const outcomes = await Promise.all(

@@ -118,7 +118,7 @@ test('an import draws a progress bar, and removes it at the end', { skip: missin
   assert.match(shown, /\r +\r20000 orders imported: 20000 pending\n$/);
 });
 
-test('serve prints readable lines on a terminal, and at the second start its addresses', {
+test('serve prints readable lines on a terminal, and a short guide at the second start', {
   skip: missing,
 }, async (t) => {
   const cwd = temporaryDirectory(t);

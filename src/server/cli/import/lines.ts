@@ -3,7 +3,7 @@ import type { OrderId } from '../../../orders/index.js';
 
 /** The number of entries in a chunk. */
 const CHUNK = 2 ** 14;
-/** The part of the slots that may be in use. */
+/** How full the hash table may be, from 0 to 1. */
 const FULLEST = 0.7;
 
 /**

@@ -25,7 +25,7 @@ interface Element {
 const BATCH = 1_000;
 const LINE_FEED = 0x0a;
 const BRACKET = 0x5b;
-/** White space as JSON defines it. Any other character is reported as a mistake. */
+/** White space as JSON defines it. Any other kind of white space is reported as a mistake. */
 const BLANK = /^[ \t\r]*$/;
 const WHITE_SPACE: readonly number[] = [0x20, 0x09, LINE_FEED, 0x0d];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');

@@ -9,8 +9,8 @@ import { connect } from './server.js';
 
 /**
  * A process that sends requests to the whole service at a steady rate, through a limiter whose
- * server will fail. It sends as many through a second limiter whose server does not fail: the
- * delays of these are those of the machine. It reports each change of mode, and starts and stops on
+ * server will fail. It sends as many through a second limiter whose server does not fail: their
+ * delays are the machine's own. It reports each change of mode, and starts and stops on
  * command. Parameter: LoadingOptions.
  */
 const options: LoadingOptions = JSON.parse(process.argv[2] ?? '');
