@@ -16,7 +16,9 @@ const ROUNDS = 7;
  */
 const PENDING = isQuick ? 10 : 40_000;
 
-/** The lead over Fastify to reach, in requests a second and in the processor time of each process. */
+/**
+ * The lead over Fastify to reach, in requests a second and in the processor time of each process.
+ */
 const AIM = 1.3;
 
 const SERVERS = [

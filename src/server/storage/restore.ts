@@ -38,8 +38,8 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
 /**
  * Removes the log of the old database, because SQLite would apply it to the new one. The log is
  * first written into the old database, so that a restore interrupted here leaves the old database
- * complete. The log of a damaged database, or of one that was replaced before, is only removed. Returns `false` if
- * the database is in use.
+ * complete. The log of a damaged database, or of one that was replaced before, is only removed.
+ * Returns `false` if the database is in use.
  */
 function endLog(file: string): boolean {
   if (existsSync(file) && refusalOf(file) === undefined) {
