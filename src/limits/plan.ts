@@ -105,9 +105,10 @@ const DEFAULT_BAN: BanPolicy = {
   forgetMs: DAY_MS,
 };
 
-const PLAN_FIELDS = ['name', 'policies', 'ban', 'enforce', 'partition'] as const;
-const POLICY_FIELDS = ['name', 'quota', 'windowMs', 'refill', 'align'] as const;
-export const BAN_FIELDS = ['after', 'withinMs', 'graceMs', 'baseMs', 'factor', 'maxMs', 'forgetMs'] as const;
+const PLAN_FIELDS = ['name', 'policies', 'ban', 'enforce', 'partition'];
+const POLICY_FIELDS = ['name', 'quota', 'windowMs', 'refill', 'align'];
+// DEFAULT_BAN does not compile if a field is missing or unknown, so the list is complete.
+export const BAN_FIELDS = Object.keys(DEFAULT_BAN) as (keyof BanPolicy)[];
 
 /**
  * Creates a plan from options, filling in defaults. Throws a TypeError or RangeError that names the
@@ -121,44 +122,7 @@ export const BAN_FIELDS = ['after', 'withinMs', 'graceMs', 'baseMs', 'factor', '
  * ```
  */
 export function createPlan(options: PlanOptions): Plan {
-  const plan = complete(options);
-  const { name, policies, ban } = options;
-  onlyFields(`plan ${name}`, options, PLAN_FIELDS);
-  for (const [index, policy] of policies.entries())
-    onlyFields(`plan ${name}: policies[${index}]`, policy, POLICY_FIELDS);
-  if (ban) onlyFields(`plan ${name}: ban`, ban, BAN_FIELDS);
-  return plan;
-}
-
-/**
- * The most policies of a plan. Each policy costs every request time and space in the header fields.
- */
-const MAX_POLICIES = 32;
-
-function complete(options: PlanOptions): Plan {
-  anObject('plan', options);
-  const { name, policies, enforce = true, partition = 'key', ban = partition === 'key' ? {} : false } = options;
-  if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a string');
-  if (!Array.isArray(policies) || policies.length === 0) {
-    throw new TypeError(`plan ${name}: policies: expected at least one quota policy`);
-  }
-  const where = (option: string) => `plan ${name}: ${option}`;
-  if (policies.length > MAX_POLICIES) throw new RangeError(`${where('policies')}: expected at most ${MAX_POLICIES}`);
-  oneOf(where('enforce'), enforce, [true, false]);
-  oneOf(where('partition'), partition, ['key', 'address']);
-  if (partition === 'address' && ban !== false) {
-    throw new TypeError(`${where('ban')}: a plan for addresses cannot have a ban; omit this option`);
-  }
-  const completed = policies.map((policy, index) => completePolicy(where(`policies[${index}]`), policy));
-  const names = new Set(completed.map((policy) => policy.name));
-  if (names.size < completed.length) throw new RangeError(`${where('policies')}: two policies have the same name`);
-  return Object.freeze({
-    name,
-    policies: Object.freeze(completed),
-    ban: ban === false ? false : completeBan(where('ban'), ban),
-    enforce,
-    partition,
-  });
+  return complete(options, onlyFields);
 }
 
 /**
@@ -166,12 +130,43 @@ function complete(options: PlanOptions): Plan {
  * makes it.
  */
 export function checkPlan(plan: Plan): void {
-  complete(plan);
-  const missing =
-    PLAN_FIELDS.find((field) => plan[field] === undefined) ??
-    POLICY_FIELDS.find((field) => plan.policies.some((policy) => policy[field] === undefined)) ??
-    BAN_FIELDS.find((field) => plan.ban && plan.ban[field] === undefined);
-  if (missing !== undefined) throw new TypeError(`plan ${plan.name}: ${missing} is missing; use createPlan`);
+  complete(plan, allFields);
+}
+
+/** Throws unless `value` is an object with the right fields. */
+type CheckFields = (where: string, value: object, known: readonly string[]) => void;
+
+/**
+ * The most policies of a plan. Each policy costs every request time and space in the header fields.
+ */
+const MAX_POLICIES = 32;
+
+function complete(options: PlanOptions, checkFields: CheckFields): Plan {
+  anObject('plan', options);
+  const { name, policies, enforce = true, partition = 'key', ban = partition === 'key' ? {} : false } = options;
+  if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a string');
+  const plan = `plan ${name}`;
+  checkFields(plan, options, PLAN_FIELDS);
+  const where = (option: string) => `${plan}: ${option}`;
+  if (!Array.isArray(policies) || policies.length === 0) {
+    throw new TypeError(`${where('policies')}: expected at least one quota policy`);
+  }
+  if (policies.length > MAX_POLICIES) throw new RangeError(`${where('policies')}: expected at most ${MAX_POLICIES}`);
+  oneOf(where('enforce'), enforce, [true, false]);
+  oneOf(where('partition'), partition, ['key', 'address']);
+  if (partition === 'address' && ban !== false) {
+    throw new TypeError(`${where('ban')}: expected false with partition address`);
+  }
+  const completed = policies.map((policy, index) => completePolicy(where(`policies[${index}]`), policy, checkFields));
+  const names = new Set(completed.map((policy) => policy.name));
+  if (names.size < completed.length) throw new RangeError(`${where('policies')}: two policies have the same name`);
+  return Object.freeze({
+    name,
+    policies: Object.freeze(completed),
+    ban: ban === false ? false : completeBan(where('ban'), ban, checkFields),
+    enforce,
+    partition,
+  });
 }
 
 /**
@@ -198,8 +193,8 @@ export function snapshotPlan(plan: Plan): Plan {
   return snapshot;
 }
 
-function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy {
-  anObject(where, options);
+function completePolicy(where: string, options: QuotaPolicyOptions, checkFields: CheckFields): QuotaPolicy {
+  checkFields(where, options, POLICY_FIELDS);
   const { name, quota, windowMs, refill = 'interval', align = 'first' } = options;
   // Headers carry the name as a structured-fields string (RFC 9651 §3.3.3), where these characters
   // need no escape.
@@ -211,10 +206,10 @@ function completePolicy(where: string, options: QuotaPolicyOptions): QuotaPolicy
   oneOf(`${where}.refill`, refill, ['interval', 'continuous']);
   oneOf(`${where}.align`, align, ['first', 'utc']);
   if (refill === 'continuous' && align === 'utc') {
-    throw new TypeError(`${where}.align: a continuously refilled bucket has no window to align`);
+    throw new TypeError(`${where}.align: expected first with continuous refill`);
   }
   if (refill === 'continuous' && quota * windowMs > Number.MAX_SAFE_INTEGER) {
-    throw new RangeError(`${where}: quota × windowMs must be at most 2^53-1 with continuous refill`);
+    throw new RangeError(`${where}: expected quota × windowMs up to 2^53-1 with continuous refill`);
   }
   return Object.freeze({ name, quota, windowMs, refill, align });
 }
@@ -225,26 +220,23 @@ const MAX_PRINTED_INTEGER = 999_999_999_999_999;
 /** The largest allowed `ban.after`. It is bounded because the instant of each strike is stored. */
 export const MAX_STRIKES = 1_000;
 
-function completeBan(where: string, options: BanOptions): BanPolicy {
-  anObject(where, options);
-  const {
-    after = DEFAULT_BAN.after,
-    withinMs = DEFAULT_BAN.withinMs,
-    graceMs = DEFAULT_BAN.graceMs,
-    baseMs = DEFAULT_BAN.baseMs,
-    factor = DEFAULT_BAN.factor,
-    maxMs = DEFAULT_BAN.maxMs,
-    forgetMs = DEFAULT_BAN.forgetMs,
-  } = options;
-  const ban = { after, withinMs, graceMs, baseMs, factor, maxMs, forgetMs };
-  wholeNumber(`${where}.after`, ban.after, 1, MAX_STRIKES);
-  wholeNumber(`${where}.withinMs`, ban.withinMs, 1);
-  wholeNumber(`${where}.graceMs`, ban.graceMs, 0);
-  wholeNumber(`${where}.baseMs`, ban.baseMs, 1);
-  wholeNumber(`${where}.factor`, ban.factor, 1);
-  wholeNumber(`${where}.maxMs`, ban.maxMs, ban.baseMs);
-  wholeNumber(`${where}.forgetMs`, ban.forgetMs, 0);
-  return Object.freeze(ban);
+function completeBan(where: string, options: BanOptions, checkFields: CheckFields): BanPolicy {
+  checkFields(where, options, BAN_FIELDS);
+  function part(field: keyof BanPolicy, min: number, max?: number): number {
+    const { [field]: value = DEFAULT_BAN[field] } = options;
+    wholeNumber(`${where}.${field}`, value, min, max);
+    return value;
+  }
+  const baseMs = part('baseMs', 1);
+  return Object.freeze({
+    after: part('after', 1, MAX_STRIKES),
+    withinMs: part('withinMs', 1),
+    graceMs: part('graceMs', 0),
+    baseMs,
+    factor: part('factor', 1),
+    maxMs: part('maxMs', baseMs),
+    forgetMs: part('forgetMs', 0),
+  });
 }
 
 function anObject(where: string, value: unknown): void {
@@ -258,15 +250,22 @@ export function onlyFields(where: string, value: object, known: readonly string[
   if (unknown !== undefined) throw new TypeError(`${where}: unknown field "${unknown}", known are ${known.join(', ')}`);
 }
 
+function allFields(where: string, value: object, known: readonly string[]): void {
+  anObject(where, value);
+  const fields: Readonly<Record<string, unknown>> = Object(value);
+  for (const field of known) {
+    if (fields[field] === undefined) throw new TypeError(`${where}: ${field} is missing; use createPlan`);
+  }
+}
+
 /**
  * Throws unless `value` is a whole number from `min` to `max`. The default of `max` can be added to
  * an instant exactly.
  */
 export function wholeNumber(where: string, value: number, min: number, max = MAX_PRINTED_INTEGER): void {
-  if (typeof value !== 'number') throw new TypeError(`${where}: expected a number`);
-  if (!Number.isInteger(value) || value < min || value > max) {
-    throw new RangeError(`${where}: expected a whole number from ${min} to ${max}`);
-  }
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  const Kind = typeof value === 'number' ? RangeError : TypeError;
+  throw new Kind(`${where}: expected a whole number from ${min} to ${max}`);
 }
 
 function oneOf(where: string, value: unknown, allowed: readonly unknown[]): void {

@@ -105,13 +105,15 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     return instant;
   }
 
-  function decideByRule(key: string, { plan, pool, shape }: PooledPlan, cost: number, now: Instant): Decision {
+  function decideByRule(key: string, packed: PooledPlan, cost: number, now: Instant, isPeek = false): Decision {
+    const { plan, pool, shape } = packed;
     checkCost(cost, plan);
     const bucketKey = pool.keyOf(key, now.nowMs);
     const stored = pool.get(bucketKey);
     const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
     // A newcomer is refused only because of the shared bucket's state, which is stored already.
-    if (stored !== undefined || decision.verdict === 'within_quota') pool.set(bucketKey, next, shape);
+    const isChanged = stored !== undefined || decision.verdict === 'within_quota';
+    if (isChanged && !isPeek) pool.set(bucketKey, next, shape);
     return decision;
   }
 
@@ -123,13 +125,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
       return packed.pool.charge(key, packed, cost, now) ?? decideByRule(key, packed, cost, now);
     },
 
-    peek(key, plan, cost = 1) {
-      const now = read();
-      const { pool } = pack(plan);
-      checkCost(cost, plan);
-      const bucketKey = pool.keyOf(key, now.nowMs);
-      return decide(bucketKey, pool.get(bucketKey) ?? pool.shared(), plan, cost, now).decision;
-    },
+    peek: (key, plan, cost = 1) => decideByRule(key, pack(plan), cost, read(), true),
 
     refund(decision) {
       const { pool, shape } = pack(decision.plan);
@@ -157,9 +153,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
 
 export function checkCost(cost: number, plan: Plan): void {
   if (!Array.isArray(plan?.policies)) checkPlan(plan);
-  if (!Number.isInteger(cost) || cost < 0) throw new RangeError('cost: expected a whole number from 0 up');
   for (const { name, quota } of plan.policies) {
-    if (cost > quota)
-      throw new RangeError(`cost: ${cost} is above the quota of ${quota} per ${name}, so it could never pass`);
+    if (Number.isInteger(cost) && cost >= 0 && cost <= quota) continue;
+    throw new RangeError(`cost: expected a whole number from 0 to ${quota}, the quota per ${name}, not ${cost}`);
   }
 }
