@@ -55,8 +55,8 @@ export function forgetQuota(): void {
 }
 
 /**
- * Reads both windows from the fields of the IETF draft, otherwise the window in force from
- * `X-RateLimit-*`.
+ * Reads all windows from the fields of the IETF draft. Without these fields, reads the one window
+ * that the fields `X-RateLimit-*` describe.
  */
 function readWindows(headers: Headers): readonly QuotaWindow[] {
   const nowMs = performance.now();
