@@ -31,7 +31,7 @@ export interface CommandOption {
    * applies it.
    */
   readonly default?: string;
-  /** The environment variable of a setting. */
+  /** The environment variable that has the same effect. */
   readonly env?: string;
   readonly isRequired?: true;
 }

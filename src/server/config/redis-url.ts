@@ -20,8 +20,8 @@ const DEFAULT_PORT = 6_379;
 /**
  * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. A cluster is named by several
  * URLs, separated by commas. The user, password and TLS of the first URL apply to all. Returns
- * `undefined` for any other text, and for a password with an unescaped character that would end the
- * password early. Messages would show the rest of such a password as the host name.
+ * `undefined` for any other text, and for a URL whose password has an unescaped character that
+ * would end the password early. Messages would show the rest of such a password as the host name.
  */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const urls: URL[] = [];

@@ -42,7 +42,10 @@ interface Connection {
   readonly socket: Socket;
   readonly address: string;
   newest: ServerResponse | undefined;
-  /** Whether the newest request is known to have a valid key. */
+  /**
+   * Whether the newest request has a valid key. It is `true` until the opposite is known, and
+   * `false` before the first request.
+   */
   hasKey: boolean;
   /**
    * How many requests have arrived, each before the response to the previous one was complete. It

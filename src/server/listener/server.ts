@@ -31,7 +31,8 @@ export interface OrderServerOptions extends OrderServiceOptions {
    */
   readonly maxConnectionsPerAddress?: number | undefined;
   /**
-   * Origins of web pages that may use the service, such as `https://shop.example`, or `*` for all. Default: none.
+   * The origins of web pages that may use the service, such as `https://shop.example`, or `*` for
+   * all. Default: none.
    */
   readonly corsOrigins?: readonly string[] | undefined;
   /**

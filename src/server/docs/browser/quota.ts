@@ -20,8 +20,8 @@ const OF_KEY = 'Requests left for this key';
 const OF_ADDRESS = 'Requests left for your address, without a valid key';
 
 /**
- * Shows the windows that a response reports, and counts down. A response without windows changes
- * nothing.
+ * Shows the windows that a response reports, and counts down to their resets. A response without
+ * windows changes nothing.
  */
 export function showQuota({ status, headers }: Answer): void {
   const windows = readWindows(headers);
