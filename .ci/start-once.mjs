@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-// npm does not pass a signal on to the program, so the whole process group gets it.
+// npm passes a signal on only to its shell, which may not pass it on to the program. So the whole
+// process group gets the signal.
 const npm = spawn('npm', ['start'], {
   detached: true,
   env: { ...process.env, PORT: '0' },

@@ -8,6 +8,6 @@ export async function exactFetch(input: string | URL | Request, init?: RequestIn
   const response = await fetch(input, init);
   const text = await response.text();
   // A quote inside a string is escaped, so `"id":` is always a name. A response without content
-  // must have no body.
+  // (204) must have the body `null`.
   return new Response(text === '' ? null : text.replace(/"(id|petId)":\s*(-?\d+)/g, '"$1":"$2"'), response);
 }

@@ -1,6 +1,6 @@
 /**
- * Puts other routes of a host under the same keys and quotas as the orders. One of these routes is
- * deprecated and has a sunset date.
+ * Puts another route of a host under the keys and quotas of the orders. This route is deprecated
+ * and has a sunset date.
  *
  *     node --import tsx examples/guarded.ts
  */

@@ -1,5 +1,6 @@
 /**
- * Koa 3: a middleware. Headers that other middleware sets stay. The client's address is `ctx.ip`.
+ * Koa 3: a middleware. It keeps the headers that other middleware has set. The client's address is
+ * `ctx.ip`.
  *
  *     node --import tsx examples/koa.ts
  */

@@ -1,5 +1,5 @@
 /**
- * Shows the three fixed plans, and plans of your own.
+ * Shows plans of your own: agreed quotas, other windows, shadow mode and other ban policies.
  *
  *     node --import tsx --test examples/limits.test.ts
  */

@@ -1,5 +1,6 @@
 /**
- * NestJS 11 on its Fastify platform: Fastify's plugin, so that Fastify's hooks stay in force.
+ * NestJS 11 on its Fastify platform: the same plugin as for Fastify, so that Fastify's hooks stay
+ * in force.
  *
  *     node --import tsx examples/nestjs-fastify.ts
  */

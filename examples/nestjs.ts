@@ -1,6 +1,6 @@
 /**
- * NestJS 11 on its Express platform: a middleware of the app. If your build compiles decorators,
- * write them with `@` instead.
+ * NestJS 11 on its Express platform: a middleware of the app. Decorators are called as functions
+ * here. If your build compiles them, write them with `@`.
  *
  *     node --import tsx examples/nestjs.ts
  */

@@ -1,6 +1,6 @@
 /**
- * Creates the service that all servers here mount, over the host's own table and keys. This file is
- * not a server itself.
+ * Creates the service that most servers in this folder mount, over the host's own table and keys.
+ * This file is not a server itself.
  */
 import {
   cancelOutcome,
@@ -41,5 +41,5 @@ export const limiter = createMemoryLimiter();
 
 export const service = createOrderService({ store, limiter, authenticate });
 
-/** Where the servers here listen. */
+/** The port on which these servers listen. */
 export const port = Number(process.env['PORT'] ?? 3000);

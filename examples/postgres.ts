@@ -10,8 +10,8 @@ import pg from 'pg';
 import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';
 import { createMappedOrderStore } from 'store-orders/postgres';
 
-// A query that takes longer than these limits leads to a 503. A long list holds a connection until
-// its client has read it.
+// If connecting or a query takes longer than its limit, the response is a 503. A long list holds a
+// connection until its client has read it.
 const pool = new pg.Pool({
   connectionString: process.env['DATABASE_URL'],
   connectionTimeoutMillis: 2_000,

@@ -1,6 +1,6 @@
 /**
- * Shares quotas among many processes: the same service, with its limits counted in Redis or Valkey.
- * Any client library works.
+ * Shares quotas among many processes: the limits are counted in Redis or Valkey. Any client library
+ * for Redis works.
  *
  *     REDIS_URL=redis://127.0.0.1:6379 node --import tsx examples/redis.ts
  *     curl -i -H 'Authorization: Bearer open-sesame' http://127.0.0.1:3000/v1/store/orders

@@ -44,7 +44,7 @@ const TRAFFICS: Readonly<Record<string, Traffic>> = {
   skewed: () => [0.8, 0.15, 0.05],
   // Moves to the next region every 37 s, so at a different point of each window.
   wandering: (atMs) => [0, 1, 2].map((region) => (Math.floor(atMs / 37_000) % REGIONS === region ? 1 : 0)),
-  // Uses the other regions whenever the counts are on their way.
+  // Uses the first region, but the other two while the counts are on their way.
   timed: (atMs) => (atMs % EVERY_MS < DELAY_MS ? [0, 0.5, 0.5] : [1, 0, 0]),
 };
 
@@ -137,7 +137,7 @@ function mostOnTheWay(requests: readonly Request[]): number {
   return Math.max(0, ...counts.values());
 }
 
-/** The results of the worst window over all demands, in requests. */
+/** The largest figures of any window with any demand, in requests. */
 interface Outcome {
   readonly above: number;
   /** Requests that were refused although the quota was not used up. */

@@ -10,9 +10,9 @@ import type { OrderStore } from '../orders/index.js';
  * - `'request_lost'`: the connection fails before the service has the request. Nothing is
  *   cancelled.
  * - `'response_lost'`: the connection fails after the request has been carried out.
- * - `'response_torn'`: the same, but half of the body arrives first. A response without a body is
- *   lost.
- * - `{ delayMs }`: the response arrives this many milliseconds later, at most 2^31-1, by
+ * - `'response_torn'`: as `'response_lost'`, but half of the body arrives first. A response without
+ *   a body is lost.
+ * - `{ delayMs }`: the response arrives this many milliseconds later (at most 2^31-1), after a
  *   `setTimeout`.
  */
 export type TestFault = 500 | 503 | 'request_lost' | 'response_lost' | 'response_torn' | { readonly delayMs: number };

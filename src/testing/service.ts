@@ -47,7 +47,7 @@ export interface TestService {
    * a 500 or 503. Throws a TypeError for an unknown fault.
    */
   failNext(...faults: readonly TestFault[]): void;
-  /** Creates another valid key. Default: of the free plan. */
+  /** Creates another valid key. Default: a key of the free plan. */
   issueKey(plan?: Plan): string;
   /**
    * Uses up the window in which the key has the fewest tokens left, so that the next request with

@@ -15,7 +15,7 @@ export interface Command {
   readonly operands: readonly string[];
   /** The options, by name without dashes. Every command also has `--help` and `--json`. */
   readonly options: Readonly<Record<string, CommandOption>>;
-  /** Lines for the help text, without the program's name. */
+  /** Example command lines for the help text, without the program's name. */
   readonly examples?: readonly string[];
   run(invocation: Invocation): Outcome | Promise<Outcome>;
 }
@@ -26,9 +26,12 @@ export interface CommandOption {
    */
   readonly value?: string;
   readonly about: string;
-  /** The default value. Defaults of settings are applied by `readSettings` instead. */
+  /**
+   * The default value. For a setting it is only shown in the help text, because `readSettings`
+   * applies it.
+   */
   readonly default?: string;
-  /** The environment variable of a setting. */
+  /** The environment variable that has the same effect. */
   readonly env?: string;
   readonly isRequired?: true;
 }
@@ -140,7 +143,10 @@ export function nearest(word: string, words: Iterable<string>): string | undefin
   return near?.candidate;
 }
 
-/** Returns the number of characters to add, remove or replace (Levenshtein). */
+/**
+ * Returns how many characters must be added, removed or replaced to turn `from` into `to` (the
+ * Levenshtein distance).
+ */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [above, character] of [...from].entries()) {
@@ -171,9 +177,9 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
 }
 
 /**
- * Returns a shell command that runs the program with `words` on the same storage. It has `URL` in
- * the place of a real URL, which may contain a password. Under npm it begins with `npx`, because
- * a program that is installed in a project is not on the PATH of a shell.
+ * Returns a shell command that runs the program with `words` on the storage of this invocation. It
+ * has `URL` in place of a real URL, which may contain a password. Under npm it begins with `npx`,
+ * because a program that is installed in a project is not on the PATH of a shell.
  */
 export function commandLine({ flags, environment }: Invocation, words: string): string {
   const program = environment['npm_lifecycle_event'] === undefined ? PROGRAM : `npx ${PROGRAM}`;

@@ -65,7 +65,10 @@ function withExisting(invocation: Invocation, work: (file: string) => Outcome | 
   });
 }
 
-/** Reads everything in one transaction, so that the counts match while a server writes. */
+/**
+ * Reads the tables in one transaction, so that all counts are of the same state while a server
+ * writes.
+ */
 function check(file: string): Outcome {
   const { database, versions } = openAsItIs(file);
   try {
@@ -104,13 +107,13 @@ function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<
       total: hasKeys ? number('SELECT count(*) FROM keys') : 0,
       revoked: hasKeys ? number('SELECT count(revoked_at) FROM keys') : 0,
     },
-    // A number that changes whenever the list changes.
+    // A number that changes whenever the list of orders changes.
     revision: number('SELECT revision FROM orders_revision'),
     schema: Object.fromEntries(
       Object.entries(SCHEMAS).map(([part, { length }]) => [part, { file: versions.get(part) ?? 0, program: length }]),
     ),
-    // The journal mode. It is "delete" for a file that no server has opened so far, such as a
-    // backup.
+    // The journal mode. It is "delete" for a file that this program has not opened for writing so
+    // far, such as a backup.
     journalMode: String(prepare(database, 'PRAGMA journal_mode').get()?.['journal_mode']),
     pages: number('PRAGMA page_count'),
     freePages: number('PRAGMA freelist_count'),

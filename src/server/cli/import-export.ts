@@ -57,7 +57,10 @@ function readStatuses({ flags }: Invocation): readonly string[] | undefined {
   return statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status)) ? statuses : undefined;
 }
 
-/** A file or a stream of orders, and its name in messages. */
+/**
+ * The orders to import, the name of their file or stream in messages, and the options of the
+ * command.
+ */
 interface Importing {
   readonly name: string;
   readonly chunks: AsyncIterable<Buffer>;

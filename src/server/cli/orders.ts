@@ -97,7 +97,10 @@ async function listOrders({ records }: Storage, { flags }: Invocation): Promise<
   return isEmpty ? { outcome: 'done', text: `no orders${which}` } : { outcome: 'done' };
 }
 
-/** Adds the statuses of all other orders to `others`. */
+/**
+ * Yields the orders with this status. If there are none, `others` has the statuses of all orders
+ * afterwards.
+ */
 async function* withStatus(
   records: Records,
   status: string,

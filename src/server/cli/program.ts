@@ -9,8 +9,8 @@ import { paint } from './terminal.js';
 const DEFAULT = 'serve';
 
 /**
- * The commands by their first word, in the order of the help text. Only the module of the called
- * command is loaded.
+ * The commands by their first word, in the order of the help text. To run a command, only its
+ * module is loaded.
  */
 const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
   [DEFAULT, async () => [(await import('./serve.js')).serveCommand]],

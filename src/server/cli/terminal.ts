@@ -64,8 +64,8 @@ const CLEAR_TO_END = '\x1b[K';
 const CLEAR_BELOW = '\x1b[J';
 
 /**
- * Runs `work` with a function that redraws the terminal's alternate screen, then restores the
- * terminal. The function resolves to `false` when the terminal is gone.
+ * Runs `work` on the terminal's alternate screen, then restores the terminal. `draw` redraws the
+ * screen, and resolves to `false` when the terminal is gone.
  */
 export async function onOwnScreen(
   stream: Writable,

@@ -100,7 +100,7 @@ function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefin
   const { flag, parse = asText } = settingText(name);
   const value = flags.get(flag);
   if (value === undefined) return undefined;
-  // Only a flag that begins with `no-` takes no value.
+  // A flag without a value begins with `no-`, so it stands for `false`.
   return { value: value === true ? false : parse(value), rank: 0, label: `--${flag}` };
 }
 

@@ -1,4 +1,4 @@
-/** The address of the Redis server that counts quotas, or of some nodes of its cluster. */
+/** Where quotas are counted: the address of a Redis server, or of some nodes of a cluster. */
 export interface RedisAddress {
   readonly nodes: readonly RedisNode[];
   readonly username?: string;
@@ -20,8 +20,8 @@ const DEFAULT_PORT = 6_379;
 /**
  * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. A cluster is named by several
  * URLs, separated by commas. The user, password and TLS of the first URL apply to all. Returns
- * `undefined` for any other text. This includes a password with an unescaped character that would
- * end it early: its rest would become the host name, which messages show.
+ * `undefined` for any other text, and for a URL whose password has an unescaped character that
+ * would end the password early. Messages would show the rest of such a password as the host name.
  */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const urls: URL[] = [];

@@ -10,8 +10,8 @@ interface SettingText {
   readonly env: string;
   readonly help: string;
   /**
-   * Converts the text of a flag or variable to the type that the schema expects. Returns text that
-   * it cannot convert unchanged, so that the schema rejects it.
+   * Converts the text of a flag or variable to the type that the schema expects. If that fails,
+   * returns the text itself, which the schema then rejects.
    */
   readonly parse?: (text: string) => unknown;
 }
@@ -55,8 +55,8 @@ const FILE = 'expected a file name or :memory:';
 const NO_FILE = 'expected a file name; for a PostgreSQL database use --database-url';
 const PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
 /**
- * The most bytes in the path of a unix socket, without the final zero of `sun_path` in unix(7). The
- * system silently truncates a longer path.
+ * The most bytes that the path of a unix socket may have: the size of `sun_path` in unix(7), less
+ * one for the final zero. The system silently truncates a longer path.
  */
 const MOST_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 const SHORT_PATH = `expected a path of at most ${MOST_PATH_BYTES} bytes, which is the limit of the system for unix sockets`;

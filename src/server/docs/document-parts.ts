@@ -29,7 +29,7 @@ export function examplesOf({ content }: OpenApiResponse): readonly Json[] {
   return Object.values(content?.['application/json'].examples ?? {}).map(({ value }) => value);
 }
 
-/** Returns the Error objects among the examples of all responses, by status. */
+/** Returns the Error objects among the examples of all responses, sorted by status. */
 export function errorsOf({ components, 'x-responses-elsewhere': elsewhere }: OpenApiDocument): readonly Json[] {
   return [...Object.values(components.responses), ...Object.values(elsewhere)]
     .flatMap(examplesOf)

@@ -47,7 +47,8 @@ export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string,
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
   return new Map([
-    // Serialised at the first request, because this takes as long as the rest of the start.
+    // Serialised at the first request, because serialising takes as long as everything else that
+    // the server does at its start.
     ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document()))],
     ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document(), scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],

@@ -56,7 +56,7 @@ function answerRow(status: string, response: OpenApiResponse): string {
   return `<div><dt>${status}</dt><dd>${[prose(response.description), ...links].join(' ')}</dd></div>`;
 }
 
-/** Returns the objects of the responses, field by field. */
+/** Returns a section for each object that responses contain, with its fields and an example. */
 export function objects({ components }: OpenApiDocument): string {
   return ['Order', 'Error']
     .map((name) => {

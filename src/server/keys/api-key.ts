@@ -11,14 +11,16 @@ const API_KEY = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LEN
 
 /**
  * Creates an API key: `so_`, 190 random bits in base62, and a checksum. The checksum detects a
- * mistyped key without a look-up, and lets scanners for leaked secrets recognise a real one.
+ * mistyped key without a look-up, and lets scanners for leaked secrets recognise an API key.
  */
 export function createApiKey(): string {
   const body = PREFIX + randomBase62(SECRET_LENGTH);
   return body + checksum(body);
 }
 
-/** Returns whether the text has the form of an API key and a correct checksum, issued or not. */
+/**
+ * Returns whether the text has the form and the checksum of an API key. The key need not be issued.
+ */
 export function isApiKey(text: string): boolean {
   return API_KEY.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)));
 }

@@ -2,7 +2,7 @@ import { createPlan, PLANS, type Plan, perDay, perMinute } from '../../limits/in
 
 export type FixedPlanName = keyof typeof PLANS;
 
-/** The plan of one key as stored: the name of a fixed plan, or at least one agreed quota. */
+/** The plan of one key as stored: a fixed plan, or `enterprise` with at least one agreed quota. */
 export interface KeyPlan {
   readonly name: FixedPlanName | 'enterprise';
   readonly perMinute?: number;

@@ -8,11 +8,11 @@ import { parseKeyPlan } from './key-plan.js';
  * in memory, while the key is in use.
  */
 export interface KeyRing {
-  /** Returns the principal of a key, `undefined` if it is malformed, unknown or revoked. */
+  /** Returns the principal of a key, or `undefined` if the key is malformed, unknown or revoked. */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /**
    * Reports whether the key was valid recently. Present if `authenticate` must ask another process
-   * about every other key. See `AdmissionOptions`.
+   * about a key that was not. See `AdmissionOptions`.
    */
   isKnownKey?(apiKey: string): boolean;
   /** Issues a key. Only the result contains its text. */
@@ -46,14 +46,14 @@ export interface KeyRecord {
 }
 
 export interface IssuedKey extends KeyRecord {
-  /** The API key, to be handed on and not stored. */
+  /** The text of the key. Hand it to the client, and do not store it. */
   readonly key: string;
 }
 
 /** How many keys a process caches. */
 export const REMEMBERED_KEYS = 10_000;
 
-/** Creates a key that is not stored anywhere. */
+/** Creates a key without storing it. */
 export function newKey(plan: KeyPlan, name?: string): IssuedKey {
   const id = `key_${randomBase62(10)}`;
   return { key: createApiKey(), id, ...(name !== undefined && { name }), plan, createdAt: new Date().toISOString() };

@@ -60,7 +60,7 @@ export interface KeyRingClients {
   readonly keys: PostgresClient;
   /** Reads the revision of all keys. While it cannot be read, no key is authenticated. */
   readonly revision: PostgresClient;
-  /** Looks up keys that were never seen, because strangers can make up any number of them. */
+  /** Looks up all other keys. Strangers can make up any number of them. */
   readonly strangers: PostgresClient;
 }
 
@@ -139,7 +139,7 @@ export function createPostgresKeyRing(
     }
   }
 
-  /** Shares one query among all callers that ask for a key at the same time. */
+  /** Shares one query among all callers that ask for the same key at the same time. */
   function lookUp(apiKey: string): Promise<Principal | undefined> {
     const askedMs = nowMs();
     const other = lookups.get(apiKey);
@@ -211,7 +211,7 @@ export function createPostgresKeyRing(
 }
 
 /**
- * Returns the revision in a row, or an empty string without a row, which means that no key was
+ * Returns the revision in a row. Returns an empty string if there is none, because no key was
  * changed so far.
  */
 function revisionOf(row: PostgresRow | undefined): string {

@@ -37,8 +37,8 @@ export const TRUSTED_MS = 750;
  * costs each of the two 0.05 % of a core, for any number of keys.
  *
  * `changed` is called when the revision has changed, before any data of the new revision is cached.
- * At most one read is in flight, and none starts within a quarter of a second of the previous one,
- * even if that failed.
+ * Until `forget` is called, at most one read is in flight, and none starts within a quarter of a
+ * second of the start of the previous one, even if that failed.
  */
 export function createRevisionWatch(
   nowMs: () => number,

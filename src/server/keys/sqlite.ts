@@ -26,9 +26,9 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
   const updateDigest = prepare(database, 'UPDATE keys SET digest = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
 
-  // Principals by the text of their key. A look-up here costs a request 0.05 µs, and computing the
-  // checksum and the digest costs 0.7 µs. Holds only issued keys, so that made-up keys cannot evict
-  // them.
+  // Principals by the text of their key. A look-up here takes 0.05 µs. Without it, a request would
+  // need 0.7 µs for the checksum and the digest of its key. Holds only issued keys, so that made-up
+  // keys cannot evict them.
   const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
   let version: bigint | undefined;
   let lookedMs = Number.NEGATIVE_INFINITY;

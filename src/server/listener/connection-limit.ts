@@ -9,7 +9,7 @@ const OTHER_FILES = 60;
 /**
  * Returns how many connections this process may have open, or infinity if the system sets no limit.
  * A process that can open no more files cannot reach its backends. A worker in that state loses the
- * connections that its primary deals out, and never gets another one.
+ * connections that its primary deals out to it, and then gets no new ones.
  */
 export function connectionLimit(): number {
   return Math.max(10, openFilesLimit() - OTHER_FILES);

@@ -42,7 +42,10 @@ interface Connection {
   readonly socket: Socket;
   readonly address: string;
   newest: ServerResponse | undefined;
-  /** Whether the newest request is known to have a valid key. */
+  /**
+   * Whether the newest request has a valid key. It is `true` until the opposite is known, and
+   * `false` before the first request.
+   */
   hasKey: boolean;
   /**
    * How many requests have arrived, each before the response to the previous one was complete. It
@@ -74,7 +77,10 @@ const MOST_IN_A_TURN = 512;
 
 export function createConnections({ most, mostPerAddress }: ConnectionLimits): Connections {
   const open = new Map<Socket, Connection>();
-  /** Connections that have shown no valid key so far, oldest first. */
+  /**
+   * All connections that may have no valid key, oldest first. `strangers` removes those that have
+   * shown one.
+   */
   const keyless = new Set<Connection>();
   const perAddress = new Map<string, number>();
   /** Connections that are paused at the moment. */
@@ -161,8 +167,8 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
       const isArriving = response === undefined && socket.bytesRead > 0;
       if (open.get(socket)?.newest === response && !isArriving) socket.destroy();
     }
-    // The immediate runs after the event loop has read from its connections, so a request that has
-    // already reached this machine is seen.
+    // `setImmediate` runs `close` after the event loop has read from its connections, so `close`
+    // sees a request that has already reached this machine.
     setTimeout(() => setImmediate(close), lingerMs).unref();
   }
 

@@ -7,7 +7,7 @@ import { readHead } from '../../http/request-head.js';
 import { NOT_OURS } from '../../http/route.js';
 import { isOrigin } from '../config/origin.js';
 
-/** The header field that lets a page of another origin read the fields that it lists. */
+/** The header field that lists the fields which a page of another origin may read. */
 const EXPOSED = [
   'Access-Control-Expose-Headers',
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, ETag, X-Request-Id',

@@ -25,7 +25,7 @@ export type Probes = ReadonlyMap<string, Probe>;
 
 /**
  * Creates `/healthz`, which reports that the process responds, and `/readyz`, which reports whether
- * it accepts requests and every backend is available (200, otherwise 503).
+ * the process accepts requests and every backend is available (200, otherwise 503).
  */
 export function createProbes(backends: Backends, isDraining: () => boolean): Probes {
   let readiness: Promise<Reply> | undefined;

@@ -30,8 +30,8 @@ function redirection(location: string): Reply {
  * Wraps the service with the server's own paths, which need no key: probes and the documentation.
  * Both are charged to the client's address. If the address is over its limit, the documentation is
  * refused. A probe still gets its response, and its connection is closed. A successful probe is not
- * published, because probes would fill the log. Requests that the service refuses on every path,
- * such as one with a second `Host` field, are refused here too.
+ * published on the diagnostics channel, because probes would fill the log. Requests that the
+ * service refuses on every path, such as one with a second `Host` field, are refused here too.
  */
 export function withOwnPaths(
   service: OrderService,

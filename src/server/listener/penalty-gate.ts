@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 
-/** How long new connections of an address are held back after a penalty. */
+/** How long new connections of an address are held back after the address was over its limit. */
 const PENALTY_MS = 60_000;
 /** The most addresses that have a penalty at a time. */
 const MOST_ADDRESSES = 10_000;

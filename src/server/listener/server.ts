@@ -31,7 +31,8 @@ export interface OrderServerOptions extends OrderServiceOptions {
    */
   readonly maxConnectionsPerAddress?: number | undefined;
   /**
-   * Origins of web pages that may use the service, such as `https://shop.example`, or `*` for all. Default: none.
+   * The origins of web pages that may use the service, such as `https://shop.example`, or `*` for
+   * all. Default: none.
    */
   readonly corsOrigins?: readonly string[] | undefined;
   /**
@@ -54,9 +55,9 @@ export interface OrderServer extends Server {
 
 const SECOND_MS = 1_000;
 const SERVER_OPTIONS = {
-  // A head or request that takes longer gets 408. For a connection that the penalty gate held back,
-  // the time starts again when Node.js reads from it. So a slow head may take twice its limit plus
-  // two checking intervals: 24 s.
+  // A head or a request that takes longer than its limit gets 408. For a connection that the
+  // penalty gate held back, the time starts again when Node.js reads from it. So a slow head may
+  // take twice `headersTimeout` plus two checking intervals: 24 s.
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
   connectionsCheckingInterval: 2 * SECOND_MS,
@@ -131,8 +132,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   /**
-   * The connection whose client address the service has just asked for. The service charges an
-   * address immediately after it has asked for it, so a charge is for this connection.
+   * The connection whose client address the service asked for last. The service charges the address
+   * at once, so a charge is for this connection.
    */
   let asked: Socket | undefined;
   let isWarned = false;
@@ -192,7 +193,7 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     gate.close();
     connections.closeAll(LINGER_MS);
     await closed;
-    // Stops the check for slow connections of node:http. All connections are already closed.
+    // Stops node:http's check for slow connections. All connections are already closed.
     server.close();
     clearTimeout(cutOff);
     await service.close();

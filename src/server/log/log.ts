@@ -27,7 +27,10 @@ export interface LogStream {
  */
 const PIPE_BYTES = 4_096;
 
-/** A file accepts longer writes in one piece too, and each of them costs less per byte. */
+/**
+ * The batch size for a log file. A file accepts a write of this size in one piece too, and a longer
+ * write costs less per byte.
+ */
 export const FILE_BYTES = 65_536;
 
 /** The most bytes that wait when the reader of the log has stopped reading. */
@@ -37,8 +40,8 @@ const MOST_WAITING_BYTES = 16_777_216;
 const WAIT_MS = 10;
 
 /**
- * Creates a log that writes one JSON object per line, or one line of text for people with
- * `readable`. Each line has the fields of `always`.
+ * Creates a log that writes one line for each event or request: a JSON object, or if `readable` is
+ * true, text for people. Each line has the fields of `always`.
  *
  * Lines are written together, up to `batchBytes` at a time, because a busy server logs tens of
  * thousands per second and each write is a system call. Events are written in the turn of the event
@@ -131,7 +134,7 @@ function printJson(time: string, level: Level, event: string, fields: LogFields)
   return JSON.stringify({ time, level, event, ...fields });
 }
 
-/** `12:30:59.123 listening url=http://127.0.0.1:8080/v1` */
+/** Prints an event for people: `12:30:59.123 listening url=http://127.0.0.1:8080/v1`. */
 function printReadable(time: string, level: Level, event: string, fields: LogFields): string {
   let line = `${time.slice(11, 23)} ${level === 'error' ? 'ERROR ' : ''}${event}`;
   for (const [name, value] of Object.entries(fields)) {

@@ -29,7 +29,10 @@ const printPath = createTextPrinter();
 const printAddress = createTextPrinter();
 const printKeyId = createTextPrinter();
 
-/** Creates a printer that caches the last text, because most requests repeat the previous one. */
+/**
+ * Creates a printer that caches the last text, because most requests have the same text as the one
+ * before.
+ */
 function createTextPrinter(): (text: string) => string {
   let last = '';
   let printed = '""';

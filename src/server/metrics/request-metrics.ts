@@ -34,8 +34,8 @@ const MOST_PLANS = 20;
 const OTHER_PLAN = 'other';
 
 /**
- * Counts replies. The number of series is bounded, because no label contains text that a client or
- * a key chooses.
+ * Counts replies. The number of series is bounded, because clients and keys do not choose the text
+ * of any label.
  */
 export function createRequestMetrics(): RequestMetrics {
   const listOrders = createOperation('listOrders');

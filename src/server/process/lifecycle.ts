@@ -81,8 +81,8 @@ export function workerLifecycle(
         if (message === 'drain') stop();
       });
       worker.on('disconnect', () => {
-        // The primary has exited. Without this assignment, the cluster module would end the process
-        // at once, with requests in flight.
+        // If the primary has exited, the cluster module would end this process at once, with
+        // requests in flight, without this assignment.
         worker.exitedAfterDisconnect = true;
         stop();
       });

@@ -53,7 +53,7 @@ async function listenAlone(server: Server, place: Place, path: string): Promise<
 }
 
 /**
- * The age from which a lock belongs to a server that was killed. A server holds the lock for
+ * A lock older than this was left by a server that was killed, because a server holds the lock for
  * milliseconds.
  */
 const ABANDONED_MS = 10_000;

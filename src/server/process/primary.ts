@@ -17,8 +17,8 @@ const STOP_MS = 9_000;
 /**
  * Runs the program in `count` workers with this process's arguments, on one port. This process
  * accepts the connections and deals them out. A worker that exits is replaced. At a signal, this
- * process stops accepting connections, and each worker drains. Every accepted connection has been
- * dealt out by then.
+ * process stops accepting connections, and each worker drains. Every accepted connection reaches a
+ * worker before that worker drains.
  */
 export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   const running = new Map<number, RunningWorker>();

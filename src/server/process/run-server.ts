@@ -64,8 +64,8 @@ export async function runServer(
       basePath: settings.basePath,
       addressPlan: addressPerMinute(settings.addressPerMinute),
       trustProxy: settings.trustProxy,
-      // All clients of a unix socket have the same address, so the limit per address does not
-      // apply.
+      // Clients of a unix socket have no addresses, so the limit per address would count all of
+      // them together.
       maxConnectionsPerAddress: typeof settings.port === 'string' ? 0 : settings.maxConnectionsPerAddress,
       ...(settings.corsOrigin !== undefined && { corsOrigins: settings.corsOrigin.split(',') }),
       backends,

@@ -8,7 +8,10 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
  */
 const ECHO_MS = 100;
 
-/** Resolves at the first SIGTERM or SIGINT. From then on, the next one ends the process at once. */
+/**
+ * Resolves at the first SIGTERM or SIGINT. After {@link ECHO_MS}, another one ends the process at
+ * once.
+ */
 export function firstSignal(): Promise<NodeJS.Signals> {
   let firstMs: number | undefined;
   return new Promise((resolve) => {

@@ -49,9 +49,7 @@ function restored(keyId: string, saved: KeyState | undefined) {
   return { limiter, utcOffsetMs };
 }
 
-/**
- * The deadline of a call to Redis. It is longer than that of a request, because a person can wait.
- */
+/** The deadline of a call to Redis. It is longer than in a server, because a person can wait. */
 const PATIENCE_MS = 5_000;
 
 /**

@@ -60,7 +60,10 @@ function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
   const clock = createSystemClock();
   const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
 
-  /** The last reason why saving failed. It is logged once, however long the failure lasts. */
+  /**
+   * Why the last save failed, or `undefined` if it succeeded. The same reason is logged only once
+   * in a row.
+   */
   let failure: string | undefined;
 
   async function save(): Promise<void> {
@@ -113,7 +116,7 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
     limiter,
     name: address.name,
     // The limiter notices a lost connection only at its next call, so the connection is checked
-    // too. It notices a recovery when it probes the server.
+    // too. The limiter notices a recovery when it probes the server.
     state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
     async close() {
       unsubscribe(MODES, onMode);

@@ -7,7 +7,7 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 export type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
 
 export interface PendingRequest {
-  /** Ascending and never reused. */
+  /** The number of the request. Numbers ascend and are never reused. */
   readonly seq: bigint;
   readonly keyId: string;
   readonly request: QuotaRequest;

@@ -5,7 +5,10 @@ import { messageOf } from '../log/message-of.js';
 /** A connection to Redis that reconnects by itself. While it is down, commands fail at once. */
 export interface RedisConnection {
   readonly send: SendCommand;
-  /** Waits for the first connection or the first failure. Resolves to whether it is connected. */
+  /**
+   * Waits for the first connection or the first failure, at most {@link CONNECT_MS}. Resolves to
+   * whether the client is connected.
+   */
   arrived(): Promise<boolean>;
   isThere(): boolean;
   close(): void;

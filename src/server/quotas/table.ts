@@ -23,8 +23,8 @@ export interface QuotaTable {
    */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
   /**
-   * Saves a ban until a Unix time, and a request to a running server to apply it. `banned` returns
-   * the state with the ban.
+   * Saves a ban that ends at a Unix time, and a request to a running server to apply the ban.
+   * `banned` returns the state with the ban.
    */
   requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;

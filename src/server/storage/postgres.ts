@@ -33,8 +33,8 @@ const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
 const STATEMENT_MS = 5_000;
 /**
- * How long to wait for a reply of PostgreSQL. PostgreSQL's own limit is shorter, because its error
- * has more details, and the statement has then stopped.
+ * How long to wait for a reply of PostgreSQL. PostgreSQL's own limit is shorter, so that PostgreSQL
+ * stops the statement first, with an error that has more details.
  */
 const ANSWER_MS = STATEMENT_MS + 1_000;
 const PROBE_MS = 2_000;

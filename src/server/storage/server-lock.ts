@@ -2,8 +2,8 @@ import { isResult } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 
 /**
- * The suffix of the locked file. It stays empty. It is never removed, because two servers could
- * then run at the same time.
+ * The suffix of the file that is locked. The file stays empty. It is not removed while the database
+ * exists, because two servers could then run at the same time.
  */
 export const PLACE_SUFFIX = '-server';
 

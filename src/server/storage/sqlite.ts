@@ -61,8 +61,8 @@ export interface OpenOptions {
 }
 
 /**
- * Up to this size a server checks every page before it starts. This takes 0.2 s for a million
- * orders (42 MB).
+ * The largest database in which a server checks every page before it starts. The check takes 0.2 s
+ * for a million orders (42 MB).
  */
 const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
 
@@ -95,8 +95,9 @@ export function openSqliteStorage(file: string, options: OpenOptions = {}): Open
  * refusalOf}.
  */
 export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
-  // SQLite's temporary files, which have no name. An import may need more room than /tmp has, and
-  // /tmp may be read-only. SQLite reads this variable when it opens the first file.
+  // Puts SQLite's temporary files, which have no name, into the directory of the database. An
+  // import may need more room than /tmp has, and /tmp may be read-only. SQLite reads this variable
+  // when it opens the first file.
   process.env['SQLITE_TMPDIR'] ??= dirname(file);
   try {
     const refusal = file === IN_MEMORY ? undefined : refusalOf(file);
@@ -237,7 +238,7 @@ function cannotOpen(file: string, error: unknown): string {
   return troubleOf(error, file, 'open') ?? `cannot open the database ${file}: ${reasonOf(error)}`;
 }
 
-/** Returns the message for a failure of the file, `undefined` for any other error. */
+/** Returns the message for a failure of the file, or `undefined` for any other error. */
 export function troubleOf(error: unknown, file: string, operation: Operation): string | undefined {
   const isOfFile = error instanceof SqliteFileError || resultOf(error) !== undefined;
   return isOfFile ? failureOf(error, file, operation).message : undefined;

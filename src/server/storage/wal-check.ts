@@ -1,7 +1,10 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { TRANSACTIONS_COUNTED } from '../../databases/sqlite/database.js';
 
-/** The header of a database, at the start of page 1, and its fields (SQLite file format, 1.3). */
+/**
+ * The bytes that are read at the start of page 1: the header of the database, which has the fields
+ * below, and 5 bytes of the page's own header (SQLite file format, 1.3 and 1.6).
+ */
 export const HEADER_SIZE = 105;
 const WRITE_VERSION_AT = 18;
 const ROLLBACK_JOURNAL = 1;

@@ -6,7 +6,10 @@ import { type Answer, bearer, type Clause, ORDERS, order, type Subject } from '.
 /** Two windows that are small enough to be used up one after the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
-/** A ban policy: the first request more than a second after a refusal bans the key for a minute. */
+/**
+ * A plan that bans a key for a minute at the first refusal more than a second after an earlier
+ * refusal.
+ */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
 /**

@@ -5,10 +5,16 @@ import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { assertError } from './assert-error.js';
 import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';
 
-/** Ids at the limits of an int32, a double and an int64. */
+/**
+ * Ids that a wrong type would change: 2^31 is too large for an int32, a double rounds 2^53 + 1, and
+ * the first and the last are the limits of an int64.
+ */
 const TELLING_IDS = [INT64_MIN, -5n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
-/** Texts that some number parser reads as order 1, as 0, or as an end of the int64 range. */
+/**
+ * Texts that are not ids. Number parsers read some of them as 1, as 0 or as an end of the int64
+ * range.
+ */
 const NO_IDS = [
   ...['01', '+1', '1e0', '0x1', '0b1', '1.0', '%31', '%201', '1%20', '-0', '00', '1_', '1,', '1;', '%EF%BC%91', '-'],
   ...['9223372036854775808', '-9223372036854775809', '18446744073709551617', '1'.repeat(400)],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Clause, ORDERS, order } from './audit.js';
 
-/** The clauses about requests that name no operation of the specification, part 4. */
+/** The clauses about methods and paths for which the specification (part 4) has no operation. */
 export const routeClauses: readonly Clause[] = [
   {
     id: '4-method',

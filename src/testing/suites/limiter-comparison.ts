@@ -45,7 +45,7 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
     if (below(3) === 0) await advance(1 + below(below(20) === 0 ? 120 : 4));
     const number = below(PLANS.length);
     const key = `random ${number}`;
-    // In 15 of 16 calls a key has the same plan, so that it can reach a second ban.
+    // In at least 15 of 16 calls a key has the same plan, so that it can reach a second ban.
     const plan = PLANS[below(16) === 0 ? below(PLANS.length) : number] ?? assert.fail();
     const cost = below(5) === 0 ? below(3) : 1;
     const decision = await take(key, plan, cost);

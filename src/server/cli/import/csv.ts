@@ -13,8 +13,8 @@ export type CsvRow =
   | { readonly ok: false; readonly message: string };
 
 /**
- * Creates a reader of rows. `head` names their columns, in any order. An empty cell is an absent
- * field.
+ * Creates a reader of rows. `head` is the first line, which names the columns in any order. An
+ * empty cell is an absent field.
  */
 export function createCsvReader(head: string): ((row: string) => CsvRow) | { readonly message: string } {
   const names = cellsOf(head);
@@ -55,7 +55,7 @@ function cellsOf(line: string): string[] | undefined {
   }
 }
 
-/** A double is exact up to this many digits. */
+/** Every integer of at most this many digits is exact as a double. */
 const EXACT_DIGITS = 15;
 
 /**

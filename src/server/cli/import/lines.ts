@@ -1,30 +1,33 @@
 import { getRandomValues } from 'node:crypto';
 import type { OrderId } from '../../../orders/index.js';
 
-/** The number of entries in a chunk. */
+/** How many orders each array in `OrderLines` holds. */
 const CHUNK = 2 ** 14;
-/** How full the hash table may be, from 0 to 1. */
+/** The hash table in `OrderLines` grows when more than this fraction of it is in use. */
 const FULLEST = 0.7;
 
 /**
  * Remembers on which line each order begins. It takes 12 bytes for each order while the ids ascend,
- * as those of an export do, and otherwise 16 to 24, where a Map would take 100.
+ * as in an export, and 18 to 24 bytes otherwise. A Map would take 100.
  */
 export class OrderLines {
-  /** The entries, in chunks. An entry is three numbers: the two halves of an id, and its line. */
+  /**
+   * One entry for each order, in chunks. An entry is three numbers: the two halves of the id, and
+   * the line.
+   */
   readonly #chunks: Int32Array[] = [];
   #count = 0;
-  /** The id that was added last. Unused once there are slots. */
+  /** The id that was added last. Unused once the hash table below exists. */
   #last: OrderId | undefined;
   /**
-   * A hash table, which is built when an id does not ascend. The entry of an id is in the slot that
-   * the id hashes to, or in a later slot. A slot holds the number of the entry, counted from 1, or
-   * 0 if it is free.
+   * A hash table from ids to entries. It is built when an id does not ascend, or at the first
+   * `get`. Each slot holds the number of an entry, counted from 1, or 0 if the slot is free. An
+   * id's entry is in the slot that the id hashes to, or in a later slot.
    */
   #slots = new Uint32Array(0);
   /**
-   * The random numbers of the hash, one for each value of each byte of an id. Without them, a file
-   * could be made with ids that collide.
+   * The random numbers of the hash: 256 for each of the 8 bytes of an id. Without them, someone
+   * could make a file whose ids collide.
    */
   readonly #random = getRandomValues(new Uint32Array(8 * 256));
   readonly #id = new BigInt64Array(1);

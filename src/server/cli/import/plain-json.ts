@@ -4,14 +4,15 @@ const [TAB, RETURN, SPACE, QUOTE, COMMA, MINUS, ZERO, COLON, BACKSLASH, OPEN, CL
   0x09, 0x0d, 0x20, 0x22, 0x2c, 0x2d, 0x30, 0x3a, 0x5c, 0x7b, 0x7d,
 ] as const;
 
-/** A double is exact up to this many digits. */
+/** Every integer of at most this many digits is exact as a double. */
 const EXACT_DIGITS = 15;
-/** No int64 has more. */
+/** No int64 has more digits than this. */
 const MOST_DIGITS = 19;
 
 /**
- * Reads lines that hold one flat object each, many times as fast as `parseJson`: known names in any
- * sequence, each at most once, with integers, strings without escapes, `true` and `false`.
+ * Reads simple lines many times as fast as `parseJson` does. A simple line holds one flat object
+ * with known names in any sequence, each at most once. Its values are integers, strings without
+ * escapes, `true` and `false`.
  */
 export class PlainJson {
   readonly #text: string;
@@ -22,8 +23,9 @@ export class PlainJson {
   }
 
   /**
-   * Returns the value of a part of the text, as `parseJson` would. An integer of few digits may be
-   * a number instead of a bigint. Returns `undefined` for any other value, and for a mistake.
+   * Returns the object in this part of the text as `parseJson` would, except that an integer of at
+   * most {@link EXACT_DIGITS} digits is a number instead of a bigint. Returns `undefined` if the
+   * part is not a simple line.
    */
   read(start: number, end: number): object | undefined {
     const value: Partial<Record<(typeof ORDER_FIELDS)[number], bigint | number | string | boolean>> = {};
@@ -68,7 +70,7 @@ export class PlainJson {
     for (;;) {
       const code = this.#text.charCodeAt(this.#at);
       if (code === QUOTE) return this.#text.slice(start, this.#at++);
-      // Also ends at the end of the text, where the code is NaN.
+      // At the end of the text the code is NaN, so the first condition holds there too.
       if (!(code >= SPACE) || code === BACKSLASH) return undefined;
       this.#at++;
     }

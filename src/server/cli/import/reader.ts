@@ -21,11 +21,16 @@ interface Element {
   readonly value: unknown;
 }
 
-/** With a thousand orders a batch, a transaction for each batch costs little per order. */
+/**
+ * How many orders a batch has. With this many, the transaction of a batch costs little per order.
+ */
 const BATCH = 1_000;
 const LINE_FEED = 0x0a;
 const BRACKET = 0x5b;
-/** White space as JSON defines it. Any other kind of white space is reported as a mistake. */
+/**
+ * Matches a blank line, which has only the white space of JSON. Other white space is reported as a
+ * mistake.
+ */
 const BLANK = /^[ \t\r]*$/;
 const WHITE_SPACE: readonly number[] = [0x20, 0x09, LINE_FEED, 0x0d];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
@@ -107,8 +112,8 @@ const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity
 const NO_UTF8 = 'the text is not UTF-8';
 
 /**
- * Joins and splits the chunks into blocks that end with a line feed. A line feed is never part of
- * another UTF-8 character.
+ * Yields the bytes of the chunks in blocks of whole lines. This never splits a character, because
+ * the byte of a line feed is not part of any other UTF-8 character.
  */
 async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
@@ -142,7 +147,7 @@ function utf8Lines(block: Buffer): Buffer {
   }
 }
 
-/** Reads the lines of a text, the first of which has the number `from`. */
+/** Reads the lines of a text. `from` is the number of the first line. */
 type BlockReader = (text: string, from: number) => Iterable<Element>;
 
 function* readLines(text: string, from: number): Generator<Element> {
@@ -166,7 +171,10 @@ function parseLine(text: string, line: number): unknown {
   }
 }
 
-/** Reads the rows of one block after the other. The first row of all names the columns. */
+/**
+ * Creates a function that reads the rows of one block after another. The first row of the first
+ * block names the columns.
+ */
 function createRowReader(): BlockReader {
   let readRow: Exclude<ReturnType<typeof createCsvReader>, { message: string }> | undefined;
   return function* (text, from) {
@@ -206,7 +214,10 @@ function* arrayElements(bytes: Buffer): Generator<Element> {
   }
 }
 
-/** The mistake behind a syntax error, by default on the line that the error names. */
+/**
+ * Converts a syntax error to a mistake, by default on the line that the error names. Returns any
+ * other error unchanged.
+ */
 function mistakeOf(error: unknown, line?: number): unknown {
   if (!(error instanceof JsonSyntaxError)) return error;
   return new ImportMistake(line ?? error.line, `invalid JSON, column ${error.column}: ${error.reason}`);

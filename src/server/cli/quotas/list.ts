@@ -40,8 +40,8 @@ const NONE = 'no key has used any of its quotas';
 /** The shortest time between two drawings. */
 const PICTURE_MS = 1_000;
 /**
- * The wait after a drawing is this many times as long as reading the quotas took. So at most a
- * tenth of the time is spent reading, however many keys there are.
+ * The wait after a drawing is at least this many times as long as reading and drawing took. So they
+ * take at most a tenth of the time, however many keys there are.
  */
 const REST = 9;
 
@@ -83,7 +83,7 @@ async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise
   return used.sort((a, b) => partLeft(a) - partLeft(b)).slice(0, limit);
 }
 
-/** Returns the remaining fraction of the scarcest quota, and -1 for a banned key. */
+/** Returns the remaining fraction of the scarcest quota, or -1 for a banned key. */
 function partLeft(quota: ShownQuota): number {
   const { remaining, quota: most } = scarcestOf(quota);
   return quota.bannedUntil === null ? remaining / most : -1;

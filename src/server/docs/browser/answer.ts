@@ -12,8 +12,8 @@ everyHalfSecond(() => {
 });
 
 /**
- * A response as the page shows it: its status, `content` (built from the body), the body and the
- * header fields.
+ * Renders a response: its status, then `content`, which was built from the body, then the body and
+ * the header fields.
  */
 export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
   const { status, statusText, headers, text } = answer;
@@ -33,7 +33,7 @@ export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
   ];
 }
 
-/** Shows the time, the size and the remaining quota. */
+/** Returns how long the response took, its size and the remaining quota, as texts. */
 function facts({ status, headers, text, durationMs }: Answer): readonly string[] {
   const coding = headers.get('Content-Encoding');
   const size = `${Number(headers.get('Content-Length') ?? text.length).toLocaleString('en')} bytes`;

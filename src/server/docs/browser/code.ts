@@ -1,7 +1,10 @@
 import { indentJson, tokensOf } from '../highlight.js';
 import { announce, make } from './dom.js';
 
-/** Longest text to show, in characters. A list of a million orders would block the page. */
+/**
+ * The most characters of a text that are shown. A whole list of a million orders would block the
+ * page.
+ */
 const SHOWN_TEXT = 20_000;
 
 /** Returns JSON indented and coloured. It is not parsed, so every digit stays. */
@@ -27,7 +30,10 @@ export function scrollable(label: string, ...content: (Node | string)[]): HTMLPr
   return element;
 }
 
-/** The values in the samples: the address, the order id and, only while it is shown, the key. */
+/**
+ * The values in the request samples: the address, the order id, and the key if the key field shows
+ * it.
+ */
 export interface SampleValues {
   readonly base: string;
   readonly id: string;

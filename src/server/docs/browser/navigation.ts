@@ -4,7 +4,7 @@ export function followReading(): void {
   const sections = links.flatMap((link) => document.querySelector(link.getAttribute('href') ?? '') ?? []);
 
   function mark(): void {
-    // The last section that begins in the upper third of the window.
+    // The last section that begins above the middle third of the window.
     const current = sections.findLast((section) => section.getBoundingClientRect().top < innerHeight / 3);
     for (const link of links) {
       link.ariaCurrent = link.getAttribute('href') === `#${current?.id}` ? 'location' : null;

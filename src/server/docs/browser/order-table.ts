@@ -9,8 +9,9 @@ const COLUMNS = ['id', 'petId', 'quantity', 'shipDate', 'complete'] as const;
 type OnCancel = (id: string, button: HTMLButtonElement) => void;
 
 /**
- * Creates a table of the orders in a list's text. Each row has a button that cancels its order.
- * Every integer is read exactly, so the id that is shown and cancelled is the id that was sent.
+ * Creates a table of the orders in the text of a list. Each row has a button that cancels its
+ * order. Every integer is read exactly, so the id that is shown and cancelled is the one in the
+ * text.
  */
 export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   const rows: HTMLTableRowElement[] = [];
@@ -34,7 +35,10 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   return [title, scroller];
 }
 
-/** Explains a refused cancellation below its row. A later explanation replaces an earlier one. */
+/**
+ * Shows `content`, which explains a refused cancellation, below the row of the order. Removes the
+ * row's earlier explanation.
+ */
 export function explainInRow(button: HTMLElement, content: Node | undefined): void {
   const row = button.closest('tr');
   if (row?.nextElementSibling?.classList.contains('refusal')) row.nextElementSibling.remove();
@@ -67,8 +71,8 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
 }
 
 /**
- * Counts the elements of a JSON array without parsing them. It relies on the caller, which has
- * already parsed the first elements.
+ * Counts the elements of a JSON array without parsing them. Relies on the caller to have found, by
+ * parsing the first elements, that the text is an array.
  */
 function countElements(text: string): number {
   let depth = 0;

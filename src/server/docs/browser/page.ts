@@ -29,7 +29,10 @@ const OPERATIONS = {
 } as const;
 type Operation = keyof typeof OPERATIONS;
 
-/** Reports whether a request is in flight or a wait has not ended. Announces the wait. */
+/**
+ * Reports whether a request is in flight or a wait has not ended. Announces a wait that has not
+ * ended.
+ */
 function isBlocked(): boolean {
   const leftMs = wait.leftMs();
   if (leftMs > 0) announce(`Wait ${duration(leftMs)} before the next request.`);

@@ -32,7 +32,7 @@ export function forgetQuotaSamples(): void {
  */
 export function renderQuotaHistory(nowMs: number): Node[] {
   const startMs = nowMs - SHOWN_MS;
-  // The last sample before the start decides where the line begins.
+  // Keeps the last sample before the five minutes, because it decides where the line begins.
   samples = samples.filter(({ atMs }, index) => atMs >= startMs || (samples[index + 1]?.atMs ?? nowMs) >= startMs);
   const x = (ms: number) => Math.max(0, ((ms - startMs) / SHOWN_MS) * WIDTH).toFixed(1);
   const y = (remaining: number, quota: number) => (2 + (1 - remaining / quota) * (HEIGHT - 4)).toFixed(1);

@@ -20,8 +20,8 @@ const OF_KEY = 'Requests left for this key';
 const OF_ADDRESS = 'Requests left for your address, without a valid key';
 
 /**
- * Shows the windows that a response reports, and counts down. A response without windows changes
- * nothing.
+ * Shows the windows that a response reports, and counts down to their resets. A response without
+ * windows changes nothing.
  */
 export function showQuota({ status, headers }: Answer): void {
   const windows = readWindows(headers);
@@ -55,8 +55,8 @@ export function forgetQuota(): void {
 }
 
 /**
- * Reads both windows from the fields of the IETF draft, otherwise the window in force from
- * `X-RateLimit-*`.
+ * Reads all windows from the fields of the IETF draft. Without these fields, reads the one window
+ * that the fields `X-RateLimit-*` describe.
  */
 function readWindows(headers: Headers): readonly QuotaWindow[] {
   const nowMs = performance.now();

@@ -1,4 +1,7 @@
-/** The wait that a 429 or 503 asks for. A request sent earlier could get the key banned. */
+/**
+ * The wait that a 429 or 503 asks for. A request before the wait has ended could get the key
+ * banned.
+ */
 export interface Wait {
   /** Milliseconds left, 0 when the wait is over. */
   leftMs(): number;
