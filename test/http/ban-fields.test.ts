@@ -27,7 +27,8 @@ function open(...args: Parameters<typeof createTestService>) {
 }
 
 /**
- * Returns the time in seconds, as header fields have it. A manual clock begins at a whole second.
+ * Returns the clock's time in seconds, as header fields have it. A manual clock begins at a whole
+ * second, so the result is whole if tests advance the clock by whole seconds.
  */
 function secondsOf({ nowMs }: { nowMs(): number }): number {
   return nowMs() / 1_000;

@@ -132,8 +132,8 @@ for (const { laterMs, banMs } of [
     clock.advance(1);
     assert.equal(limiter.take('key', plan).verdict, 'banned');
     clock.advance(MINUTE);
-    // This refusal is not a strike, because it begins a new series of refusals. The only strike of
-    // the series comes a millisecond later.
+    // The first refusal after the ban is not a strike, because it begins a new series of refusals.
+    // The refusal a millisecond later is the only strike of the series.
     clock.advance(laterMs - 1);
     beRefused(plan, 1);
     clock.advance(1);

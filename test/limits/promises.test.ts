@@ -20,7 +20,7 @@ interface Request {
   readonly cost: number;
 }
 
-/** Requests with pauses, each with a cost of at most `maxCost`. */
+/** Generates requests with pauses between them, each with a cost of at most `maxCost`. */
 function requests(ms: fc.Arbitrary<number>, maxCost = 6): fc.Arbitrary<Request[]> {
   return fc.array(fc.record({ afterMs: ms, cost: fc.integer({ min: 1, max: maxCost }) }), {
     maxLength: 60,
@@ -149,7 +149,7 @@ test('a refused request changes no window', () => {
   const check = fc.property(keyPlan, requests(forwardMs), (plan, history) => {
     live(plan, history, ({ limiter, before, decision: { verdict, nowMs } }) => {
       if (verdict === 'within_quota') return;
-      // An expired record may be dropped at any time.
+      // A request may drop the buckets of windows that have ended.
       const open = (before?.buckets ?? []).filter(({ refill, atMs, windowMs }) => {
         return refill === 'interval' ? atMs > nowMs : atMs + windowMs > nowMs;
       });

@@ -8,9 +8,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_FILES = 15;
 
 /**
- * The rooms (folders) of `src`, each with the rooms that it may import from. These are rooms above
- * it in this table, or rooms of the same top folder. An `index.ts` and the program's `main.ts` may
- * also import from folders inside their own.
+ * The rooms (folders) of `src`, each with the rooms that it may import from: rooms above it in this
+ * table, or rooms of the same top folder. An `index.ts` and the program's `main.ts` may also import
+ * from folders inside their own.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'databases/postgres': [],

@@ -88,7 +88,8 @@ test('the limiter and the library stay small, and the limiter imports nothing of
 });
 
 /**
- * Bundles a subpath without its dependencies. Returns its bytes after gzip, and what it imports.
+ * Bundles a subpath without its dependencies. Returns the size of the bundle after gzip, in bytes,
+ * and what it imports.
  */
 function bundle(specifier: string): { readonly bytes: number; readonly imports: readonly string[] } {
   const { outputFiles, metafile } = buildSync({

@@ -15,12 +15,12 @@ const LIST_HEAD = `GET ${ORDERS} HTTP/1.1\r\nHost: orders.test\r\n${KEY.join(': 
 interface Streaming extends OrderStore {
   /** How many batches were requested. */
   readonly asked: () => number;
-  /** Resolves when the iterator has ended: at its end, by a failure or by the reader. */
+  /** Resolves when the iterator has ended: it was exhausted, it failed, or the reader ended it. */
   readonly ended: Promise<void>;
 }
 
 /**
- * Creates a store that streams these batches. An element that is a function is called, to throw.
+ * Creates a store that streams these batches. A function among them is called instead, to throw.
  */
 function streaming(batches: Iterable<readonly Order[] | (() => never)>): Streaming {
   let count = 0;

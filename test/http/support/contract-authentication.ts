@@ -3,7 +3,7 @@ import { assertError } from './answer.js';
 import type { Clause } from './clause.js';
 import { bearer, KEY, ORDERS, order } from './shop.js';
 
-/** Specification, part 5. */
+/** The clauses of part 5 of the specification: API keys. */
 export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-missing',

@@ -16,7 +16,7 @@ async function exhaustAddress(ask: Ask): Promise<void> {
   }
 }
 
-/** Part 8 of the specification, and decisions about what the specification leaves open. */
+/** The clauses of part 8 of the specification, and decisions about what that part leaves open. */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-countdown',

@@ -109,8 +109,8 @@ test('a refusal forgets ended windows in Redis as in memory, even if the clock t
       const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.take('key', later)));
       assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));
     }
-    // The clock has stepped back into the short window, which was over before. A limiter that had
-    // not forgotten this window would count its token.
+    // The clock steps back into the short window, which had ended. A limiter that had not forgotten
+    // this window would count its token.
     clock.advance(-500);
     const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.peek('key', former)));
     assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));

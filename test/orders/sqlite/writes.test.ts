@@ -6,7 +6,7 @@ import { temporaryFile } from '../../support/temporary-file.js';
 import { sqliteDrivers } from './support/drivers.js';
 import { once, type Wrapping, wrapDatabase } from './support/wrapped-database.js';
 
-/** Longer than the queue of writes waits between two attempts. */
+/** A time in which the queue of writes tries several times to get a lock. */
 const SEVERAL_TRIES_MS = 30;
 
 for (const { name, open } of sqliteDrivers) {
@@ -204,8 +204,8 @@ for (const { name, open } of sqliteDrivers) {
 }
 
 /**
- * Tracks a promise, so that its value, or the text of its rejection, can be read while it is
- * pending.
+ * Tracks a promise. `answer` is `undefined` while the promise is pending, then its value or the
+ * text of its rejection.
  */
 function settled(promise: Promise<unknown>) {
   const observed: { answer: unknown; end: Promise<unknown> } = { answer: undefined, end: promise };

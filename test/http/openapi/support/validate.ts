@@ -60,7 +60,7 @@ function headerAt(pointer: string): Header {
   return value;
 }
 
-/** Returns the documented response of an operation with a status, or `undefined`. */
+/** Returns the response that an operation documents for a status, or `undefined`. */
 export function documented(
   operation: 'listOrders' | 'cancelOrder',
   status: number,
@@ -71,7 +71,7 @@ export function documented(
   return ref === undefined || response === undefined ? undefined : { response, pointer: ref };
 }
 
-/** Returns the documented response to a request that matches no operation. */
+/** Returns the response that is documented for this status if a request matches no operation. */
 export function documentedElsewhere(
   status: number,
 ): { readonly response: OpenApiResponse; readonly pointer: string } | undefined {
