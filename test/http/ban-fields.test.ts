@@ -98,5 +98,5 @@ test('for continuous refill, RateLimit reports when the next token comes, and X-
   }
   clock.advance(1_000_000);
   const { windows, nowMs } = quota(apiKey);
-  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'for a full bucket, when a token taken now would come back');
+  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'a token taken now would come back then');
 });

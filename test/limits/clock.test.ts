@@ -21,7 +21,7 @@ function mockClocks() {
   };
 }
 
-test('the offset to the wall clock changes only when the two differ by more than a second', () => {
+test('the offset to the wall clock changes only when it is wrong by more than a second', () => {
   using clocks = mockClocks();
   const { machine } = clocks;
   const originMs = Math.floor(performance.timeOrigin);

@@ -22,8 +22,8 @@ type Command =
   | { readonly do: 'unban' | 'reset' | 'restore'; readonly key: number };
 
 /**
- * How a random number becomes a cost: counted up from 0, or down from the most that a plan can ever
- * grant.
+ * How a random number becomes a cost: by counting up from 0, or down from the largest cost that any
+ * plan can grant.
  */
 type Share = 'little' | 'most';
 

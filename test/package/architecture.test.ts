@@ -160,7 +160,7 @@ test('a room imports only from rooms listed above it or in its own top folder', 
   }
 });
 
-test('no file imports the index.ts of a room that it is in', () => {
+test('no file imports the index.ts of its own room or of an enclosing one', () => {
   for (const [file, imported] of imports) {
     const face = imported.find((path) => path.endsWith('/index.ts') && file.startsWith(`${posix.dirname(path)}/`));
     assert.equal(face, undefined, file);

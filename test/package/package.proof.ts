@@ -55,7 +55,7 @@ test('installing the library adds two packages', () => {
   }
 });
 
-test('the program still runs through a link to it after another build', () => {
+test('a build leaves the program executable, so that a link to it still runs', () => {
   assert.equal(statSync(join(root, 'dist/server/main.js')).mode & 0o111, 0o111);
 });
 

@@ -64,7 +64,7 @@ test('surface.txt lists exactly what the package exports', async () => {
   assert.equal(
     surface,
     readFileSync(snapshot, 'utf8'),
-    `the public names have changed. If they are meant to, run\n  ${UPDATE}\nand let the difference be reviewed`,
+    `the public names have changed. If that is intended, run\n  ${UPDATE}\nand let the difference be reviewed`,
   );
 });
 

@@ -103,7 +103,7 @@ for (const way of WAYS) {
   });
 }
 
-test("with node:http, the store's stream is read only as fast as the client reads, and ended when it hangs up", async () => {
+test("with node:http, the store's stream is read only as fast as the client reads, and ended when the client hangs up", async () => {
   const store = streaming(endless());
   const { port, close } = await listen(nodeHandler(createShop({ store }).service));
   const socket = open(port, LIST_HEAD);
@@ -122,7 +122,7 @@ test("with node:http, the store's stream is read only as fast as the client read
   await close();
 });
 
-test("with the fetch mount, the store's stream is read only as fast as the client reads, and ended when it cancels", async () => {
+test("with the fetch mount, the store's stream is read only as fast as the client reads, and ended when the client cancels", async () => {
   const store = streaming(endless());
   const handle = fetchHandler(createShop({ store }).service);
   const response = await handle(new Request(`http://orders.test${ORDERS}`, { headers: [KEY] }));

@@ -7,7 +7,7 @@ import { bearer, KEY, ORDERS, order } from './shop.js';
 export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-missing',
-    says: 'without an API key every operation responds with 401 missing_api_key, and a challenge without error',
+    says: 'without an API key every operation responds with 401 missing_api_key, and a challenge without an error parameter',
     check: async (ask) => {
       for (const fields of [
         [],

@@ -69,7 +69,7 @@ async function setUp(t: TestContext, onBackendError: OnBackendError, load: Load 
 interface Fault {
   readonly begin: (stage: Stage) => unknown;
   readonly end: (stage: Stage) => unknown;
-  /** Whether the fault loses what was counted before. */
+  /** Whether the server loses what it had counted before. */
   readonly forgets?: true;
   /** Whether the server keeps working, so that the process decides nothing by itself. */
   readonly isHarmless?: true;

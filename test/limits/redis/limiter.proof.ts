@@ -56,7 +56,7 @@ test('one decision is one round trip, for all windows and the ban', { skip }, as
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
 
-test('an abusive key takes one call per second and ten before its ban, and each strike counts', {
+test('an abusive key causes one call per second, and ten more before its ban; each strike counts', {
   skip,
 }, async () => {
   const clock = createManualClock();
@@ -70,8 +70,8 @@ test('an abusive key takes one call per second and ten before its ban, and each 
     clock.advance(1);
     if (ms === 3_333) assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   }
-  // One call per second, ten that report a tenth of the strikes each, and one each for the first
-  // request, the first refusal, the first strike and the ban.
+  // The limiter makes one call per second, ten calls that report a tenth of the strikes each, and
+  // one call each for the first request, the first refusal, the first strike and the ban.
   assert.ok(sent.length <= seconds / 0.9 + 10 + 5, `${sent.length} calls in ${seconds} seconds`);
   assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);

@@ -26,7 +26,7 @@ for (const { name, open } of sqliteDrivers) {
       return { store, other, statuses: () => [1n, 2n, 3n].map((id) => store.get(id)?.status) };
     }
 
-    test('wait for a lock that another connection holds without blocking the event loop', async (t) => {
+    test('do not block the event loop while they wait for a lock of another connection', async (t) => {
       const { store, other } = await opened(t);
       other.exec('BEGIN IMMEDIATE');
       const [cancelled, shipped] = [settled(store.cancel(1n)), settled(store.ship(2n))];
@@ -42,7 +42,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([cancelled.answer, shipped.answer, late.answer], ['cancelled', 'shipped', 'already_shipped']);
     });
 
-    test('are rejected after waiting 2 s for a lock, each counted from its own first attempt', async (t) => {
+    test('are each rejected 2 s after their own first attempt if they still wait for a lock', async (t) => {
       let nowMs = 10_000;
       const { store, other, statuses } = await opened(t);
       t.mock.method(performance, 'now', () => nowMs);

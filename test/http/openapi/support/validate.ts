@@ -4,7 +4,7 @@ import formats from 'ajv-formats';
 import { createOpenApiDocument, type OpenApiResponse, printOpenApiDocument } from 'store-orders/openapi';
 import type { Answer } from '../../support/answer.js';
 
-/** The OpenAPI document, as published. */
+/** The text of the OpenAPI document, as published. */
 export const text = printOpenApiDocument(createOpenApiDocument());
 export const document = createOpenApiDocument();
 
@@ -84,7 +84,7 @@ export const operations = {
   cancelOrder: document.paths['/store/orders/{orderId}'].delete,
 };
 
-/** The examples of all header fields, by lower-case name. */
+/** Returns the examples of all header fields, by lower-case name. */
 export function headerExamples(): Map<string, string> {
   const { components, 'x-responses-elsewhere': elsewhere } = JSON.parse(text);
   const headers: Readonly<Record<string, Header>> = { ...components.headers, Allow: elsewhere[405].headers.Allow };
