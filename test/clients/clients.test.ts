@@ -11,8 +11,8 @@ import { createOrdersClient } from '../../examples/exact-client.js';
 import { listening } from '../http/mounts/support/mount.js';
 
 /**
- * The window is two seconds, because clients wait for it with real timers. Bans have their default
- * settings.
+ * The window is only two seconds long, because clients wait for its end with real timers. Bans have
+ * their default settings.
  */
 const PLAN = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 6, windowMs: 2_000 }] });
 const HEADERS = { Authorization: 'Bearer any' };
@@ -67,8 +67,8 @@ const CLIENTS: Readonly<Record<string, () => Client>> = {
 };
 
 /**
- * Starts a service that holds the first `atOnce` requests until all have arrived, however slow the
- * machine is.
+ * Starts a service that holds the first `atOnce` requests until all of them have arrived, however
+ * slow the machine is.
  */
 async function open(atOnce = 1) {
   const store = createMemoryOrderStore(Array.from({ length: 10 }, (_, id) => ({ id })));

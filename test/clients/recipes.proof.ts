@@ -68,7 +68,7 @@ test('Python: the module json keeps every digit, and a float does not', { skip: 
 });
 
 /**
- * Returns a program that reads the list of orders twice, as in the recipe and into a Map, and
+ * Returns a program that reads the list of orders in two ways, as in the recipe and into a Map, and
  * cancels one order.
  */
 const program = ([type, ...statements]: readonly string[]) => `

@@ -27,7 +27,8 @@ function open(...args: Parameters<typeof createTestService>) {
 }
 
 /**
- * Returns the time in seconds, as header fields have it. A manual clock begins at a whole second.
+ * Returns the clock's time in seconds, as header fields have it. A manual clock begins at a whole
+ * second, so the result is whole if tests advance the clock by whole seconds.
  */
 function secondsOf({ nowMs }: { nowMs(): number }): number {
   return nowMs() / 1_000;
@@ -97,5 +98,5 @@ test('for continuous refill, RateLimit reports when the next token comes, and X-
   }
   clock.advance(1_000_000);
   const { windows, nowMs } = quota(apiKey);
-  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'for a full bucket, when a token taken now would come back');
+  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'a token taken now would come back then');
 });

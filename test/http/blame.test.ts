@@ -9,7 +9,7 @@ suite('responds with 503 if a part of the host failed, and with 500 if the servi
     return (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).status;
   }
 
-  /** The host's code may be JavaScript, so the compiler has not checked what it returns. */
+  /** The host's code may be JavaScript, whose return values no compiler has checked. */
   const listing = (list: () => unknown) =>
     statusOf({ store: { list: () => Object(list()), cancel: () => 'not_found' } });
 

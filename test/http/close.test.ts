@@ -34,7 +34,7 @@ test('close() resolves only when every earlier request has its reply', async () 
       order.push(`${name} ${status} ${headers.at(-1)}`);
     });
   }
-  // Call `close` twice, because a second call must wait for the same requests.
+  // The second call of `close` must wait for the same requests as the first.
   for (const name of ['closed', 'closed again']) void service.close().then(() => order.push(name));
   await settleAll();
   finish[0]?.([]);

@@ -81,7 +81,7 @@ const PARTS: readonly Part[] = ['authenticate', 'limiter', 'store.list', 'store.
 function shopWith(part: Part, misbehave: Misbehaviour): Shop {
   let isFirst = true;
   const shop = createShop();
-  // The host's code may be JavaScript, so the compiler has not checked what it returns.
+  // The host's code may be JavaScript, whose return values no compiler has checked.
   const replace = <F extends (...args: never[]) => unknown>(good: F): F =>
     new Proxy(good, {
       apply(target, self, args) {

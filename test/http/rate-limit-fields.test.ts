@@ -18,7 +18,10 @@ async function ask({ service }: Shop) {
   return createAnswer(status, headers, String(body));
 }
 
-/** Parses a list of strings with integer parameters by RFC 9651, with an independent parser. */
+/**
+ * Parses a list of strings with integer parameters (RFC 9651), with a parser that is not the
+ * project's own.
+ */
 function read(field: string | undefined): Record<string, Record<string, unknown>> {
   const items = parseList(field ?? '').map(([name, parameters]) => {
     assert.equal(typeof name, 'string', 'a structured-fields string');

@@ -11,7 +11,10 @@ const GET = LINES(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION);
 const DELETE = LINES(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', AUTHORIZATION);
 const LAST = LINES(`DELETE ${ORDERS}/404 HTTP/1.1`, 'Host: a', AUTHORIZATION, 'Connection: close');
 
-/** Sends bytes to a server on a socket. Returns the response, and what became of order 1. */
+/**
+ * Sends bytes to a server over a socket. Returns the statuses of the responses, and the status of
+ * order 1 afterwards.
+ */
 async function send(...pieces: string[]) {
   const { service, store } = createShop();
   const { server, port, close } = await listen(nodeHandler(service));

@@ -8,7 +8,10 @@ const QUOTA = 5;
 const addressPlan = createPlan({ name: 'address', partition: 'address', policies: [perMinute(QUOTA)] });
 const FLOODED = '192.0.2.1';
 
-/** Creates a service and a guard over the same parts, which look keys up in a remote table. */
+/**
+ * Creates a service and a guard over the same parts. Keys are looked up asynchronously, as in a
+ * remote table.
+ */
 function createParts(withKnownKeys = true) {
   const asked: string[] = [];
   const known = new Set<string>();

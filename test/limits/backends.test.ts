@@ -66,7 +66,7 @@ async function replyTo(decision: Decision): Promise<unknown> {
   return { status, headers };
 }
 
-/** Changes one window of a plan that is not frozen, in place. */
+/** Changes the quota of a plan's first window in place. The plan must not be frozen. */
 function mutate(plan: Plan, quota: number): void {
   Object.assign(plan.policies[0] ?? {}, { quota });
 }

@@ -69,7 +69,7 @@ test('counts strikes in a sliding minute', () => {
   assert.equal(limiter.take('key', plan).verdict, 'banned', '4 strikes within 2 ms');
 });
 
-test('a strike every half a minute never bans, if three strikes within a minute do', () => {
+test('a strike every half a minute never bans if a ban takes three strikes within a minute', () => {
   const plan = strict({ after: 3 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -112,7 +112,7 @@ test('an allowed request ends a series of refusals: strikes are forgotten, and t
   assert.deepEqual(limiter.inspect('key')?.ban?.strikesAtMs, []);
 });
 
-test('each ban is 4 times longer than the one before, up to an hour', () => {
+test('each ban is 4 times as long as the one before, up to an hour', () => {
   const plan = strict();
   limiter.take('key', plan);
   for (const banMs of [MINUTE, 4 * MINUTE, 16 * MINUTE, HOUR, HOUR]) {
@@ -132,8 +132,8 @@ for (const { laterMs, banMs } of [
     clock.advance(1);
     assert.equal(limiter.take('key', plan).verdict, 'banned');
     clock.advance(MINUTE);
-    // This refusal is not a strike, because it begins a new series of refusals. The only strike of
-    // the series comes a millisecond later.
+    // The first refusal after the ban is not a strike, because it begins a new series of refusals.
+    // The refusal a millisecond later is the only strike of the series.
     clock.advance(laterMs - 1);
     beRefused(plan, 1);
     clock.advance(1);

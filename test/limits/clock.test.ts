@@ -4,8 +4,8 @@ import { createMemoryLimiter, createPlan, createSystemClock, PLANS, perDay } fro
 import { createManualClock } from 'store-orders/testing';
 
 /**
- * Mocks the machine's two clocks: `elapsedMs` since the process started, and `wallMs` of the wall
- * clock.
+ * Mocks the machine's two clocks: `elapsedMs` is the time since the process started, and `wallMs`
+ * is the time of the wall clock.
  */
 function mockClocks() {
   const machine = { elapsedMs: 5_000, wallMs: Math.floor(performance.timeOrigin) + 5_000 };
@@ -21,14 +21,14 @@ function mockClocks() {
   };
 }
 
-test('the offset to the wall clock changes only when the two differ by more than a second', () => {
+test('the offset to the wall clock changes only when it is wrong by more than a second', () => {
   using clocks = mockClocks();
   const { machine } = clocks;
   const originMs = Math.floor(performance.timeOrigin);
   const clock = createSystemClock();
   /**
    * Each row has the milliseconds by which the wall clock is ahead of the monotonic one, and the
-   * offset that the clock then reports.
+   * offset that `clock` then reports.
    */
   for (const [aheadMs, offsetMs] of [
     [0, 0],
@@ -99,7 +99,10 @@ test('setting the wall clock moves no window of the default limiter, only the an
 test('a window aligned to UTC ends at the next UTC midnight, whatever the offset of the clock', () => {
   const plan = createPlan({ name: 'calendar', policies: [{ ...perDay(1), align: 'utc' }] });
   const midnightMs = Date.UTC(2026, 0, 2);
-  /** Each row has the milliseconds before midnight UTC, and the offset of the clock. */
+  /**
+   * Each row has the time of a request, in milliseconds before midnight UTC, and the clock's offset
+   * from UTC.
+   */
   for (const [beforeMs, utcOffsetMs] of [
     [86_400_000, 0],
     [86_399_999, 0],

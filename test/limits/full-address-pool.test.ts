@@ -60,8 +60,8 @@ test('no address passes before its Retry-After or above its quota, whichever add
       assert.ok(nowMs >= (retryAtMs.get(address) ?? 0), `${address} passed early`);
       const times = [...(admitted.get(address) ?? []), nowMs];
       admitted.set(address, times);
-      // A window begins with its first token. With a quota of 3, 3 requests can pass at the end of
-      // one window and 3 at the beginning of the next, so up to 6 within 50 ms.
+      // A window begins with its first token. With a quota of 3, three requests can pass at the end
+      // of one window and three at the beginning of the next, so up to six pass within 50 ms.
       assert.ok(times.filter((atMs) => atMs > nowMs - 50).length <= 2 * 3);
     }
   });

@@ -22,8 +22,8 @@ type Command =
   | { readonly do: 'unban' | 'reset' | 'restore'; readonly key: number };
 
 /**
- * How a random number becomes a cost: counted up from 0, or down from the most that a plan can ever
- * grant.
+ * How a random number becomes a cost: by counting up from 0, or down from the largest cost that any
+ * plan can grant.
  */
 type Share = 'little' | 'most';
 
@@ -142,8 +142,8 @@ function windowOf({ policy, remaining, resetAtMs, refillAtMs }: WindowState): An
 
 test('the limiter decides as the model does, whichever way the clock steps', () => {
   let commandsDone = 0;
-  // The histories use only one key and one address. With more keys, a request of one may drop the
-  // expired state of another, which a clock that steps back would need again.
+  // The histories use only one key and one address. With more keys, a request of one key may drop
+  // the expired state of another. After a step back of the clock, that state would still count.
   const plans = fc.tuple(keyPlan, keyPlan, addressPlan);
   fc.assert(
     fc.property(plans, commands(1, anyMs), (ofEither, script) => {

@@ -26,7 +26,7 @@ test('the fixed plans are those of the specification, part 8', () => {
   assert.deepEqual(Object.keys(PLANS), ['free', 'pro', 'business']);
 });
 
-test('by default, 20 strikes within a minute ban a key: for 1 minute, then 4 times longer each, up to 1 hour', () => {
+test('by default, 20 strikes within a minute ban a key: for 1 minute, then each time 4 times as long, up to 1 hour', () => {
   assert.deepEqual(PLANS.free.ban, {
     after: 20,
     withinMs: MINUTE_MS,

@@ -20,7 +20,7 @@ interface Request {
   readonly cost: number;
 }
 
-/** Requests with pauses, each with a cost of at most `maxCost`. */
+/** Generates requests with pauses between them, each with a cost of at most `maxCost`. */
 function requests(ms: fc.Arbitrary<number>, maxCost = 6): fc.Arbitrary<Request[]> {
   return fc.array(fc.record({ afterMs: ms, cost: fc.integer({ min: 1, max: maxCost }) }), {
     maxLength: 60,
@@ -87,7 +87,7 @@ test('"Remaining: R" means that exactly R more requests pass', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a refused request fails until its retry after has passed, and is allowed at exactly that instant', () => {
+test('a refused request fails until its retryAfterMs have passed, and is allowed at exactly that instant', () => {
   const check = fc.property(keyPlan, requests(anyMs), fc.nat(), (plan, history, some) => {
     live(plan, history, ({ clock, limiter, cost, decision }) => {
       const { verdict, retryAfterMs } = decision;
@@ -149,7 +149,7 @@ test('a refused request changes no window', () => {
   const check = fc.property(keyPlan, requests(forwardMs), (plan, history) => {
     live(plan, history, ({ limiter, before, decision: { verdict, nowMs } }) => {
       if (verdict === 'within_quota') return;
-      // An expired record may be dropped at any time.
+      // Only the buckets of windows that have ended are gone.
       const open = (before?.buckets ?? []).filter(({ refill, atMs, windowMs }) => {
         return refill === 'interval' ? atMs > nowMs : atMs + windowMs > nowMs;
       });
@@ -170,7 +170,7 @@ test('a window admits at most the quota, counted from its first token', () => {
       for (const { policy, resetAtMs } of windows) {
         const { name, quota, windowMs, align } = policy;
         const beganMs = begins.get(name) ?? 0;
-        // A `utc` window follows the calendar, and is never longer than a `first` window.
+        // A `utc` window begins by the calendar, and a `first` window begins with its first token.
         const beginMs = align === 'utc' ? resetAtMs - windowMs : nowMs >= beganMs + windowMs ? nowMs : beganMs;
         begins.set(name, beginMs);
         const inWindow = admitted.filter(({ atMs }) => atMs >= beginMs && atMs < beginMs + windowMs);
@@ -202,8 +202,8 @@ test('a client that obeys Retry-After is never banned, even with as many request
     let retryAtMs = 0;
     for (const { pauseMs, size, onTheWireMs } of client) {
       clock.advance(Math.max(pauseMs, retryAtMs - clock.nowMs()));
-      // The last request of the burst arrives later than the others, and the client learns of the
-      // first refusal even later.
+      // The last request of the burst arrives later than the others. Only after that does the
+      // client learn of the first refusal.
       for (let n = 0; n < size; n++) {
         if (n === size - 1) clock.advance(onTheWireMs);
         const decision = limiter.take('key', plan);

@@ -27,8 +27,8 @@ test('the memory store reuses the frozen batches of a list in the next list, exc
   const rows: [string, OrderInput[], number][] = [
     ['one changed', [{ id: 150_000 }], 1],
     ['one inserted', [{ id: 150_001 }], 1],
-    ['one before all', [{ id: -1 }], 1],
-    ['one after all', [{ id: 2_000_000 }], 1],
+    ['one before all others', [{ id: -1 }], 1],
+    ['one after all others', [{ id: 2_000_000 }], 1],
     ['three in three batches', [{ id: 0 }, { id: 200_005 }, { id: 2_000_001 }], 3],
     ['none', [], 0],
   ];
@@ -114,8 +114,8 @@ test('a SQLite file is read again only in the pages that a put by any process ha
   const rows: [string, OwnedOrderStore, OrderInput[], number][] = [
     ['one changed', store, [{ id: 100_000 }], 1],
     ['one changed elsewhere', other, [{ id: 100_010 }], 1],
-    ['one before all', other, [{ id: -1 }], 1],
-    ['two after all, where the last page is full', store, [{ id: 300_000 }, { id: 300_001 }], 2],
+    ['one before all others', other, [{ id: -1 }], 1],
+    ['two after all others, when the last page is full', store, [{ id: 300_000 }, { id: 300_001 }], 2],
     ['one in each of three pages', store, [{ id: 1 }, { id: 90_001 }, { id: 300_002 }], 3],
   ];
   for (const [name, from, orders, count] of rows) {

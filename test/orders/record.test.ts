@@ -94,7 +94,7 @@ test('rejects a value that is not an object', () => {
 
 test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {
   const good = ['2026-01-31T12:00:00Z', '2024-02-29t23:59:60.123456789z', '2000-02-29T00:00:00+23:59'];
-  // These are the same leap second in other time zones.
+  // The next five are the same leap second in different time zones.
   good.push('2017-01-01T00:59:60+01:00', '2016-12-31T18:59:60-05:00', '2017-01-01T05:44:60+05:45');
   good.push('2017-01-01T23:58:60+23:59', '2016-12-31T00:00:60-23:59', `2026-01-31T12:00:00.${'1'.repeat(43)}Z`);
   for (const month of ['01', '03', '05', '07', '08', '10', '12']) good.push(`2026-${month}-31T00:00:00-00:00`);

@@ -8,9 +8,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_FILES = 15;
 
 /**
- * The rooms (folders) of `src`, each with the rooms that it may import from. These are rooms above
- * it in this table, or rooms of the same top folder. An `index.ts` and the program's `main.ts` may
- * also import from folders inside their own.
+ * The rooms (folders) of `src`, each with the rooms that it may import from: rooms above it in this
+ * table, or rooms of the same top folder. An `index.ts` and the program's `main.ts` may also import
+ * from folders inside their own.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'databases/postgres': [],
@@ -160,7 +160,7 @@ test('a room imports only from rooms listed above it or in its own top folder', 
   }
 });
 
-test('no file imports the index.ts of a room that it is in', () => {
+test('no file imports the index.ts of its own room or of an enclosing one', () => {
   for (const [file, imported] of imports) {
     const face = imported.find((path) => path.endsWith('/index.ts') && file.startsWith(`${posix.dirname(path)}/`));
     assert.equal(face, undefined, file);

@@ -30,7 +30,7 @@ const WRITES = { schemas: {}, prepareWrites: () => ({}) };
 interface Row {
   /** Valid arguments. A test adds an unknown option to the last of them. */
   readonly good: readonly unknown[];
-  /** Which of the first arguments in {@link FIRST} are valid too. */
+  /** The values in {@link FIRST} that are valid as the first argument too. */
   readonly accepts?: readonly unknown[];
   /** The beginning of each error message: the name of the parameter or option. */
   readonly names: RegExp;

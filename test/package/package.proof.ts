@@ -26,7 +26,9 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 const kinds = ['commonjs', 'module'] as const;
 let folder: string;
 
-/** The runner's own variables are removed, because they would make npm and tsc write coverage. */
+/**
+ * Runs a command without the test runner's variables, which would make npm and tsc write coverage.
+ */
 function run(command: string, parameters: readonly string[], cwd: string): string {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
   return execFileSync(command, parameters, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
@@ -53,7 +55,7 @@ test('installing the library adds two packages', () => {
   }
 });
 
-test('the program still runs through a link to it after another build', () => {
+test('a build leaves the program executable, so that a link to it still runs', () => {
   assert.equal(statSync(join(root, 'dist/server/main.js')).mode & 0o111, 0o111);
 });
 
@@ -71,8 +73,7 @@ test('every subpath loads with require and with import, and no driver is loaded 
 });
 
 test('without the PostgreSQL driver, the program prints one sentence with what to install', () => {
-  // `pg` is resolved from the root directory, because a directory above the project may have it
-  // installed.
+  // `pg` is resolved from `/`, because a directory above the project may have it installed.
   const resolve =
     "(name, context, next) => next(name, name === 'pg' ? { ...context, parentURL: 'file:///' } : context)";
   const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;

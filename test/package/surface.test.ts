@@ -64,7 +64,7 @@ test('surface.txt lists exactly what the package exports', async () => {
   assert.equal(
     surface,
     readFileSync(snapshot, 'utf8'),
-    `the public names have changed. If they are meant to, run\n  ${UPDATE}\nand let the difference be reviewed`,
+    `the public names have changed. If that is intended, run\n  ${UPDATE}\nand let the difference be reviewed`,
   );
 });
 
@@ -88,7 +88,8 @@ test('the limiter and the library stay small, and the limiter imports nothing of
 });
 
 /**
- * Bundles a subpath without its dependencies. Returns its bytes after gzip, and what it imports.
+ * Bundles a subpath without its dependencies. Returns the size of the bundle after gzip, in bytes,
+ * and what it imports.
  */
 function bundle(specifier: string): { readonly bytes: number; readonly imports: readonly string[] } {
   const { outputFiles, metafile } = buildSync({

@@ -22,7 +22,7 @@ const FOLLOWS = [
   'SECURITY.md',
 ];
 
-/** This file contains the phrases below as its cases. */
+/** This file is not checked, because its cases contain the phrases below. */
 const OWN_CASES = 'test/words/words.test.ts';
 
 /** Phrases that make a sentence hard to read, each with the usual words for it. */

@@ -5,8 +5,8 @@ import { createSqliteOrderStore, openSqliteDatabase } from 'store-orders/sqlite'
 import { temporaryFile } from '../../support/temporary-file.js';
 
 /**
- * Makes every `require` return a module of `modules`, or fail. Returns the names that were
- * requested.
+ * Makes `require` return these modules, and throw for every other name. Returns the names that are
+ * requested from then on.
  */
 function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>): string[] {
   const asked: string[] = [];
@@ -18,7 +18,7 @@ function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>)
   return asked;
 }
 
-/** Creates a driver that only records which driver opened which file. */
+/** Creates a driver's class that opens nothing, and only records the file and the driver's name. */
 function driver(name: string) {
   return class {
     readonly opened: string;

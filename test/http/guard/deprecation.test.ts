@@ -18,7 +18,7 @@ test('a deprecated operation announces its dates and its documentation (RFC 9745
   assert.deepEqual([headers.get('deprecation'), headers.has('link')], ['@1688169599', false]);
 });
 
-test('an operation that ends links to its sunset policy, one in beta to its documentation', () => {
+test('an operation with an end date links to its sunset policy, and one without it to its documentation', () => {
   assert.match(linkOf({ sunsetAt, documentation }), /rel="sunset"/);
   assert.match(linkOf({ documentation }), /rel="service-doc"/);
   assert.deepEqual(announcementFields({}), []);

@@ -9,7 +9,8 @@ const BATCHES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]]
 const PRINTED = '[{"id":1},{"id":2},{"id":3}]';
 
 /**
- * Creates a store that lists one frozen iterable, which yields no batch before the gate is opened.
+ * Creates a store that lists one frozen iterable, which yields no batch before the test calls
+ * `open`.
  */
 function createGatedStore(batches: readonly (readonly Order[] | Error)[]) {
   let open = () => {};

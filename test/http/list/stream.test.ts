@@ -15,12 +15,12 @@ const LIST_HEAD = `GET ${ORDERS} HTTP/1.1\r\nHost: orders.test\r\n${KEY.join(': 
 interface Streaming extends OrderStore {
   /** How many batches were requested. */
   readonly asked: () => number;
-  /** Resolves when the iterator has ended: at its end, by a failure or by the reader. */
+  /** Resolves when the iterator has ended: it was exhausted, it failed, or the reader ended it. */
   readonly ended: Promise<void>;
 }
 
 /**
- * Creates a store that streams these batches. An element that is a function is called, to throw.
+ * Creates a store that streams these batches. A function among them is called instead, to throw.
  */
 function streaming(batches: Iterable<readonly Order[] | (() => never)>): Streaming {
   let count = 0;
@@ -103,7 +103,7 @@ for (const way of WAYS) {
   });
 }
 
-test("with node:http, the store's stream is read only as fast as the client reads, and ended when it hangs up", async () => {
+test("with node:http, the store's stream is read only as fast as the client reads, and ended when the client hangs up", async () => {
   const store = streaming(endless());
   const { port, close } = await listen(nodeHandler(createShop({ store }).service));
   const socket = open(port, LIST_HEAD);
@@ -122,7 +122,7 @@ test("with node:http, the store's stream is read only as fast as the client read
   await close();
 });
 
-test("with the fetch mount, the store's stream is read only as fast as the client reads, and ended when it cancels", async () => {
+test("with the fetch mount, the store's stream is read only as fast as the client reads, and ended when the client cancels", async () => {
   const store = streaming(endless());
   const handle = fetchHandler(createShop({ store }).service);
   const response = await handle(new Request(`http://orders.test${ORDERS}`, { headers: [KEY] }));

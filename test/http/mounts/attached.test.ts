@@ -14,7 +14,7 @@ const lines = (...all: readonly string[]) => `${all.join('\r\n')}\r\n\r\n`;
 const CLOSE = 'Connection: close';
 const many = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: `);
 
-/** Requests that are refused before they reach a route or an operation, at any path. */
+/** Requests that get an error before they reach a route or an operation, whatever their path. */
 const REFUSED: readonly (readonly [name: string, code: ErrorCode, request: string])[] = [
   ['CONNECT', 'missing_api_key', lines('CONNECT orders.test:443 HTTP/1.1', 'Host: orders.test:443')],
   ['CONNECT with a key', 'route_not_found', lines('CONNECT a:443 HTTP/1.1', 'Host: a', AUTHORIZATION)],

@@ -15,8 +15,9 @@ async function opened(t: TestContext, app: express.Express): Promise<string> {
 }
 
 /**
- * Adds a header as version 1.0 of the package on-headers does, which middleware for compression,
- * sessions and response times used. It mistakes a flat array of headers for an array of pairs.
+ * Adds a header as version 1.0 of the package on-headers does. Middleware for compression, sessions
+ * and response times used that version, which mistakes a flat array of headers for an array of
+ * pairs.
  */
 function addingLate(response: ServerResponse, name: string, value: string): void {
   const { writeHead } = response;

@@ -19,7 +19,7 @@ const WINDOW_BYTES = 524_288;
 const PLENTY = createPlan({ name: 'plenty', policies: [perMinute(1e9)] });
 
 /**
- * A list longer than the kernel's buffers, so that a reader that does not read blocks the server.
+ * A list longer than the kernel's buffers, so that the server must wait if a reader stops reading.
  */
 const LONG = createMemoryOrderStore(ordersUpTo(300_000));
 /** A list so long that it is still being sent when a reader hangs up after the first bytes. */
@@ -110,8 +110,8 @@ for (const [name, list] of Object.entries(streams)) {
 }
 
 /**
- * Creates a list that yields some orders, which are serialised for its first reader, and never
- * ends.
+ * Creates a list that yields some orders and never ends. The orders are serialised for the list's
+ * first reader.
  */
 function createUnfinished(): unknown {
   return Object.freeze({
@@ -262,7 +262,8 @@ test('a connection that requests the list twice at once gets it twice, one after
   const { port, close } = await listenWith(() => LONG.list());
   const text = await readText(open(port, HEAD, HEAD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
   const bodies = text.split(/HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/);
-  // Only the second body is compared, because the first may be in chunks, while it is serialised.
+  // Only the second body is compared: the first may be in chunks, if it is sent while the list is
+  // being serialised.
   assert.equal(bodies.length, 3);
   assert.equal(bodies[2], printOrders(LONG.list().flat()));
   await close();

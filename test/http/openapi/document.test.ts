@@ -27,7 +27,10 @@ function isErrorCode(name: string): name is ErrorCode {
   return Object.hasOwn(PROVOCATIONS, name);
 }
 
-/** Provokes each documented example of a response, and compares the actual response with it. */
+/**
+ * Provokes each response that an example documents, and compares the actual response with the
+ * example.
+ */
 async function replay(operation: Operation, response: OpenApiResponse, pointer: string): Promise<void> {
   for (const [name, value] of examplesOf(response)) {
     assert.ok(isErrorCode(name), name);

@@ -19,8 +19,8 @@ import { operations, text } from './support/validate.js';
 //
 // client → Prism → relay → service
 
-/** The ids here stay within 2^53, because Prism 5.14 does not accept larger ones as int64. */
 const LIST = { method: 'GET', path: '/store/orders' };
+/** All ids here stay within 2^53, because Prism 5.14 does not accept larger ones as int64. */
 const cancel = (id: number) => ({ method: 'DELETE', path: `/store/orders/${id}` });
 
 interface Row {
@@ -29,7 +29,7 @@ interface Row {
   readonly header?: readonly [string, string];
   /** The order's id, for requests about one order. */
   readonly id?: number;
-  /** How many further requests are sent before the one of this row. */
+  /** How many other requests are sent before the one of this row. */
   readonly before?: number;
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ErrorCode } from 'store-orders';
 
-/** A response as its reader sees it, however it was requested. */
+/** A response as a client sees it, whichever way the request was sent. */
 export interface Answer {
   readonly status: number;
   /** The header fields by lower-case name. Repeated fields are joined by a comma. */

@@ -3,11 +3,11 @@ import { assertError } from './answer.js';
 import type { Clause } from './clause.js';
 import { bearer, KEY, ORDERS, order } from './shop.js';
 
-/** Specification, part 5. */
+/** The clauses of part 5 of the specification: API keys. */
 export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-missing',
-    says: 'without an API key every operation responds with 401 missing_api_key, and a challenge without error',
+    says: 'without an API key every operation responds with 401 missing_api_key, and a challenge without an error parameter',
     check: async (ask) => {
       for (const fields of [
         [],

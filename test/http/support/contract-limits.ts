@@ -16,11 +16,11 @@ async function exhaustAddress(ask: Ask): Promise<void> {
   }
 }
 
-/** Part 8 of the specification, and decisions about what the specification leaves open. */
+/** The clauses of part 8 of the specification, and decisions about what that part leaves open. */
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-countdown',
-    says: 'X-RateLimit-* count one window down exactly: the minute to its 429, and later the day to its own',
+    says: 'X-RateLimit-* count down exactly one window: the minute until its 429, and later the day until its 429',
     check: async (ask, { clock }) => {
       const startS = clock.nowMs() / 1_000;
       const expectNext = async (status: number, limit: number, remaining: number, reset: number) => {
@@ -48,7 +48,7 @@ export const limitClauses: readonly Clause[] = [
   },
   {
     id: '8-address',
-    says: 'requests without a valid key are limited by address, and a valid key of the same address is never charged',
+    says: 'requests without a valid key are limited by address, and a valid key from the same address is not affected',
     check: async (ask) => {
       await exhaustAddress(ask);
       const refused = await ask('GET', ORDERS);

@@ -3,7 +3,9 @@ import { assertError } from './answer.js';
 import type { Clause } from './clause.js';
 import { INT64_MAX, INT64_MIN, KEY, ORDERS, order } from './shop.js';
 
-/** Specification, part 4: which requests name an operation, and which do not. */
+/**
+ * The clauses of part 4 of the specification: which requests name an operation, and which do not.
+ */
 export const routeClauses: readonly Clause[] = [
   {
     id: '4.1-list',

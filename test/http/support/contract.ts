@@ -4,7 +4,7 @@ import { limitClauses } from './contract-limits.js';
 import { routeClauses } from './contract-routes.js';
 
 /**
- * The clauses that hold for every way to reach the service and that the exported audits lack: those
- * about exact bytes, or about requests that fetch cannot send.
+ * The clauses that hold for every way to reach the service, and that the exported audits do not
+ * check, for example because fetch cannot send the requests.
  */
 export const CONTRACT: readonly Clause[] = [...routeClauses, ...authenticationClauses, ...limitClauses];

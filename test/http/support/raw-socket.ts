@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { type Answer, checkAnswer, createAnswer } from './answer.js';
 
 /**
- * The response as raw bytes: everything that arrived until the server closed or aborted the
- * connection.
+ * Everything that arrived until the server closed or aborted the connection: as text, one character
+ * for each byte, and as parsed responses.
  */
 export interface Received {
   readonly text: string;
@@ -17,8 +17,8 @@ export function exchange(port: number, ...pieces: readonly string[]): Promise<Re
 }
 
 /**
- * Each piece is written in a call of its own, so that pieces arrive separately if the server reads
- * in between.
+ * Opens a connection, and writes each piece in a call of its own, so that pieces arrive separately
+ * if the server reads in between.
  */
 export function open(port: number, ...pieces: readonly string[]): Socket {
   // The server must close the connection by itself, even if the client keeps its side open.
@@ -49,7 +49,10 @@ export function readText(socket: Socket): Promise<string> {
   });
 }
 
-/** Parses RFC 9112 as far as this service uses it: a Content-Length, or no content. */
+/**
+ * Parses responses (RFC 9112) as far as this service uses the format: a Content-Length, or no
+ * content.
+ */
 function parse(text: string): Answer[] {
   const answers: Answer[] = [];
   let rest = text;

@@ -19,7 +19,7 @@ export const order = (id: bigint | string | number) => `${ORDERS}/${id}`;
 export const INT64_MAX = 2n ** 63n - 1n;
 export const INT64_MIN = -(2n ** 63n);
 
-/** A plan with two windows so small that a test can use them up, one after the other. */
+/** A plan with two quotas so small that a test can use up one after the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
 const PRINCIPALS = new Map([

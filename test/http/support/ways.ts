@@ -16,8 +16,8 @@ export type Ask = (
 export interface Way {
   readonly name: string;
   /**
-   * Whether requests arrive exactly as they are sent. A URL parser normalises targets, and Headers
-   * join fields of one name.
+   * Whether requests arrive exactly as they are sent. Otherwise a URL parser has normalised the
+   * target, and `Headers` has joined fields of one name.
    */
   readonly isVerbatim: boolean;
   readonly open: (service: OrderService) => Promise<{ readonly ask: Ask; readonly close: () => Promise<void> }>;

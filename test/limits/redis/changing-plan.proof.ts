@@ -20,9 +20,7 @@ after(async () => {
   await server?.stop();
 });
 
-/**
- * A host's plan that was not made by `createPlan`, so that the host may change its quota in place.
- */
+/** Creates a plan that is not frozen, so that a host may change its quota in place. */
 function loosePlan(quota: number) {
   const plan = createPlan({ name: 'loose', policies: [perDay(quota)], ban: false });
   const [policy = assert.fail()] = plan.policies.map((one) => ({ ...one }));

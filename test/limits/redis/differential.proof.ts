@@ -85,9 +85,7 @@ after(async () => {
   await server?.stop();
 });
 
-/**
- * Runs all commands on both limiters and compares every result. Returns the number of operations.
- */
+/** Runs all commands on both limiters and compares every result. Returns the number of calls. */
 async function play(made: readonly Plan[], script: readonly Command[], scale: number): Promise<number> {
   const plans = made.map(loosePlan);
   const now = { nowMs: 1_000_000_007, utcOffsetMs: 0 };
@@ -151,8 +149,8 @@ async function play(made: readonly Plan[], script: readonly Command[], scale: nu
         await redis.ban(key, command.ms);
         break;
       case 'inspect':
-        // With several keys, the memory limiter drops expired state. Only states of a single key
-        // are compared.
+        // With several keys, a request of one key lets the memory limiter drop expired state of
+        // others, so states are compared only if all commands are about one key.
         if (script.every((other) => !('key' in other) || other.key === 0)) {
           assert.deepEqual(sorted(await redis.inspect(key)), sorted(memory.inspect(key)));
         }
@@ -170,7 +168,7 @@ function sorted(state: KeyState | undefined): KeyState | undefined {
   return state && { ...state, buckets: state.buckets.toSorted((a, b) => (text(a) < text(b) ? -1 : 1)) };
 }
 
-/** A host's plan that it changes in place. */
+/** Copies a plan so that it can be changed in place, as a host may do with its own plans. */
 function loosePlan(plan: Plan) {
   return { ...plan, policies: plan.policies.map((policy) => ({ ...policy })) };
 }

@@ -16,13 +16,13 @@ const PER_SECOND = IS_FULL ? 1_000 : 150;
 const FAULT_MS = IS_FULL ? 4_000 : 1_500;
 const CALM_MS = IS_FULL ? 2_000 : 400;
 /**
- * When figures are measured, this is the default of the limiter. Otherwise it is longer, so that a
- * busy machine does not look like a failing server.
+ * When figures are measured, this is the limiter's default deadline. Otherwise the deadline is
+ * longer, so that a busy machine does not look like a failing server.
  */
 const DEADLINE_MS = IS_FULL ? 100 : 400;
 /**
- * How much longer a request may take than with a working server: for 99 of 100 requests, and for
- * all.
+ * How much more time a request may take during a fault than with a working server: for 99 of 100
+ * requests, and for all.
  */
 const [MOST_ADDED_MS, EVER_ADDED_MS] = IS_FULL ? [50, 100] : [2 * DEADLINE_MS, 2 * DEADLINE_MS];
 const SHARED_AGAIN_MS = IS_FULL ? 2_000 : 10_000;
@@ -69,7 +69,7 @@ async function setUp(t: TestContext, onBackendError: OnBackendError, load: Load 
 interface Fault {
   readonly begin: (stage: Stage) => unknown;
   readonly end: (stage: Stage) => unknown;
-  /** Whether the fault loses what was counted before. */
+  /** Whether the server loses what it had counted before. */
   readonly forgets?: true;
   /** Whether the server keeps working, so that the process decides nothing by itself. */
   readonly isHarmless?: true;
@@ -149,7 +149,7 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
   for (const [what, fault] of Object.entries(FAULTS)) {
     for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
       test(`${what}, ${onBackendError}: responds to every request, and counts it once`, { skip }, async (t) => {
-        // A harmless fault must not cause a time-out. A long deadline ensures that a busy machine
+        // A harmless fault must cause no time-out. The deadline is long, so that a busy machine
         // causes none either.
         const stage = await setUp(t, onBackendError, fault.isHarmless ? { deadlineMs: 10_000 } : {});
         const { answered, soundMs, stallMs, beganMs, endedMs, changes } = await endure(stage, fault);
@@ -197,8 +197,8 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     // Requests that the server counted just before it was stopped get a 503, because its reply
     // comes too late.
     const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
-    // On a busy machine the server may be slow and cause further outages. The requests in flight at
-    // their beginning are counted although they get a 503.
+    // On a busy machine the server may be slow and cause further outages. The requests in flight
+    // when such an outage begins are counted although they get a 503.
     const furtherOutages = changes.filter(({ mode }) => mode === 'closed').length - 1;
     const most = 5 + (furtherOutages * PER_SECOND * DEADLINE_MS) / 1_000;
     assert.ok(unsaid >= 0 && unsaid <= most, `${unsaid} requests with a 503 were charged, expected at most ${most}`);
@@ -220,8 +220,8 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
   }, async (t) => {
     const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });
     const { answered, endedMs, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
-    // Keys that the server has refused stay refused for at most a second, until the server is asked
-    // again.
+    // Requests are checked from the change of mode on. Before it, a key that the server has refused
+    // stays refused, for at most a second, until the limiter asks the server again.
     const openedMs = changes[0]?.atMs ?? Number.NaN;
     const meanwhile = answered.filter((answer) => answer.startedMs > openedMs && answer.endedMs < endedMs);
     assert.deepEqual(new Set(meanwhile.map(({ status }) => status)), new Set([200]));

@@ -56,7 +56,7 @@ test('one decision is one round trip, for all windows and the ban', { skip }, as
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
 
-test('an abusive key takes one call per second and ten before its ban, and each strike counts', {
+test('an abusive key causes one call per second, and ten more before its ban; each strike counts', {
   skip,
 }, async () => {
   const clock = createManualClock();
@@ -70,8 +70,8 @@ test('an abusive key takes one call per second and ten before its ban, and each 
     clock.advance(1);
     if (ms === 3_333) assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   }
-  // One call per second, ten that report a tenth of the strikes each, and one each for the first
-  // request, the first refusal, the first strike and the ban.
+  // The limiter makes one call per second, ten calls that report a tenth of the strikes each, and
+  // one call each for the first request, the first refusal, the first strike and the ban.
   assert.ok(sent.length <= seconds / 0.9 + 10 + 5, `${sent.length} calls in ${seconds} seconds`);
   assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);
@@ -109,8 +109,8 @@ test('a refusal forgets ended windows in Redis as in memory, even if the clock t
       const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.take('key', later)));
       assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));
     }
-    // The clock has stepped back into the short window, which was over before. A limiter that had
-    // not forgotten this window would count its token.
+    // The clock steps back into the short window, which had ended. A limiter that had not forgotten
+    // this window would count its token.
     clock.advance(-500);
     const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.peek('key', former)));
     assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));

@@ -64,7 +64,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** A host's plans that it changes in place. */
+/** Copies a plan so that it can be changed in place, as a host may do with its own plans. */
 function loose(plan: Plan) {
   return { ...plan, policies: plan.policies.map((policy) => ({ ...policy })), ban: plan.ban && { ...plan.ban } };
 }

@@ -53,7 +53,8 @@ for (const processes of [1, 4, 10]) {
       };
       await Promise.all(limiters.map((_, index) => abuse(index)));
       t.diagnostic(`${strikes} strikes in ${calls} requests`);
-      // The last strike causes the ban, and its decision is already "banned".
+      // The strike that causes the ban is not among those counted here, because its decision is
+      // already "banned".
       assert.ok(strikes >= AFTER - 1, `${strikes}`);
       assert.ok(strikes <= AFTER + (processes * AFTER) / 10, `${strikes} strikes`);
     });

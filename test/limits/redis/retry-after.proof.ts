@@ -53,7 +53,7 @@ for (const [way, thereMs, backMs] of [
     let wrong = 0;
     const asked = new Set<Promise<void>>();
     while (Date.now() - beganMs < SPAN_MS) {
-      // The server runs on this machine, so both have the same clock.
+      // The server runs on this machine, so it has the same clock as this process.
       const soonestMs = Date.now();
       const request = Promise.resolve(limiter.take('abuser', plan)).then(({ retryAfterMs }) => {
         answers++;
@@ -67,7 +67,8 @@ for (const [way, thereMs, backMs] of [
     await Promise.all(asked);
     t.diagnostic(`${answers} answers, ${wrong} with another Retry-After, ${sent} calls`);
     assert.ok(answers > 100);
-    // The server and the test may read the clock in different milliseconds.
+    // A few replies may differ, because the server and the test may read the clock in different
+    // milliseconds.
     assert.ok(wrong <= answers / 500, `${wrong} of ${answers}`);
     // The limiter calls the server once a second, and also when the delay of its calls leaves the
     // whole seconds of Retry-After uncertain.

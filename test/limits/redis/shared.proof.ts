@@ -10,12 +10,12 @@ const PROCESSES = 4;
 const CONNECTIONS = 8;
 const KEYS = 100;
 const SECONDS = IS_FULL ? 10 : 3;
-/** The quota per second, and the one per hour, which is used up in some seconds. */
+/** The quota per second, and the quota per hour, which is used up after some seconds. */
 const A_SECOND = 5;
 const AN_HOUR = A_SECOND * (SECONDS - 2);
 /**
- * The requests per second of each process. All processes together send ten times what the quota per
- * second allows all keys.
+ * The requests per second of each process. All processes together send ten times as many requests
+ * as the quota per second allows for all keys together.
  */
 const PER_SECOND = (10 * A_SECOND * KEYS) / PROCESSES;
 
@@ -61,8 +61,8 @@ for (const [where, start] of [
     assert.equal(hours.length, KEYS, 'one window for each key, whichever process asked');
     assert.deepEqual(new Set(hours.map(([, count]) => count)), new Set([AN_HOUR]));
     for (const [window, count] of seconds) assert.ok(count <= A_SECOND, `${window}: ${count}`);
-    // Checked only in a full run, because a busy machine may pause. The quota of the hour then
-    // lasts for more seconds.
+    // Checked only in a full run, which expects an idle machine. If a busy machine pauses, the
+    // quota per hour lasts for more seconds.
     if (IS_FULL) assert.equal(seconds.length, KEYS * (AN_HOUR / A_SECOND));
   });
 }

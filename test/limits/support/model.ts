@@ -187,8 +187,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // How much of the deficit must be refilled for the next token. If the bucket is full, the next
-  // token is one that is taken now.
+  // The deficit that must be refilled before the next token is back. If the bucket is full, that is
+  // the deficit of one token that is taken now.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,
@@ -223,8 +223,8 @@ function replayInterval(log: readonly Entry[]): { used: number; endMs: number } 
 }
 
 /**
- * Returns the deficit in token·ms after the last entry. One token counts `windowMs`, and each
- * millisecond gives back `quota`.
+ * Returns the deficit after the last entry, in token·ms. A taken token adds `windowMs` to it, and
+ * each millisecond takes `quota` from it.
  */
 function replayContinuous(log: readonly Entry[]): bigint {
   let deficit = 0n;

@@ -96,7 +96,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   assert.ok(median(stallsMs) <= STALL_MS);
 });
 
-/** Returns what each connection of the server is doing. */
+/** Returns what each database connection of the serving process is doing. */
 async function statesOf(admin: pg.Pool): Promise<readonly string[]> {
   const { rows } = await admin.query("SELECT state FROM pg_stat_activity WHERE application_name = 'serving'");
   return rows.map(({ state }) => state);

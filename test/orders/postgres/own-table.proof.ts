@@ -259,7 +259,8 @@ function storeOn(client: pg.PoolClient) {
 }
 
 /**
- * Reports whether a query waits for a lock. Within one transaction the result would never change.
+ * Reports whether a query waits for a lock. Must be called outside of a transaction, in which the
+ * result would never change.
  */
 async function isWaiting(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");

@@ -12,12 +12,12 @@ import type { Range, Report } from './support/racing-process.js';
 
 const PROCESSES = 4;
 /**
- * How many orders a part has. The processes start each part together, so that they change the same
- * orders at the same time.
+ * The number of orders in each part of the race. The processes start each part together, so that
+ * they change the same orders at the same time.
  */
 const PART = 1_000;
 const PARTS = Math.max(1, Math.round(ROUNDS / 50)) * 10;
-/** In every tenth part, the engine is crashed this long after the start. */
+/** In every tenth part, the engine is crashed this long after the start of the part. */
 const CRASH_AFTER_MS = 150;
 const BACK_MS = 2_000;
 

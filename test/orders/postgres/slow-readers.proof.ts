@@ -78,8 +78,8 @@ describe(`${SLOW} slow readers of ${ORDERS} orders with one key`, { skip: missin
           read(response);
         });
         requests.push(asked);
-        // Each of the first four waits for the response to the one before. Otherwise they would
-        // share a snapshot and its connection.
+        // Each of the first four requests is sent after the response to the one before has begun.
+        // Otherwise they would share a snapshot and its connection.
         if (i < 4) await once(asked, 'response');
       }
       const servedMs: number[] = [];

@@ -173,7 +173,7 @@ async function count(listed: ListedOrders): Promise<number> {
   return [...(await printed(listed)).matchAll(/"id":/g)].length;
 }
 
-/** Returns the versions of the batches, which show for each batch whether it was read again. */
+/** Returns the versions of the batches. A batch that was read again has a new version. */
 async function versionsOf(listed: ListedOrders): Promise<Set<object>> {
   const versions = new Set<object>();
   for await (const batch of batchesOf(listed)) {

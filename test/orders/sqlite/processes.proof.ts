@@ -35,8 +35,8 @@ for (const { name, open } of sqliteDrivers) {
     t.after(() => database.close());
     const script = `import { openSqliteOrderStore } from 'store-orders/sqlite';
       await openSqliteOrderStore(process.argv[1]).put([{ id: 1 }]);`;
-    // The store of this process finds the file empty. Before it locks the file, the other process
-    // creates the tables.
+    // The store of this process finds the file empty. Before the store locks the file, the other
+    // process creates the tables.
     const other = once('BEGIN IMMEDIATE', 'before', () =>
       execFileSync(process.execPath, ['--no-warnings', '--input-type=module', '--eval', script, file]),
     );

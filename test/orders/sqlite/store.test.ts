@@ -167,7 +167,7 @@ for (const { name, open } of sqliteDrivers) {
       there.close();
     });
 
-    test('does not return the list from before a put while the orders cannot be read', async () => {
+    test('whose orders cannot be read is not listed as it was before a put', async () => {
       const database = open(temporaryFile());
       const store = createSqliteOrderStore(database);
       await store.put([{ id: 1n }]);

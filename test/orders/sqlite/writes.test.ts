@@ -6,7 +6,7 @@ import { temporaryFile } from '../../support/temporary-file.js';
 import { sqliteDrivers } from './support/drivers.js';
 import { once, type Wrapping, wrapDatabase } from './support/wrapped-database.js';
 
-/** Longer than the queue of writes waits between two attempts. */
+/** A time in which the queue of writes tries several times to get a lock. */
 const SEVERAL_TRIES_MS = 30;
 
 for (const { name, open } of sqliteDrivers) {
@@ -26,7 +26,7 @@ for (const { name, open } of sqliteDrivers) {
       return { store, other, statuses: () => [1n, 2n, 3n].map((id) => store.get(id)?.status) };
     }
 
-    test('wait for a lock that another connection holds without blocking the event loop', async (t) => {
+    test('do not block the event loop while they wait for a lock of another connection', async (t) => {
       const { store, other } = await opened(t);
       other.exec('BEGIN IMMEDIATE');
       const [cancelled, shipped] = [settled(store.cancel(1n)), settled(store.ship(2n))];
@@ -42,7 +42,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([cancelled.answer, shipped.answer, late.answer], ['cancelled', 'shipped', 'already_shipped']);
     });
 
-    test('are rejected after waiting 2 s for a lock, each counted from its own first attempt', async (t) => {
+    test('are each rejected 2 s after their own first attempt if they still wait for a lock', async (t) => {
       let nowMs = 10_000;
       const { store, other, statuses } = await opened(t);
       t.mock.method(performance, 'now', () => nowMs);
@@ -204,8 +204,8 @@ for (const { name, open } of sqliteDrivers) {
 }
 
 /**
- * Tracks a promise, so that its value, or the text of its rejection, can be read while it is
- * pending.
+ * Tracks a promise. `answer` is `undefined` while the promise is pending, then its value or the
+ * text of its rejection.
  */
 function settled(promise: Promise<unknown>) {
   const observed: { answer: unknown; end: Promise<unknown> } = { answer: undefined, end: promise };

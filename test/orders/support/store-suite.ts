@@ -104,7 +104,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(await listedIds(store), [5n]);
     });
 
-    test('replaces whole orders on request; of a duplicate id, the last order counts', async (t) => {
+    test('replaces whole orders on request; of several orders with the same id, the last counts', async (t) => {
       const store = await stored(t, { id: 1n, quantity: 1, complete: true, status: 'shipped' }, { id: 2n });
       const orders = [{ id: 1n }, { id: 1n, petId: 7 }, { id: 3 }];
       assert.deepEqual(await store.put(orders, { replace: true }), { outcome: 'stored', count: 2 });

@@ -40,8 +40,8 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
-    // The engine runs in its own directory, because it may not be allowed to read that of the
-    // tests.
+    // The program runs in the server's directory, because its account may not be allowed to read
+    // the current one.
     await promisify(execFile)(join(postgresPrograms ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
@@ -50,8 +50,8 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
     control('--log', join(directory, 'log'), '--options', options.map((o) => `-c '${o}'`).join(' '), 'start');
   const crash = () => control('--mode', 'immediate', 'stop');
 
-  // The guard's input closes when this process ends, even if it is killed. The guard then stops the
-  // engine.
+  // The guard is a shell whose input closes when this process ends, even if the process is killed.
+  // The shell then stops the engine.
   const guard = spawn('sh', ['-c', GUARD, join(postgresPrograms ?? '', 'pg_ctl'), data, directory], {
     ...account,
     cwd: '/',

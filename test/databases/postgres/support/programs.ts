@@ -4,7 +4,10 @@ import { join } from 'node:path';
 
 const DEBIAN = '/usr/lib/postgresql';
 
-/** The folder of the newest PostgreSQL server's programs on this machine, or `undefined`. */
+/**
+ * The folder of the PostgreSQL server's programs: the first one in PATH, otherwise that of the
+ * newest version in Debian's folder. `undefined` if there is none.
+ */
 export const postgresPrograms = [process.env['PATH']?.split(':') ?? [], debianPrograms()].flat().find(hasServer);
 
 function debianPrograms(): readonly string[] {

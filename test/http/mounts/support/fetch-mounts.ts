@@ -57,7 +57,7 @@ export const fetchMounts: readonly Mount[] = [
     },
   },
   // This entry is last, because this host replaces the global Request and Response by its own
-  // classes. The other hosts would use those.
+  // classes, which the other hosts would then use.
   {
     name: 'Hono 4',
     hooks: ['x-host', 'x-host-after'],

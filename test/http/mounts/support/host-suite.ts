@@ -115,7 +115,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
           response.status,
           await response.text(),
         ]);
-        // Some hosts wait for the rest of the response until they are closed.
+        // Some hosts wait for the rest of the response until they are closed. Here that counts as a
+        // 504.
         const [status] = await Promise.race([answered.catch(() => [500]), setTimeout(300, [504])]);
         assert.notEqual(status, 200);
       });
@@ -151,8 +152,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
 }
 
 /**
- * Returns orders in a later turn of the event loop, so that a list takes several turns. Races
- * between turns need that.
+ * Returns orders in a later turn of the event loop, so that a list takes several turns, between
+ * which races can occur.
  */
 async function batch(count: number): Promise<Order[]> {
   await nextTurn();

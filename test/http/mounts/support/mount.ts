@@ -2,18 +2,19 @@ import type { Server } from 'node:net';
 import type { OrderService } from 'store-orders';
 
 /**
- * A host with hooks and routes of its own, in which the service is mounted as the host's users
- * expect it.
+ * A host with hooks and routes of its own, in which the service is mounted in the usual way of the
+ * host's framework.
  */
 export interface Mount {
   readonly name: string;
-  /**
-   * The headers that the host's hooks set on every response, whether the host's or the service's.
-   */
+  /** The headers that the host's hooks set on every response of the host and of the service. */
   readonly hooks: readonly string[];
   /** Whether the host was configured to trust one proxy, in the framework's own way. */
   readonly trustsProxy?: true;
-  /** Whether the host has no connection. Its caller gets a complete response, or none. */
+  /**
+   * Whether the host is called without a connection. The caller then gets a complete response, or
+   * none.
+   */
   readonly isEmulated?: true;
   /**
    * Opens the host. With a prefix, the service is mounted under it, and the service's base path

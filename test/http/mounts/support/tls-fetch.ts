@@ -4,7 +4,7 @@ import { connect } from 'node:http2';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { Mounted } from './mount.js';
 
-/** Works like fetch, over HTTP/1.1 and TLS. */
+/** Returns the host with a `fetch` over HTTP/1.1 and TLS. */
 export function overHttps({ origin, close }: Mounted): Mounted {
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   return {
@@ -24,7 +24,7 @@ export function overHttps({ origin, close }: Mounted): Mounted {
   };
 }
 
-/** Works like fetch, over one HTTP/2 connection. */
+/** Returns the host with a `fetch` over one HTTP/2 connection. */
 export function overHttp2({ origin, close }: Mounted): Mounted {
   const session = connect(origin, { rejectUnauthorized: false });
   session.unref();

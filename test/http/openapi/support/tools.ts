@@ -10,7 +10,7 @@ export const withoutTools = existsSync(`${toolsFolder}node_modules`)
   ? false
   : 'the tools are not installed: npm ci --prefix test/openapi-tools';
 
-/** The script of each tool, in the folder of its package. */
+/** The script of each tool, by its path in node_modules. */
 export const TOOLS = {
   redocly: '@redocly/cli/bin/cli.js',
   spectral: '@stoplight/spectral-cli/dist/index.js',
@@ -22,14 +22,15 @@ export function pathOf(tool: keyof typeof TOOLS): string {
   return `${toolsFolder}node_modules/${TOOLS[tool]}`;
 }
 
-/** The tools write no coverage, and send no data. */
+/** Returns an environment in which the tools write no coverage and send no data. */
 export function toolEnvironment(): NodeJS.ProcessEnv {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...environment } = process.env;
   return { ...environment, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' };
 }
 
 /**
- * Runs a Node.js script in the folder of the tools. Rejects with its output unless it exits with 0.
+ * Runs a Node.js script, with the folder of the tools as its current directory. Rejects with the
+ * script's output unless it exits with 0.
  */
 export async function runScript(script: string, ...parameters: readonly string[]): Promise<string> {
   const options = { cwd: toolsFolder, env: toolEnvironment(), timeout: 60_000 };

@@ -4,7 +4,7 @@ import formats from 'ajv-formats';
 import { createOpenApiDocument, type OpenApiResponse, printOpenApiDocument } from 'store-orders/openapi';
 import type { Answer } from '../../support/answer.js';
 
-/** The OpenAPI document, as published. */
+/** The text of the OpenAPI document, as published. */
 export const text = printOpenApiDocument(createOpenApiDocument());
 export const document = createOpenApiDocument();
 
@@ -60,7 +60,7 @@ function headerAt(pointer: string): Header {
   return value;
 }
 
-/** Returns the documented response of an operation with a status, or `undefined`. */
+/** Returns the response that an operation documents for a status, or `undefined`. */
 export function documented(
   operation: 'listOrders' | 'cancelOrder',
   status: number,
@@ -71,7 +71,7 @@ export function documented(
   return ref === undefined || response === undefined ? undefined : { response, pointer: ref };
 }
 
-/** Returns the documented response to a request that matches no operation. */
+/** Returns the response that is documented for this status if a request matches no operation. */
 export function documentedElsewhere(
   status: number,
 ): { readonly response: OpenApiResponse; readonly pointer: string } | undefined {
@@ -84,7 +84,7 @@ export const operations = {
   cancelOrder: document.paths['/store/orders/{orderId}'].delete,
 };
 
-/** The examples of all header fields, by lower-case name. */
+/** Returns the examples of all header fields, by lower-case name. */
 export function headerExamples(): Map<string, string> {
   const { components, 'x-responses-elsewhere': elsewhere } = JSON.parse(text);
   const headers: Readonly<Record<string, Header>> = { ...components.headers, Allow: elsewhere[405].headers.Allow };

@@ -6,8 +6,7 @@ export interface Link {
   /** The delay of every byte in each direction. */
   delayMs: number;
   /**
-   * Holds back all bytes in both directions, or lets them go. Held bytes then all arrive, as with
-   * TCP.
+   * Holds back all bytes in both directions, or lets them go. No held byte is lost, as with TCP.
    */
   blackhole(isOn: boolean): void;
   stop(): void;

@@ -9,9 +9,9 @@ import { connect } from './server.js';
 
 /**
  * A process that sends requests to the whole service at a steady rate, through a limiter whose
- * server will fail. It sends as many through a second limiter whose server does not fail: their
- * delays are the machine's own. It reports each change of mode, and starts and stops on
- * command. Parameter: LoadingOptions.
+ * server will fail. At the same rate it sends requests through a second limiter, whose server does
+ * not fail, to measure the delays that the machine itself causes. It reports each change of the
+ * first limiter's mode, and starts and stops on command. Parameter: LoadingOptions.
  */
 const options: LoadingOptions = JSON.parse(process.argv[2] ?? '');
 const { port, soundPort, prefix, onBackendError, deadlineMs, quota, keys, perSecond } = options;
@@ -30,8 +30,8 @@ subscribe('store-orders:limiter', (message) => {
 
 await Promise.all([control.peek('warm', plenty), Promise.resolve(limiter.peek('warm', plan)).catch(() => {})]);
 process.send?.({ mode: limiter.mode, atMs: originMs + performance.now() });
-// Reading the mode makes the limiter probe its server, in case the first request was too slow on a
-// busy machine.
+// On a busy machine the first request may be too slow, so that the limiter stops using its server.
+// Reading the mode then makes it probe the server.
 const asking = setInterval(() => limiter.mode, 5);
 await told();
 

@@ -73,7 +73,7 @@ export async function startLoading(t: TestContext, options: LoadingOptions) {
     async stop(): Promise<LoadingResult> {
       child.send('stop');
       const result = await done;
-      // A busy machine may have stalled the server once more.
+      // Wait again, because a busy machine may have stalled the server once more.
       await sharedAgain();
       child.disconnect();
       return result;

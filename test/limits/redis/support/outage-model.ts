@@ -9,7 +9,10 @@ interface Admitted {
   readonly key: string;
   readonly decision: Decision;
   readonly text: string;
-  /** The windows in which the server has counted the request, once it is charged. */
+  /**
+   * Set when the outage has ended: to 'over' if the request was charged to no window, otherwise to
+   * the decision with the windows in which the server has counted the request.
+   */
   charged?: Decision | 'charged' | 'over';
 }
 
@@ -36,8 +39,8 @@ export function createOutageModel(clock: Clock) {
   const isRunning = (state: KeyState | undefined) => (state?.ban?.banEndMs ?? 0) > clock.nowMs();
 
   /**
-   * Charges the requests of an outage to the server, plan by plan, in the order in which the plans
-   * first allowed one.
+   * Charges the requests of an outage to the server, plan by plan. The plans come in the order in
+   * which they first allowed a request.
    */
   function charge(): void {
     for (const [text, { key, plan, list }] of events) {

@@ -1,6 +1,6 @@
 /**
- * How much of each test to run. 50 takes some seconds. The figures in test/README.md were measured
- * with 200.
+ * The size of the tests: with 50, each takes some seconds. The figures in test/README.md were
+ * measured with 200.
  */
 export const ROUNDS = Number(process.env['STORE_ORDERS_ROUNDS'] ?? 50);
 

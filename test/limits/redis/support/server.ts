@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 
 const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
 
-/** The reason for `test` to skip, or false. */
+/** The reason to skip a test if no server is installed, or `false`. */
 export const skip =
   binary === undefined && 'no redis-server or valkey-server here (Debian: apt-get install redis-server)';
 
@@ -21,7 +21,7 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Starts a private server on a free port. Stores nothing on disk. */
+/** Starts a private server, on a free port by default. The server stores nothing on disk. */
 export async function startServer(options: readonly string[] = [], atPort?: number): Promise<Server> {
   if (binary === undefined) throw new Error('no server to start');
   const folder = mkdtempSync(join(tmpdir(), 'store-orders-redis-'));
@@ -53,7 +53,10 @@ export async function startServer(options: readonly string[] = [], atPort?: numb
   };
 }
 
-/** Starts three masters that share the slots of one cluster. Resolves when they agree. */
+/**
+ * Starts three masters of one cluster, each with a third of its hash slots. Resolves when all
+ * masters know the slots of all.
+ */
 export async function startCluster(): Promise<Server[]> {
   const servers: Server[] = [];
   const ports: number[] = [];

@@ -20,7 +20,7 @@ export interface Operation {
  */
 export function isLinearizable(operations: readonly Operation[], status = 'pending'): boolean {
   const firstEnd = Math.min(...operations.map(({ end }) => end));
-  // Operations without a reply may never have happened.
+  // All operations that are left have no reply, so they may never have happened.
   if (firstEnd === Infinity) return true;
   return operations.some((operation) => {
     if (operation.start > firstEnd) return false;

@@ -54,7 +54,8 @@ async function race({ first, count }: Range): Promise<Report> {
   async function take(): Promise<void> {
     while (next < first + count) {
       const order = next++;
-      // For each order one process cancels and another ships. They swap roles with each order.
+      // For each order one process cancels and another ships. From order to order these roles pass
+      // on to other processes.
       const kind = (['cancel', 'ship'] as const)[(order + Number(seat)) % Number(seats)];
       while (kind !== undefined) {
         const start = now();

@@ -1,6 +1,6 @@
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from 'store-orders/sqlite';
 
-/** Replaces a call. `proceed` makes the original call. */
+/** Functions that replace calls of a handle. `proceed` makes the original call. */
 export interface Wrapping {
   exec?(sql: string, proceed: () => unknown): unknown;
   run?(parameters: readonly SqliteValue[], proceed: () => unknown): unknown;
