@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-// Runs the tests (*.test.ts), which need only Node.js, the proofs (*.proof.ts), which need a
-// database or minutes, or all of them. At the end, prints what was not run and how to run it. The
-// program finds the files itself, because neither Node.js 20 nor the shell of Windows knows glob
-// patterns.
+// Runs the tests (*.test.ts), the proofs (*.proof.ts), or both. The tests need only Node.js. The
+// proofs need minutes, or other programs such as a database. At the end, prints what was not run
+// and how to run it. The files are found here, because neither Node.js 20 nor the shell of Windows
+// knows glob patterns.
 
 const ENDINGS = {
   quick: ['.test.ts'],

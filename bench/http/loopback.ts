@@ -138,7 +138,7 @@ async function checkBytes(children: readonly Child[]): Promise<void> {
   }
 }
 
-/** Makes all orders that can be cancelled pending again. */
+/** If `request` is {@link CANCEL}, refills the servers with pending orders. */
 async function refill(children: readonly Child[], request: LoadRequest): Promise<void> {
   if (request === CANCEL) await Promise.all(children.map((child) => child.ask()));
 }

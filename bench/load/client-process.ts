@@ -68,7 +68,7 @@ async function cancelFor(task: CancelTask): Promise<readonly number[]> {
   return durationsMs;
 }
 
-/** Requests the list once per millisecond. */
+/** Requests the list again and again, each time 1 ms after the last response. */
 async function listFor({ url, ms }: ListTask): Promise<readonly number[]> {
   const agent = new Agent({ keepAlive: true });
   const endMs = performance.now() + ms;

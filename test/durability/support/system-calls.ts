@@ -52,8 +52,8 @@ export interface Traced {
 }
 
 /**
- * The file in the folder that receives the output of the process, so that each result has its place
- * among the calls.
+ * The file that receives the output of the process. It is in the folder, so that each result has
+ * its place among the calls.
  */
 export const ANSWERS = 'answers';
 
