@@ -36,7 +36,10 @@ if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).jo
 const root = fileURLToPath(new URL('..', import.meta.url));
 const files = testFiles(ENDINGS[set]);
 if (files.length === 0) throw new Error(`no such tests in ${folders.join(', ')}`);
-/** Shortens floods of hostile clients, and tables that start a process for each row. */
+/**
+ * Settings of the quick run: a fifth of the random runs and of the table rows that need a process
+ * or a server each, and two rounds of kills.
+ */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
 const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));
 const skipped = join(results, 'skipped.json');

@@ -13,7 +13,9 @@ const [way = '', orders = '0', file = ''] = process.argv.slice(2);
 const count = Number(orders);
 const CHANGE_EVERY_MS = 10;
 
-/** Sends the batches of the list, serialised in advance, over a raw socket. */
+/**
+ * Creates a server that sends the batches of the list, serialised in advance, over a raw socket.
+ */
 function rawServer(): Server {
   const batches = manyOrders(count)
     .list()

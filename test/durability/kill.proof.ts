@@ -72,7 +72,7 @@ test('a server killed at any moment forgets at most one second of requests', asy
   t.diagnostic(`${forgotten} of ${counted} counted requests forgotten by ${kills} kills`);
 });
 
-/** The record of one server from its start to its kill. */
+/** One server from its start to its kill. */
 interface Life {
   readonly server: RunningServer;
   /** The time from the start of the process to its first response. */

@@ -14,8 +14,8 @@ export type Remains =
 type Random = () => number;
 
 /**
- * The file that a name stands for from line `since` of the record on. `undefined` if the name does
- * not exist.
+ * The file that a name stands for, from line `since` of the record of system calls on. `undefined`
+ * if the name does not exist.
  */
 interface Entry {
   readonly since: number;

@@ -21,7 +21,7 @@ function createSaved({ quotas: table }: SqliteStorage, clock = createManualClock
   return { limiter, clock, saved: withSavedQuotas({ limiter, clock, table }) };
 }
 
-/** Requests until the key is banned. */
+/** Sends requests until the key is banned. */
 function provoke({ saved, clock }: ReturnType<typeof createSaved>): void {
   for (let i = 0; i < 6; i++) {
     saved.take('key_a', plan);
