@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-// Runs the tests (*.test.ts), which need only Node.js, the proofs (*.proof.ts), which need a
-// database or minutes, or all of them. At the end, prints what was not run and how to run it. The
-// program finds the files itself, because neither Node.js 20 nor the shell of Windows knows glob
-// patterns.
+// Runs the tests (*.test.ts), the proofs (*.proof.ts), or both. The tests need only Node.js. The
+// proofs need minutes, or other programs such as a database. At the end, prints what was not run
+// and how to run it. The files are found here, because neither Node.js 20 nor the shell of Windows
+// knows glob patterns.
 
 const ENDINGS = {
   quick: ['.test.ts'],
@@ -36,7 +36,10 @@ if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).jo
 const root = fileURLToPath(new URL('..', import.meta.url));
 const files = testFiles(ENDINGS[set]);
 if (files.length === 0) throw new Error(`no such tests in ${folders.join(', ')}`);
-/** Shortens floods of hostile clients, and tables that start a process for each row. */
+/**
+ * Settings of the quick run: a fifth of the random runs and of the table rows that need a process
+ * or a server each, and two rounds of kills.
+ */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
 const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));
 const skipped = join(results, 'skipped.json');

@@ -11,7 +11,10 @@ import { openReader, type Reader } from './list-reader.js';
 
 const ORDERS = isQuick ? 2_000 : 1_000_000;
 const SECOND_MS = isQuick ? 50 : 1_000;
-/** Lists of a round, and seconds without a list for comparison. */
+/**
+ * The number of lists in a round, one a second. They are compared with as many seconds without a
+ * list.
+ */
 const SECONDS = 2;
 const ROUNDS = 3;
 const AIM_MS = 5;
@@ -43,8 +46,8 @@ interface Measured extends Turns {
 }
 
 /**
- * Measures what one list a second costs the event loop of a server that changes a hundred orders a
- * second: the processor time of seconds with a list, without that of seconds without one.
+ * Measures what a list costs the event loop of a server that changes a hundred orders a second: the
+ * processor time of a second with one list, minus that of a second without a list.
  */
 export async function changingList(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -107,7 +110,7 @@ async function openReaderFor({ request }: Way, { url }: Child): Promise<Reader> 
 async function measure(way: Way, server: Child): Promise<Measured> {
   const { kind } = way;
   const reader = await openReaderFor(way, server);
-  // The first lists are serialised, compressed and warm up.
+  // The first lists do not count: the server serialises and compresses them, and warms up.
   for (let n = 0; n < (isQuick ? 1 : 3); n++) await reader.read();
   await server.ask(kind);
   await wait(SECOND_MS);

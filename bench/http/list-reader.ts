@@ -7,7 +7,10 @@ export interface Reader {
   ask(): void;
   /** Sends one request, and resolves when its response has arrived. */
   read(): Promise<void>;
-  /** Returns the length of the newest response's content in bytes, or `NaN` without the field. */
+  /**
+   * Returns the length of the newest response's content in bytes, or `NaN` if the response does not
+   * announce it.
+   */
   length(): number;
   /** Returns the status line and the fields of the newest response. */
   head(): string;
@@ -23,8 +26,8 @@ export interface ReaderOptions {
 const LAST_CHUNK = '0\r\n\r\n';
 
 /**
- * Reads no more of a response than its length. A complete HTTP client would dominate the
- * measurement.
+ * Opens a connection for requests. Of a response, only the head is parsed and the end is found. A
+ * complete HTTP client would dominate the measurement.
  */
 export async function openReader(url: string, options: ReaderOptions = {}): Promise<Reader> {
   const { coding = 'identity', target = 'GET /v1/store/orders', fields = '' } = options;

@@ -49,8 +49,8 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
     // The first round serialises, compresses and warms up. It does not count.
     for (let round = 0; round <= rounds(ROUNDS); round++) {
       for (const [index, { server, coding }] of WAYS.entries()) {
-        // A list by JSON.stringify takes seconds, so few rounds suffice to show how much slower it
-        // is.
+        // A list by JSON.stringify takes seconds, so one round that counts suffices to show how
+        // much slower it is.
         if (server === 'stringify' && orders > LONG && round > 1) continue;
         const readers = await Promise.all(
           Array.from({ length: READERS }, () => openReader(servers.get(server)?.url ?? '', { coding })),
@@ -80,8 +80,8 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
 }
 
 /**
- * Measures small requests while one client downloads a million orders again and again. In one case,
- * other clients request the same list at once but do not read it.
+ * Measures small requests in three cases: alone, while one client downloads a million orders again
+ * and again, and while other clients also request this list but do not read it.
  */
 export async function besideLists(): Promise<Table> {
   const server = await startServer('lists', 'service', `${LONGEST}`);

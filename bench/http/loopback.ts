@@ -28,8 +28,8 @@ const SUBJECTS: readonly Subject[] = [
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
 /**
- * The first order that is cancelled in the warm-up second. The measured second, which follows,
- * begins with the first pending order.
+ * The first order that is cancelled in the second of warm-up before each measured second. The
+ * measured second begins with the first pending order.
  */
 const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
 /** How many servers are measured between two measurements of the bare server. */
@@ -41,8 +41,9 @@ interface Measured extends Subject {
   /** Processor time per response, in microseconds. */
   readonly cpuUs: number[];
   /**
-   * Responses per second, and processor time per response, as ratios to the bare server measured
-   * just before and just after.
+   * Comparisons with the bare server, measured just before and just after: responses per second,
+   * divided by those of the bare server, and the bare server's processor time per response, divided
+   * by that of this server.
    */
   readonly ratios: number[];
   readonly cpuRatios: number[];
@@ -138,7 +139,7 @@ async function checkBytes(children: readonly Child[]): Promise<void> {
   }
 }
 
-/** Makes all orders that can be cancelled pending again. */
+/** If `request` is {@link CANCEL}, refills the servers with pending orders. */
 async function refill(children: readonly Child[], request: LoadRequest): Promise<void> {
   if (request === CANCEL) await Promise.all(children.map((child) => child.ask()));
 }

@@ -17,7 +17,8 @@ const ROUNDS = 7;
 const PENDING = isQuick ? 10 : 40_000;
 
 /**
- * The lead over Fastify to reach, in requests a second and in the processor time of each process.
+ * The aim: to serve this many times Fastify's requests a second, and to use in each process at most
+ * Fastify's processor time divided by this number.
  */
 const AIM = 1.3;
 
@@ -27,8 +28,9 @@ const SERVERS = [
 ] as const;
 
 /**
- * Measures the processor time of a request in the server, in PostgreSQL, which has the orders, and
- * in Redis, which counts quotas. Compares them with those of the same job without this library.
+ * Measures the processor time that a request takes in the server, in PostgreSQL, which has the
+ * orders, and in Redis, which counts quotas. Compares it with the same job done without this
+ * library.
  */
 export async function shared(): Promise<Table> {
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);

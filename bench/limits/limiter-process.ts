@@ -8,7 +8,7 @@ import { type AsyncTake, SUBJECTS } from './limiter-rivals.js';
 // key once, and reports the cost. At each further message it reports how many million takes it did
 // in a second.
 
-/** Takes per timed call, because one take is shorter than the timer's resolution. */
+/** The number of takes in a timed call. One take is shorter than the timer's resolution. */
 const BATCH = 1_000;
 
 const [name, count] = process.argv.slice(2);
@@ -37,8 +37,7 @@ process.once('disconnect', () => process.exit());
 process.send?.('ready');
 
 /**
- * Measures the cost of all keys when each appears for the first time: bytes per key, and the
- * longest take.
+ * Takes once from each key. Returns the bytes of memory per key, and the time of the longest take.
  */
 async function grow(): Promise<{ readonly bytesPerKey: number; readonly longestMs: number }> {
   const bytesBefore = usedBytes();

@@ -6,15 +6,16 @@ import { SUBJECTS } from './limiter-rivals.js';
 
 const KEY_COUNTS = isQuick ? [10] : [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
 /**
- * With fewer keys, the memory mostly shows the fixed size of a limiter rather than the cost of a
- * key.
+ * The least number of keys whose memory is measured. With fewer keys, the memory mostly shows the
+ * fixed size of a limiter rather than the cost of a key.
  */
 const LEAST_WEIGHED = isQuick ? 1 : 1_000;
 const ROUNDS = 4;
 
 /**
- * Measures takes per second from two windows, and the memory per key. Compares the limiter of this
- * project with rivals, and with the least work that any such limiter has to do.
+ * Measures how many times a second a limiter takes from two windows, and its memory per key.
+ * Compares the limiter of this project with rivals, and with the least work that any such limiter
+ * has to do.
  */
 export async function limiters(): Promise<readonly Table[]> {
   const measured = SUBJECTS.map((subject) => ({

@@ -16,8 +16,8 @@ process.on('message', async (task: CancelTask | ListTask | 'enough') => {
 process.once('disconnect', () => process.exit());
 
 /**
- * Cancels order after order over keep-alive connections. Reads as little of a response as possible,
- * because a complete HTTP client would use more processor time than the measured server.
+ * Cancels order after order over keep-alive connections. Parses as little of a response as
+ * possible, because a complete HTTP client would use more processor time than the measured server.
  */
 async function cancelFor(task: CancelTask): Promise<readonly number[]> {
   const { url, ms, connections, offset, stride, range, fromIndex, perSecond } = task;
@@ -68,7 +68,7 @@ async function cancelFor(task: CancelTask): Promise<readonly number[]> {
   return durationsMs;
 }
 
-/** Requests the list once per millisecond. */
+/** Requests the list again and again, each time 1 ms after the last response. */
 async function listFor({ url, ms }: ListTask): Promise<readonly number[]> {
   const agent = new Agent({ keepAlive: true });
   const endMs = performance.now() + ms;

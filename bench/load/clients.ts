@@ -6,14 +6,17 @@ export interface CancelTask {
   /** How long to send. `Infinity` sends until the task is stopped. */
   readonly ms: number;
   readonly connections: number;
-  /** Cancels the ids `offset` + (`index` × `stride` modulo `range`). */
+  /**
+   * Cancels the ids `offset` + ((`index` × `stride`) modulo `range`), for each `index` from
+   * `fromIndex` on that is below `range`.
+   */
   readonly offset: number;
   readonly stride: number;
   readonly range: number;
   readonly fromIndex: number;
   /**
-   * Rate of all connections together, evenly spaced. With 0, each connection sends as soon as it
-   * has its response.
+   * How many cancels a second all connections send together, evenly spaced. With 0, each connection
+   * sends as soon as it has its response.
    */
   readonly perSecond: number;
 }

@@ -22,7 +22,7 @@ interface Figures {
 }
 
 /**
- * Measures durable cancels while `db backup` copies the file. Before each backup, measures an
+ * Measures durable cancels while `db backup` copies the file. After each backup, measures an
  * equally long time without one.
  */
 export async function cancelsDuringBackups(): Promise<Table> {

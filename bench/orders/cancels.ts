@@ -9,7 +9,10 @@ import type { Table } from '../report/table.js';
 import { fillFile, ORDERS } from './orders-file.js';
 
 const HALF = ORDERS / 2;
-/** Coprime to `HALF`, so that successive ids are far apart in the table and no id repeats. */
+/**
+ * The distance between successive ids. It is large, so that they are on different pages of the
+ * table, and coprime to `HALF`, so that no id repeats.
+ */
 const STRIDE = 271_829;
 const CONNECTIONS = 64;
 const ROUNDS = 4;
@@ -33,8 +36,8 @@ interface Way {
 }
 
 /**
- * The servers to measure under each load. The first is a bare server, which responds with 204 and
- * stores nothing.
+ * The servers to measure, first at full speed, then at `PACE` cancels a second. The first of each
+ * group is a bare server, which responds with 204 and stores nothing.
  */
 const LOADS: readonly (readonly Way[])[] = [
   [

@@ -12,7 +12,7 @@ const ORDERS = isQuick ? 1_000 : 1_000_000;
 const ROUNDS = 3;
 const MAIN = fileURLToPath(new URL('../../dist/server/main.js', import.meta.url));
 const FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
-/** The table and the durability of the program's own files. */
+/** Creates the table that the program has in its own files, with the durability of these files. */
 const PREPARE = `PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 CREATE TABLE orders (

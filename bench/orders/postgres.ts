@@ -20,7 +20,10 @@ type Way = readonly [name: string, callers: number, work: () => Promise<unknown>
 const GROUPED = 'PostgreSQL, cancels, 64 at a time';
 const BY_HAND = 'an `UPDATE` by hand, 64 at a time';
 const NAMED_BY_HAND = 'a named `UPDATE` by hand, 64 at a time';
-/** The aims of {@link GROUPED}: times an `UPDATE` by hand, and µs of PostgreSQL's cores. */
+/**
+ * The aims of {@link GROUPED}: at least this many times the rate of an `UPDATE` by hand, and at
+ * most this many µs of PostgreSQL's cores for each cancel.
+ */
 const [AIM_TIMES, AIM_US] = [2, 67];
 
 /**

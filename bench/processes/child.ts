@@ -34,7 +34,7 @@ export async function startServer(name: string, ...parameters: readonly string[]
   };
 }
 
-/** Runs a file of `bench/` under the same Node.js. */
+/** Runs a file of `bench/` with the Node.js of this process. */
 export function startProcess(
   file: string,
   core: Core,

@@ -11,7 +11,7 @@ const CORES: Readonly<Record<Core, string>> = { server: '0', load: '1', any: '0,
 export const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-p', `${process.pid}`]).status === 0;
 
 /**
- * Returns the command that runs the given command on that core, with all its threads from the
+ * Returns a command that runs the given command on the given core, with all its threads from the
  * start.
  */
 export function onCore(core: Core, command: string, parameters: readonly string[]): readonly [string, string[]] {

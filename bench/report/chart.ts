@@ -2,7 +2,7 @@ import * as Plot from '@observablehq/plot';
 import { parseHTML } from 'linkedom';
 import { median } from './statistics.js';
 
-/** A chart: a panel of bars for each `Point.x`, or lines over its logarithm. */
+/** A chart: bars in a panel for each `Point.x`, or lines over the logarithm of `Point.x`. */
 export interface Chart {
   /** The name of its file in `charts/`, without extension. */
   readonly name: string;

@@ -4,8 +4,8 @@ import { LOAD_GENERATOR } from '../load/load.js';
 import { canPin } from '../processes/cores.js';
 
 /**
- * Describes what the figures were measured on and with: the machine, Node.js and these packages of
- * `package-lock.json`.
+ * Describes what the figures were measured on and with: the machine, Node.js and the given packages
+ * of `package-lock.json`.
  */
 export function machine(packages: readonly string[]): string {
   const date = new Date().toISOString().slice(0, 10);

@@ -1,8 +1,8 @@
 import type { Server } from 'node:net';
 
 /**
- * Reports to the parent where the server listens, and replies to each of its messages. Exits with
- * its parent.
+ * Reports to the parent process where the server listens, and replies to each of the parent's
+ * messages. Exits when the parent exits.
  */
 export function announce(server: Server, answer: (message: unknown) => unknown = refilling()): void {
   const tell = () => process.send?.(server.address());
@@ -13,8 +13,8 @@ export function announce(server: Server, answer: (message: unknown) => unknown =
 }
 
 /**
- * Makes the orders pending again, and collects the garbage that this leaves, so that no request
- * pays for it.
+ * Returns a function that calls `refill`, which makes the orders pending again, and then collects
+ * the garbage, so that no request pays for it.
  */
 export function refilling(refill = () => {}): () => string {
   return () => {

@@ -7,12 +7,15 @@ import { API_KEY, FIRST_ID, manyOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 import { createTurnWatch } from './turns.js';
 
-// A long list, of which the process itself changes an order every ten milliseconds, anywhere.
+// A server of a long list. The server itself changes an order every ten milliseconds, anywhere in
+// the list.
 const [way = '', orders = '0', file = ''] = process.argv.slice(2);
 const count = Number(orders);
 const CHANGE_EVERY_MS = 10;
 
-/** Sends the batches of the list, serialised in advance, over a raw socket. */
+/**
+ * Creates a server that sends the batches of the list, serialised in advance, over a raw socket.
+ */
 function rawServer(): Server {
   const batches = manyOrders(count)
     .list()

@@ -2,8 +2,8 @@ import { createServer } from 'node:net';
 import { announce } from './announce.js';
 import { CANCELLED, LISTED, MISSING } from './replies.js';
 
-// A floor below bare.ts: sends the same bytes without node:http, and parses a request only to find
-// its end.
+// A second floor of the comparison, which does even less than bare.ts: it sends the same bytes
+// without node:http, and parses a request only to find its end.
 const END = '\r\n\r\n';
 const SECOND_MS = 1_000;
 let answers = print();

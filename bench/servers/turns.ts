@@ -1,7 +1,7 @@
 import { existsSync, openSync, readSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** Figures of the event loop since the previous call. */
+/** Figures of the event loop since the last time that they were reported. */
 export interface Turns {
   /** Processor time of the main thread. */
   readonly usedMs: number;

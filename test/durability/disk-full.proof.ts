@@ -43,8 +43,8 @@ test('on a full disk nothing is acknowledged and orders are still listed; with s
   for (const id of orders.next(10)) assert.equal(await cancel(id), 204);
   const ballast = join(directory, 'ballast');
   fillDisk(ballast);
-  // SQLite may have some room left in its existing pages. A cancel that is acknowledged there
-  // counts like any other.
+  // Some of these cancels may still fit into existing pages of the file. Those that get a 204 must
+  // be kept.
   for (const id of orders.next(200)) await cancel(id);
   assert.ok(refused.length > 100, `only ${refused.length} of 200 cancels were refused`);
   requests++;
@@ -84,7 +84,8 @@ function mountSmallDisk(t: TestContext): string | undefined {
     return undefined;
   }
   t.after(() => {
-    // The lazy unmount also works while a server left over from a failed test uses the file system.
+    // A server of a failed test may still use the file system. A lazy unmount succeeds
+    // nevertheless.
     execFileSync('umount', ['--lazy', directory]);
     rmdirSync(directory);
   });

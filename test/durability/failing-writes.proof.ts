@@ -22,8 +22,8 @@ interface Job {
 }
 
 /**
- * A process that cancels orders, most of them one by one, so that each has an fsync of its own.
- * Then it is killed.
+ * A process that cancels orders and is then killed. It cancels most orders one by one, so that each
+ * of these cancels has an fsync of its own.
  */
 interface Workload {
   readonly name: string;
@@ -71,8 +71,8 @@ const WORKLOADS: readonly Workload[] = [
 ];
 
 /**
- * The calls to fail, in strace's syntax. strace counts the calls of each thread and each name
- * separately. All commits are on one thread.
+ * The system calls that are made to fail, in strace's syntax. strace counts the calls of each
+ * thread and of each name separately. All commits are on one thread.
  */
 const WRITES = 'inject=pwrite64,write,ftruncate';
 const SYNCS = 'inject=fsync,fdatasync';
@@ -132,7 +132,8 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
           assert.equal(unpromised, 0, failing);
           if (wentOn) assert.equal(answers.at(-1)?.outcome, 'cancelled', failing);
         }
-        // The first call is made while the file is opened, and opening may fail.
+        // One of the failed calls may be the first, which is made while the file is opened. If it
+        // fails, the file may not be opened.
         assert.ok(runs.filter(({ wentOn }) => wentOn).length >= runs.length - 1);
       });
 

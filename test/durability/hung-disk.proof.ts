@@ -10,7 +10,10 @@ import { createOrderFile, type OrderFile } from './support/order-file.js';
 
 /** The longest time for a response that needs no disk, on a busy machine. */
 const AT_ONCE_MS = 500;
-/** A read that waits for the disk times out after 2 s, and a write after 3 s. */
+/**
+ * A read that waits for the disk times out after 2 s, and a write after 3 s. A cancel may wait for
+ * two writes, one after the other.
+ */
 const LIST_MS = 3_000;
 const CANCEL_MS = 6_500;
 const EXIT_MS = 10_000;
@@ -150,7 +153,7 @@ test('within 10 s, SIGTERM ends a server whose writes and fsyncs hang', async (t
   assert.equal((await client.list()).status, 200);
   const startMs = performance.now();
   const ended = server.stop('SIGTERM');
-  // strace holds the delayed thread, as the kernel holds a waiting one.
+  // The process stays until strace releases the delayed thread, but its main thread has ended.
   await until(() => isGone(server.child.pid ?? 0), EXIT_MS);
   t.diagnostic(`${statuses.join(', ')}; gone after ${Math.round(performance.now() - startMs)} ms`);
   assert.equal(await ended, 'SIGKILL');

@@ -14,7 +14,9 @@ const CANCELS = CLIENTS * CANCELS_PER_CLIENT;
 const LIFE_MS = 90;
 const START_MS = 2_000;
 const FORGOTTEN_MS = 1_000;
-/** A request that cancels nothing but counts like any other. */
+/**
+ * No order has this id. A request to cancel it is charged to the quota and changes nothing else.
+ */
 const NO_ORDER = 0n;
 
 test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no 204 is lost`, async (t) => {
@@ -70,7 +72,7 @@ test('a server killed at any moment forgets at most one second of requests', asy
   t.diagnostic(`${forgotten} of ${counted} counted requests forgotten by ${kills} kills`);
 });
 
-/** The record of one server from its start to its kill. */
+/** One server from its start to its kill. */
 interface Life {
   readonly server: RunningServer;
   /** The time from the start of the process to its first response. */
@@ -137,9 +139,9 @@ async function assertCancelled({ connect }: Life, ids: readonly bigint[]): Promi
 }
 
 /**
- * Returns how many requests the next server has not counted. Every request that got its response at
- * least a second before the last response must be counted. Later ones are not checked, because
- * other requests may have been counted without a response.
+ * Returns how many requests of a killed server the next server has not counted. Asserts that it has
+ * counted each request that got its response at least a second before the killed server's last
+ * response. It may also have counted requests that got no response.
  */
 function forgottenBetween({ answers }: Life, { answers: [firstAnswer] }: Life): number {
   const answeredMs = ({ sentMs, tookMs }: Answer) => sentMs + tookMs;

@@ -76,8 +76,8 @@ function openSlowReader(url: string, key: unknown): Socket {
 }
 
 /**
- * Puts the orders with even ids, so that one more can be imported in between. By SQL, because the
- * import is not under test.
+ * Stores orders with even ids only, so that an order can be imported between two of them. Stores
+ * them by SQL, because an import of a million orders is not under test.
  */
 function fill(file: string): void {
   const database = openSqliteDatabase(file);

@@ -11,8 +11,8 @@ const LOCK_MS = 3_000;
 /** A write stops waiting for the lock after 2 s. */
 const CANCEL_MS = 2_500;
 /**
- * This is far longer than a response takes, and far shorter than SQLite's own waiting. A blocked
- * event loop would exceed it.
+ * This is far longer than a response takes, and far shorter than the lock is held. If the event
+ * loop waited for the lock, lists would exceed it.
  */
 const LIST_MS = 500;
 

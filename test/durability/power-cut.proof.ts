@@ -32,7 +32,7 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
     assert.ok(losses.cuts >= 200);
   });
 
-  // Shows that the test above can fail.
+  // These tests show that the test above would notice a loss.
   for (const { store, title } of [
     { store: 'relaxed', title: 'loses cancels under synchronous=NORMAL' },
     { store: 'hasty', title: 'loses cancels of a store that responds before it commits' },
@@ -71,8 +71,8 @@ interface Run {
   readonly steps: readonly Step[];
   readonly store?: StoreName;
   /**
-   * Which fsyncs fail, in strace's syntax: `first+step`, or `first+` for all from then on. Each
-   * thread counts its own.
+   * Which fsyncs of each thread fail, in strace's syntax: `10+7` for the 10th and every 7th after
+   * it, `10+` for the 10th and all after it.
    */
   readonly failingFsyncs?: string;
 }

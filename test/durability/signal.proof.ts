@@ -10,19 +10,21 @@ import { createOrderFile, QUOTA } from './support/order-file.js';
 const SIGNALS = Math.ceil(ROUNDS / 4);
 const CLIENTS = 32;
 /**
- * How many of the clients also list orders. A list takes so long that its response has begun when
- * the signal arrives.
+ * How many of the clients also list orders. A list takes so long that the signal often arrives in
+ * the middle of its response.
  */
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
 /**
- * The pause between two requests of some clients. It is longer than a request takes, so that their
- * connections are often idle when the server closes them. A request that a client sends at that
- * moment could be lost.
+ * The longest pause of every second client between two requests. It is longer than a request takes,
+ * so that these connections are often idle when the server closes them. A request that a client
+ * sends at that moment could be lost.
  */
 const REST_MS = 20;
 const EXIT_MS = 10_000;
-/** No order has this id. A request to cancel it counts like any other. */
+/**
+ * No order has this id. A request to cancel it is charged to the quota and changes nothing else.
+ */
 const NO_ORDER = 0n;
 
 /** The responses that clients received, and the requests that were lost. */

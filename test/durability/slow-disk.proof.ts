@@ -13,7 +13,7 @@ const FSYNC_MS = 40;
 const STALL_MS = 25;
 const CONNECTIONS = 64;
 const CANCELS_PER_CONNECTION = 15;
-/** A pause that makes the cancels last for some seconds. */
+/** The pause of each connection after a cancel, so that the test lasts for some seconds. */
 const REST_MS = 100;
 
 /**
@@ -25,9 +25,9 @@ const strace = (log: string) => [
   ...['--trace=fsync,fdatasync', `--inject=fsync,fdatasync:delay_exit=${FSYNC_MS * 1_000}`],
 ];
 
-// Commits on the main thread (`threaded: false` in src/server/storage/open.ts) make this test fail:
-// all 56 fsyncs were on that thread, 20 of 22 tenths of a second had stalls over 25 ms, and the
-// median list took 37 ms instead of 1 ms.
+// With commits on the main thread (`threaded: false` in src/server/storage/open.ts), this test
+// fails: all 56 fsyncs were on that thread, 20 of 22 tenths of a second had stalls over 25 ms, and
+// the median list took 37 ms instead of 1 ms.
 test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event loop`, async (t) => {
   const cwd = temporaryDirectory(t);
   const log = join(cwd, 'fsyncs');

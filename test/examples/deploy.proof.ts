@@ -84,8 +84,8 @@ function unpackImage(t: TestContext) {
     const run = `exec chroot --userspec=1000:1000 '${image}' /bin/node "$@"`;
     const assignments = Object.fromEntries(settings.map((pair) => pair.split(/=(.*)/s).slice(0, 2)));
     return spawn('unshare', ['--mount', 'sh', '-c', `${mounts} && ${run}`, 'sh', ...command.slice(1)], {
-      // Without the empty value, Node.js would pass on its own NODE_V8_COVERAGE, and fail to write
-      // the coverage in the image.
+      // If NODE_V8_COVERAGE were absent here, Node.js would add its own. The child process could
+      // not write the coverage in the image.
       env: { PATH: process.env['PATH'], NODE_V8_COVERAGE: '', ...assignments, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -193,7 +193,7 @@ test('kubectl knows every field of the Kubernetes manifest', {
   assert.deepEqual(missing(written, JSON.parse(stdout)), []);
 });
 
-/** Returns the paths of values that `other` lacks. An empty value may be absent. */
+/** Returns the paths of values that `other` lacks or has changed. An empty text may be absent. */
 function missing(value: unknown, other: unknown, path = ''): string[] {
   if (typeof value !== 'object' || value === null) return value === other || value === '' ? [] : [path];
   return Object.entries(value).flatMap(([key, inner]) =>

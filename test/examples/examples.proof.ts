@@ -137,7 +137,7 @@ test('examples/bun.ts and examples/deno.ts export the handlers that their runtim
   for (const response of [await bun.fetch(unauthorized, server), await deno.fetch(unauthorized, info)]) {
     assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each client address has its own limit');
   }
-  // Both handlers share orders with the next test, which cancels one of them.
+  // Only lists, because the handler of the next test has the same orders and cancels one.
   await assertLists(origin, (request) => bun.fetch(request, server));
   await assertLists(origin, (request) => deno.fetch(request, info));
 });

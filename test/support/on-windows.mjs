@@ -1,7 +1,7 @@
 // Makes the program print what it would print on a terminal of Windows.
 import { createRequire } from 'node:module';
 
-// Loads the SQLite driver before it changes the platform, because the driver has a binary for each
+// The SQLite driver is loaded before the platform is changed, because it has a binary for each
 // platform.
 createRequire(import.meta.url)('libsql');
 Object.defineProperty(process, 'platform', { value: 'win32' });

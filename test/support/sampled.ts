@@ -4,7 +4,7 @@ const SHARE = 5;
 
 /**
  * Returns all rows of a table that needs a process or a server for each row. In the quick run,
- * returns every fifth row from `first` on.
+ * returns every fifth row. `first` chooses which of the first five rows is among them.
  */
 export function sampled<T>(rows: readonly T[], first = 0): readonly T[] {
   return IS_QUICK ? rows.filter((_, index) => index % SHARE === first % SHARE) : rows;

@@ -6,12 +6,13 @@ import { announce } from '../announce.js';
 import { createUnion, limitFields } from './flexible-union.js';
 import { keyIdOf, NOT_FOUND_BODY } from './usual-parts.js';
 
-// The whole job over PostgreSQL and Redis without this library: a query for each request, named, so
-// that it is planned once per connection, and two windows in one union.
+// The whole job over PostgreSQL and Redis, without this library. The queries are named, so that
+// each is planned once per connection. One union takes from both windows.
 const [host = '', port = '', schema = ''] = process.argv.slice(2);
 const { INT8 } = pg.types.builtins;
 pg.types.setTypeParser(INT8, Number);
-// When an idle connection closes, its processor time is lost to the measurement.
+// 0 keeps idle connections open. When a connection closes, its processor time is lost to the
+// measurement.
 const idleTimeoutMillis = 0;
 const pool = new pg.Pool({ host, user: 'postgres', max: 10, idleTimeoutMillis, options: `-c search_path=${schema}` });
 const storeClient = new Redis(Number(port), '127.0.0.1');

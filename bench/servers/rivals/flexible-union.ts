@@ -9,7 +9,7 @@ import { PER_DAY, PER_MINUTE } from './usual-parts.js';
 type Window = ConstructorParameters<typeof RateLimiterUnion>[0];
 
 /**
- * Combines two windows as the documentation of rate-limiter-flexible shows. It charges one window
+ * Combines two windows as the documentation of rate-limiter-flexible shows. One window is charged
  * even if the other refuses. Returns a function that resolves to what is left of the minute quota,
  * or to `undefined` if a quota is exceeded.
  */

@@ -4,20 +4,25 @@ const PAGE = 4_096;
 export const SECTORS_PER_PAGE = PAGE / SECTOR;
 
 /**
- * Chooses how old a part of a file on disk is. Returns a position in the record of system calls:
- * the part is as it was there. Writes before `since` are synced.
+ * Chooses how old a part of a file on disk is after a power cut. Returns a line number of the
+ * record of system calls: the part is as it was at that line. All writes before line `since` are
+ * synced.
  */
 export type Moment = (since: number) => number;
 
-/** A part of the file, as it is from a position in the record on. */
+/**
+ * The content of a sector, or the length of the file, from line `since` of the record until the
+ * next version.
+ */
 interface Version<T> {
   readonly since: number;
   readonly value: T;
 }
 
 /**
- * A file: its content as processes read it, and what may be on disk. Between two syncs, each sector
- * is on disk as it was at some moment. Every sector has its own moment, and so does the length.
+ * A file: its content as processes read it, and what may be on disk. After a power cut, each sector
+ * is as it was at some moment since the last sync. Every sector has its own moment, and so does the
+ * length.
  */
 export class CachedFile {
   #read: Buffer = Buffer.alloc(PAGE);
@@ -82,8 +87,8 @@ export class CachedFile {
   }
 
   /**
-   * Returns the file as it is on disk. `together` is the number of neighbouring sectors that were
-   * written at the same moment.
+   * Returns the file as it is on disk after a power cut. Each group of `together` neighbouring
+   * sectors was written at the same moment.
    */
   afterPowerCut(moment: Moment, together: number): Buffer {
     const left = withLength(this.#synced, lastBefore(this.#lengths, moment(this.#syncedAt))?.value ?? 0);
@@ -121,8 +126,8 @@ export class CachedFile {
   }
 
   /**
-   * Calls `done` with the last version of each sector before `position`. Drops this version and all
-   * earlier ones.
+   * For each sector, calls `done` with its last version before `position`, and drops this version
+   * and all earlier ones.
    */
   #settle(position: number, done: (sector: number, bytes: Buffer) => void): void {
     for (const [sector, versions] of this.#sectors) {

@@ -1,6 +1,6 @@
-// A process that the tests of this folder trace. It carries out the given steps on the store in a
-// file, and prints each result on a line once it has it: `cancelled 9007199254740993`. At the end
-// it kills itself, so that nothing is cleaned up.
+// This program runs under strace in the tests of this folder. It carries out the given steps on the
+// store in a file, and prints each result at once on a line such as `cancelled 9007199254740993`.
+// At the end it kills itself, so that nothing is cleaned up.
 import { writeSync } from 'node:fs';
 import {
   createSqliteOrderStore,
@@ -28,8 +28,8 @@ const STORES = {
   /** The real store. */
   durable: openSqliteOrderStore,
   /**
-   * The real store with `synchronous=NORMAL`, the default of drivers. The handle hides the setting
-   * from the store.
+   * The real store with `synchronous=NORMAL`, the default of drivers. The handle below hides this
+   * setting from the store, which would reject it.
    */
   relaxed(file: string): SqliteOrderStore {
     const database = openSqliteDatabase(file);

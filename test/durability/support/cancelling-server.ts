@@ -18,16 +18,16 @@ export interface Cancelling {
 
 export interface Cancelled {
   readonly answers: readonly Answer[];
-  /** Responses to the refused cancels when they are sent again at the end. */
+  /** The responses when the refused cancels are sent again at the end. */
   readonly again: readonly Answer[];
   /** Whether the server served, rather than refusing to open the file. */
   readonly wentOn: boolean;
 }
 
 /**
- * Starts a server, sends it one cancel after the other and at the end a list request, and kills it.
- * Every response must be 204 or the 503 of a failing store. A server that does not serve must exit
- * by itself with an error.
+ * Starts a server, sends it one cancel after the other, then the refused cancels again, then a list
+ * request, and kills it. Every cancel must get 204 or the 503 of a failing store. A server that
+ * does not serve must exit by itself with an error.
  */
 export async function cancelAtServer(t: TestContext, cancelling: Cancelling): Promise<Cancelled> {
   const { file, apiKey, ids, under, deadlineMs } = cancelling;

@@ -59,9 +59,7 @@ export function isRefused(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }
 
-/**
- * Returns how many requests of the day were counted, this one included, according to the response.
- */
+/** Returns how many requests were counted today, this one included, according to its response. */
 export function countedToday({ headers }: Answer, quota: number): number {
   const remaining = /"day";r=(\d+)/.exec(String(headers['ratelimit']))?.[1];
   if (remaining === undefined) throw new Error(`the response has no count for the day: ${JSON.stringify(headers)}`);

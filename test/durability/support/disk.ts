@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { CachedFile, type Moment, SECTORS_PER_PAGE } from './cached-file.js';
 import { bytesOf, pathOf, type SystemCall } from './system-calls.js';
 
-/** How much is on disk, after a power cut, of the writes that no completed fsync covers. */
+/** Which writes are on disk after a power cut, of those that no completed fsync covers. */
 export type Remains =
   | 'nothing'
   | 'everything'
@@ -13,7 +13,10 @@ export type Remains =
 /** Returns a number in [0, 1). */
 type Random = () => number;
 
-/** The file of a name from a position in the record on. `undefined` if the name does not exist. */
+/**
+ * The file that a name stands for, from line `since` of the record of system calls on. `undefined`
+ * if the name does not exist.
+ */
 interface Entry {
   readonly since: number;
   readonly file: CachedFile | undefined;
@@ -33,13 +36,13 @@ export interface Disk {
 /**
  * Creates a model of a folder, as the kernel sees it and as it is on disk, from the system calls of
  * the processes that write there. The model is stricter than most file systems. The creation or
- * removal of a file is on disk only after an fsync of the folder. A failed fsync drops its data,
- * although the kernel still returns it ("fsyncgate", Linux).
+ * removal of a file is on disk only after an fsync of the folder. Data whose fsync failed never
+ * reaches the disk, although processes still read it ("fsyncgate", Linux).
  */
 export function createDisk(folder: string): Disk {
   /**
-   * For each name, the file that it has on disk, and after it the changes that are not on disk so
-   * far.
+   * For each name, the file that it stands for on disk, followed by the changes that are not on
+   * disk.
    */
   const names = new Map<string, Entry[]>();
   let now = 0;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** A file system of its own, so that a whole disk can fail. */
+/** A file system that only the test uses, so that the test can make its whole disk fail. */
 export interface MountedImage {
   readonly directory: string;
   /** Makes the file system read-only, as the kernel does after an error. */
@@ -39,7 +39,8 @@ export function mountImage(t: TestContext): MountedImage | undefined {
 
   t.after(() => {
     thaw();
-    // The lazy unmount also works while a server left over from a failed test uses the file system.
+    // A server of a failed test may still use the file system. A lazy unmount succeeds
+    // nevertheless.
     run('umount', '--lazy', directory);
     rmSync(parent, { recursive: true });
   });

@@ -8,11 +8,11 @@ import { answerOf, type IssuedKey, issueKey } from '../../server/support/program
  */
 export const QUOTA = 100_000_000;
 
-/** A database with pending orders and one key, which several servers use one after the other. */
+/** A database with pending orders and one key. Several servers use it, one after the other. */
 export interface OrderFile {
   readonly cwd: string;
   readonly key: IssuedKey;
-  /** Returns further orders that no client has tried to cancel. */
+  /** Returns the ids of further orders, which no client has tried to cancel. */
   next(count: number): readonly bigint[];
   /**
    * Reads the file over a connection of its own. Call it while a server runs, because closing the
@@ -22,7 +22,7 @@ export interface OrderFile {
 }
 
 interface Finding {
-  /** `ok`, in SQLite's words. */
+  /** The report of SQLite's integrity check: `ok` for a sound file. */
   readonly integrity: string;
   readonly cancelled: ReadonlySet<bigint>;
 }

@@ -7,7 +7,7 @@ import { ANSWERS, bytesOf, pathOf, readRecord } from './system-calls.js';
 const SEED = 1;
 const REMAINS: readonly Remains[] = ['nothing', 'everything', 'pages', 'sectors'];
 
-/** How many acknowledgements lie between two cuts. */
+/** The number of acknowledgements after which the power is cut even without an fsync. */
 const ANSWERS_PER_CUT = 10;
 
 interface Losses {
@@ -24,7 +24,7 @@ interface Losses {
 
 /**
  * Cuts the power before and after every fsync of the records, and at some acknowledgements in
- * between, with each state that the disk may then have. Compares what is left with what was
+ * between. Each cut is tried with every kind of `Remains`. Compares what is left with what was
  * acknowledged before the cut. The records are of processes that ran in the folder one after the
  * other. Returns what was lost and, to check the records, what the files should contain.
  */

@@ -43,7 +43,7 @@ export async function lostAfterReboot(
   return lost;
 }
 
-/** Does the same as `lostAfterReboot` for a file that exists. */
+/** Returns the results that do not hold in a file. Asserts that the database is sound. */
 export async function lostIn(file: string, answers: readonly Answer[]): Promise<readonly Answer[]> {
   const store = openSqliteOrderStore(file);
   const database = openSqliteDatabase(file);
@@ -51,8 +51,8 @@ export async function lostIn(file: string, answers: readonly Answer[]): Promise<
   const idsOf = (sql: string) => new Set(String(select(sql)).split(','));
 
   assert.equal(select('SELECT integrity_check FROM pragma_integrity_check'), 'ok');
-  // One query reads all orders. Asking the store for each of thousands would take longer than
-  // everything else.
+  // Each query reads all ids at once. Asking the store for each of thousands of orders would take
+  // longer than everything else.
   const stored = idsOf('SELECT group_concat(id) FROM orders');
   const cancelled = idsOf("SELECT group_concat(id) FROM orders WHERE status = 'cancelled'");
   database.close();

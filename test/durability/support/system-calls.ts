@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /**
- * A system call of a traced process. Positions are line numbers in the record, which all threads
- * share.
+ * A system call of a traced process. `startedAt` and `finishedAt` are line numbers of the record
+ * that strace writes, which all threads share.
  */
 export interface SystemCall {
   readonly name: string;
@@ -52,8 +52,8 @@ export interface Traced {
 }
 
 /**
- * The file in the folder that receives the output of the process, so that each result has its place
- * among the calls.
+ * The file that receives the output of the process. It is in the folder, so that each result has
+ * its place among the calls.
  */
 export const ANSWERS = 'answers';
 
@@ -81,8 +81,8 @@ export async function trace({ folder, record, command, options = [], deadlineMs 
 }
 
 /**
- * Yields the calls that concern the folder, in the order in which they returned. Positions are
- * counted from `position`, so that one record can follow another.
+ * Yields the calls that concern the folder, in the order in which they returned. Lines are numbered
+ * from `position` on, so that one record can follow another.
  */
 export async function* readRecord(record: string, folder: string, position = 0): AsyncGenerator<SystemCall> {
   const folderInHex = hex(folder);

@@ -86,7 +86,10 @@ test('every example in a help text is an existing command with its own options',
   assert.ok(examples >= 8, `${examples}`);
 });
 
-/** A Node.js option that makes the program print the name of each module it loads, on stderr. */
+/**
+ * A Node.js option that makes the program print the name of each of its own modules to stderr when
+ * it loads the module.
+ */
 const NAMES_MODULES = `--import=${moduleOf(`
   import { register } from 'node:module';
   register(${JSON.stringify(

@@ -64,7 +64,10 @@ async function imported(storage: SqliteStorage, { format }: Notation, text: stri
   }
 }
 
-/** Puts one order after the other, if no id is repeated or, without `replace`, stored. */
+/**
+ * Stores one order after the other. Stores none if an id is repeated or, without `replace`, if an
+ * id is already stored.
+ */
 async function putOneByOne(
   { orders }: SqliteStorage,
   firstLine: number,

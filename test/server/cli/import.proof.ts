@@ -120,7 +120,7 @@ describe('imports into SQLite', () => {
   });
 });
 
-/** The files behind the descriptors that are open at the moment. */
+/** Returns the names of the files that a process has open. */
 function filesOf(directory: string): readonly string[] {
   return readdirSync(directory).flatMap((descriptor) => {
     try {

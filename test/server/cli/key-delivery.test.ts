@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { answerOf, issueKey, run, spawnProgram, startServer, temporaryDirectory, until } from '../support/program.js';
 
 const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
-/** Linux fails every write to this device, as to a full disk. */
+/** On Linux, every write to this device fails, as to a full disk. */
 const FULL = '/dev/full';
 
 async function intoFull(cwd: string, ...args: readonly string[]): Promise<{ code: unknown; stderr: string }> {

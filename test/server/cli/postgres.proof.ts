@@ -13,7 +13,7 @@ const PASSWORD = 'horse battery';
 const WRITTEN = encodeURIComponent(PASSWORD);
 
 describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
-  // The engine trusts every user of its socket, except one that needs a password.
+  // The engine trusts every user of its socket except ann, who needs a password.
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const access = join(directory, 'pg_hba.conf');
   writeFileSync(access, 'local all ann scram-sha-256\nlocal all all trust\n');

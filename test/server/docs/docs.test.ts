@@ -179,7 +179,7 @@ test('on a terminal, later runs print the address of the page and the command th
   const server = await startServer(t, { cwd, env }, '--db', 'my shop.db');
   const docs = `${new URL(server.url).origin}/docs`;
   const advice = `Documentation: ${docs}\nAnother key: npx store-orders keys create --plan free --db 'my shop.db'\n\n`;
-  // The two streams of the program arrive in any order.
+  // The text on stderr may arrive later than the log line on stdout for which `startServer` waits.
   await until(() => server.stderr().includes('Another key'));
   assert.equal(server.stderr(), advice);
   for (const path of ['/', '/docs/']) assert.equal((await fetch(new URL(path, docs))).url, docs);

@@ -10,7 +10,10 @@ import { DESKTOP } from './support/opened-page.js';
 const FILE = fileURLToPath(new URL('../../../src/server/docs/screenshot.png', import.meta.url));
 const VIEWPORT = { width: 1_280, height: 800 };
 
-/** Takes a screenshot of the list of sample orders, after a few minutes of requests. */
+/**
+ * Takes a screenshot of the list of sample orders, after requests that take a few minutes by the
+ * clock of the page.
+ */
 async function takeScreenshot(t: TestContext): Promise<void> {
   const { url, stderr } = await startServer(t, { cwd: temporaryDirectory(t) }, '--db', ':memory:');
   const [, key = ''] = /^ +free +(\S+)$/m.exec(stderr()) ?? [];

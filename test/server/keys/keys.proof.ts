@@ -32,7 +32,7 @@ test('each base62 character is equally likely in a new key', () => {
   assert.equal(counts.size, 62);
   const expected = (4_000 * 32) / 62;
   const chiSquare = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
-  // With 61 degrees of freedom, chance exceeds 140 once in ten million runs.
+  // With 61 degrees of freedom, chance exceeds 140 less than once in ten million runs.
   assert.ok(chiSquare < 140, `${chiSquare}`);
 });
 

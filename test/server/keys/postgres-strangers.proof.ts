@@ -9,9 +9,9 @@ import { createDatabase, watchedPool } from '../../databases/postgres/support/da
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { startServer, temporaryDirectory, until } from '../support/program.js';
 
-/** Requests per minute of an address without a valid key. */
+/** How many requests per minute an address may send without a valid key. */
 const ADDRESS_QUOTA = 600;
-/** The most keys never seen before that the ring looks up at once. */
+/** The most look-ups of unknown keys that the ring makes at the same time. */
 const AT_ONCE = 1_000;
 
 describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: missingEngine }, async () => {
@@ -46,7 +46,7 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
       const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
       await until(async () => (await other.query(waiting)).rows.length === 2);
       const startMs = performance.now();
-      // Go on for longer than a cached key is trusted without a check for changes.
+      // The loop runs for longer than a cached key is trusted without a check for changes.
       while (performance.now() - startMs < 2_000) {
         const askedMs = performance.now();
         assert.ok(await data.keys.authenticate(key));

@@ -17,8 +17,8 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
   });
 
   /**
-   * Opens a ring with a manual clock and a client that counts queries, and the ring of another
-   * process.
+   * Opens two rings over a new database: one with a manual clock and a client that counts queries,
+   * and one that stands for another process.
    */
   async function open(t: TestContext) {
     const url = await preparedDatabase(engine);

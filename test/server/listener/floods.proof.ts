@@ -7,7 +7,8 @@ const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 10);
 
 /**
  * Kinds of flood from many addresses, each with its number of connections. Each exceeds any
- * server's capacity: the clients send 64 KB for each request that the server reads.
+ * server's capacity: a client sends requests as fast as the server reads them, or opens a new
+ * connection as soon as the last one is closed.
  */
 const FLOODS = [
   ['without a key', 200],

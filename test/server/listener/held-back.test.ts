@@ -35,7 +35,7 @@ test('new connections of an address over its limit are read one by one, those of
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(await ask(KEYED, '127.0.0.2'), '200');
   order.push('other');
-  // A valid key from the limited address is also served, after a wait.
+  // Requests with a valid key from the limited address are also served, after a wait.
   assert.deepEqual(
     await Promise.all(asked),
     Array.from({ length: 6 }, () => '200'),

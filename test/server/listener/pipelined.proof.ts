@@ -8,8 +8,8 @@ const PATHS = ['/openapi.json', '/docs', '/readyz', '/healthz', '/v1/store/order
 
 test('100 clients that pipeline 3,000 requests and read nothing are closed, and leave memory bounded', async (t) => {
   const cwd = temporaryDirectory(t);
-  // Sets the size that the young generation of the heap has on Node.js 20. On Node.js 24 it is
-  // twice as large, and fills only after the base is measured.
+  // Sets the size of the young generation of the heap to the default of Node.js 20. With the
+  // default of Node.js 24, which is twice as large, it would fill only after the base is measured.
   const env = { NODE_OPTIONS: '--max-old-space-size=96 --max-semi-space-size=16' };
   const server = await startServer(t, { cwd, env }, '--no-sample', '--log', 'events');
   const { key } = await issueKey(cwd, 'business');
@@ -22,7 +22,7 @@ test('100 clients that pipeline 3,000 requests and read nothing are closed, and 
     return socket.on('error', () => {});
   });
   await until(() => openTo(url).size === sockets.length);
-  // The server is stopped until all requests have arrived.
+  // The server is paused until all requests have arrived.
   server.child.kill('SIGSTOP');
   for (const [n, socket] of sockets.entries()) {
     socket.write(`GET ${PATHS[n % PATHS.length]} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(3_000));

@@ -166,7 +166,8 @@ test('a request in flight when draining begins is served, on an idle connection 
 test('draining sends all of a long response, however slowly it is read', async (t) => {
   const orders = Array.from({ length: 300_000 }, (_, id) => ({ id, petId: 123_456_789, quantity: 1 }));
   const { server, open } = await listen(t, { store: createMemoryOrderStore(orders) });
-  // HEAD waits until the list is serialised, so that its length is known.
+  // The response to HEAD has the length of the list, so it arrives only after the list is
+  // serialised.
   const printing = await open();
   printing.write(`${HEAD.replace('GET', 'HEAD')}\r\n`);
   await once(printing, 'data');

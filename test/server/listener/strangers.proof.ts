@@ -7,8 +7,8 @@ import { attack, customer, openDescriptors, quantile, residentMiB, watchAges } f
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 40);
 const CONNECTIONS = 1_000;
 /**
- * Sets the size that the young generation of the heap has on Node.js 20. On Node.js 24 it is twice
- * as large, and fills only after the base is measured.
+ * Sets the size of the young generation of the heap to the default of Node.js 20. With the default
+ * of Node.js 24, which is twice as large, it would fill only after the base is measured.
  */
 const HEAP = { NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=16' };
 
@@ -73,13 +73,13 @@ test('a thousand slow or greedy connections on every path leave memory and laten
   assert.equal(server.child.exitCode, null);
   assert.ok(ages.longestMs() <= 30_000, `a connection was open for ${ages.longestMs()} ms`);
   assert.ok(usualMiB <= baseMiB + 64, `${usualMiB} MiB`);
-  // The peak may be higher than the median, because an attack leaves more garbage between two
-  // collections.
+  // A single sample may be far above the median, because garbage piles up until it is collected.
   assert.ok(mostMiB <= baseMiB + 96, `${mostMiB} MiB at one moment`);
   assert.ok(grown[0] <= 16 && grown[1] <= 64, 'neither memory nor descriptors grow with time');
   const p50 = quantile(during, 0.5);
   assert.ok(p50 <= 50, `${p50} ms`);
-  // A burst of the attack takes the server 10 to 30 ms of processor time, which on a busy machine
-  // is many times longer. There customers wait even without an attack, and p99 proves nothing.
+  // A burst of the attack takes the server 10 to 30 ms of processor time, and on a busy machine
+  // many times longer by the clock. Customers of such a machine wait even without an attack, so p99
+  // proves nothing there.
   if (p99Before <= 3) assert.ok(p99 <= 50, `${p99} ms`);
 });

@@ -39,7 +39,7 @@ test('the log is readable text on a terminal, or JSON with --json', async (t) =>
   assert.equal(json.log()[0]?.['event'], 'listening');
 });
 
-/** Makes the program log the length of each write, after it. */
+/** Makes the program log the length of each write at the end of the write. */
 const MARKED =
   'const { stdout } = process; const write = stdout.write.bind(stdout); ' +
   'stdout.write = (text, written) => ' +
@@ -57,7 +57,7 @@ test('log lines of one turn of the event loop share a write', async (t) => {
   assert.equal(events.filter((event) => event === 'request').length, 15);
   const writes = events.filter((event) => event === 'written').length;
   assert.ok(writes <= 5, `${writes} writes`);
-  // A longer write may be mixed with those of other processes.
+  // A write of more than 4,096 bytes may be mixed with those of other processes.
   for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
 });
 

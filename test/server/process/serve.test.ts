@@ -256,7 +256,8 @@ test('on SIGTERM the server finishes the request in flight, closes the connectio
 
 test('a second signal ends the server at once, unless it comes right after the first', async (t) => {
   const { server } = await underLock(t);
-  // The server would wait much longer for this unfinished request than for the cancel.
+  // This request stays unfinished. The server would wait for it much longer than for the cancel
+  // that waits for the lock.
   const begun = connect(Number(new URL(server.url).port), '127.0.0.1');
   begun.on('error', () => {});
   await new Promise<void>((resolve) => begun.write('GET / HTTP/1.1\r\n', () => resolve()));

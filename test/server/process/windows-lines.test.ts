@@ -46,7 +46,7 @@ function wordsInBoth(line: string): readonly string[] {
 test('the printed command lines work in cmd.exe and in PowerShell', async (t) => {
   const options: RunOptions = { cwd: temporaryDirectory(t), env: ON_WINDOWS };
   const { stderr } = await startServer(t, options, '--db', 'my shop.db');
-  // The two streams of the program arrive in any order.
+  // The text on stderr may arrive later than the log line on stdout for which `startServer` waits.
   await until(() => stderr().includes('Another key'));
 
   const requests = stderr().match(/(?<=^ {2})curl.*$/gm) ?? [];

@@ -21,7 +21,7 @@ function createSaved({ quotas: table }: SqliteStorage, clock = createManualClock
   return { limiter, clock, saved: withSavedQuotas({ limiter, clock, table }) };
 }
 
-/** Requests until the key is banned. */
+/** Sends requests until the key is banned. */
 function provoke({ saved, clock }: ReturnType<typeof createSaved>): void {
   for (let i = 0; i < 6; i++) {
     saved.take('key_a', plan);
@@ -92,8 +92,8 @@ test('after a failed save the next one saves everything, and no command is appli
   assert.match(refused.error.message, /locked/);
   other.exec('COMMIT');
 
-  // The lock is free now, but no row can be written. The reset of key_b is applied, and its request
-  // stays in the file.
+  // The lock is free now, but no row can be written. The reset of key_b is applied in memory, but
+  // stays in the table quota_requests.
   saved.take('key_b', plan);
   other.exec("CREATE TRIGGER full BEFORE INSERT ON quotas BEGIN SELECT RAISE(ABORT, 'full'); END");
   assert.equal((await saved.save()).ok, false);

@@ -167,7 +167,8 @@ test('a missing driver is reported with how to install it', async (t) => {
   };`;
   const url = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
   const setUp = url(`import { register } from 'node:module'; register(${JSON.stringify(url(hook))});`);
-  // Newer versions of Node.js have another way to register a hook, which Node.js 20 lacks.
+  // Newer versions of Node.js warn that `register` is deprecated. Node.js 20 has no other way to
+  // register a hook.
   const env = { NODE_OPTIONS: `--no-deprecation --import=${setUp}` };
   const parameters = ['serve', '--db', ':memory:', '--port', '0', '--redis-url', `redis://${HOST}:1`];
   const { code, stderr } = await run(parameters, { cwd: temporaryDirectory(t), env });

@@ -19,7 +19,10 @@ describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEng
     await close();
   });
 
-  /** `fails` is the expected reason: what failed, and why. */
+  /**
+   * Asserts that `work` rejects with a reason that matches `fails`, and that the error does not
+   * show the password.
+   */
   async function tells(work: () => unknown, fails: RegExp): Promise<void> {
     await assert.rejects(
       async () => work(),

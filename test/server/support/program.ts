@@ -27,7 +27,8 @@ export interface RunOptions {
 /** Creates a directory for a test, and removes it afterwards. */
 export function temporaryDirectory(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
-  // A running server may create a file meanwhile. A hook that throws would leave it running.
+  // The server is stopped by a later hook, so it may create files during the removal. If this hook
+  // threw, the server would be left running.
   t.after(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
   return directory;
 }

@@ -21,7 +21,8 @@ export async function attack(
   seconds: number,
   connections: number,
 ): Promise<Readonly<Record<string, AttackFigures>>> {
-  // A real attacker has its own machine, so here it must not slow the customers down.
+  // A real attacker has its own machine. Here, a low priority keeps the attack from slowing the
+  // customers down.
   const command = ['-n', '10', process.execPath, '--import', 'tsx', ATTACKER];
   const child = spawn('nice', [...command, kind, url.port, `${seconds}`, `${connections}`], {
     stdio: ['ignore', 'pipe', 'inherit'],

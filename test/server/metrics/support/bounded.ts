@@ -18,8 +18,8 @@ const ONE_A_DAY = createPlan({ name: 'one', policies: [perDay(1)] });
 const FEW_AN_ADDRESS = createPlan({ name: 'address', partition: 'address', policies: [perMinute(6)] });
 
 /**
- * Sends requests, each with another id, key and path, from many addresses. The first `seen`
- * requests have every outcome. Fails if the metrics grow after them.
+ * Sends requests from many addresses, with ever new ids, keys and paths. Every outcome occurs among
+ * the first `seen` requests. Fails if the metrics grow after these.
  */
 export async function assertBounded(seen: number, requests: number): Promise<void> {
   const metrics = createMetrics(true);
