@@ -49,7 +49,7 @@ export interface AdmissionOptions {
 
 /**
  * Returns a plan that allows each address `quota` requests per minute. The policy is named
- * `address-minute`, unlike any policy of the fixed plans.
+ * `address-minute`, a name that no policy of the fixed plans has.
  */
 export function addressPerMinute(quota: number): Plan {
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];
@@ -65,9 +65,10 @@ export const ADDRESS_PLAN = addressPerMinute(600);
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**
-   * Charges a request without a valid key to its address. Returns the refusal with the error code
-   * `reply`, or what the function `reply` returns. If the address is over its limit, the connection
-   * is closed, so that a client that does not stop must open a new one for each request.
+   * Charges a request without a valid key to its address. If `reply` is an error code, returns the
+   * refusal with this code. If it is a function, returns its result. If the address is over its
+   * limit, returns a 429 instead, and the connection is closed, so that a client that does not stop
+   * must open a new one for each request.
    */
   chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }
@@ -95,8 +96,8 @@ export function createAdmission<Served>(
   }
 
   /**
-   * Looks up a key, unless its address is over its limit. Charges the address only if the key turns
-   * out to be invalid.
+   * Looks up a key, unless the client's address is over its limit. The address is charged only if
+   * the key turns out to be invalid.
    */
   function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
     const look = ({ inForce }: Decision) =>

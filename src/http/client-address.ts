@@ -6,7 +6,7 @@ export interface AddressedRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** The key of requests without an address. All clients of a unix socket share it. */
+/** The limiter's key for requests without an address. All clients of a unix socket share it. */
 const NO_ADDRESS = 'local';
 
 /**
@@ -21,8 +21,8 @@ export function socketAddress(request: AddressedRequest): string | undefined {
  * Creates a function that returns the client's address behind `proxies` trusted proxies. Each proxy
  * appends the address of its peer to `X-Forwarded-For`, so the client's address is entry number
  * `proxies` from the right. Reads the entries from the right, and stops at an invalid one. The
- * result is then the last valid entry, or the connection's peer if there is none. Throws a
- * RangeError if `proxies` is not a whole number from 0 up.
+ * result is then the entry that was read before it, or the connection's peer if there is none.
+ * Throws a RangeError if `proxies` is not a whole number from 0 up.
  */
 export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
   if (!Number.isInteger(proxies) || proxies < 0) throw new RangeError('proxies: expected a whole number from 0 up');
@@ -40,9 +40,10 @@ export function forwardedAddress(proxies: number): (request: AddressedRequest) =
 }
 
 /**
- * Returns the key under which an address is limited. An IPv4 address stays as it is, even if it is
- * mapped into IPv6. An IPv6 address is cut to its /64 prefix, because one subscriber has all
- * addresses of that prefix. Invalid and missing addresses share one fixed key.
+ * Returns the key under which an address is limited. The key of an IPv4 address is the address
+ * itself, without the prefix that maps it into IPv6. The key of an IPv6 address is its /64 prefix,
+ * because one subscriber has all addresses of that prefix. Invalid and missing addresses share one
+ * fixed key.
  */
 export function addressKey(address: string | undefined): string {
   const text = address === undefined ? undefined : bare(address);

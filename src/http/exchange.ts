@@ -87,14 +87,15 @@ const ID_LENGTH = 14;
 const ID_BATCH = 128;
 const ids: string[] = [];
 
-/** Returns 70 random bits. A counter would tell clients how many requests others send. */
+/** Returns an id of 70 random bits. A counter would tell clients how many requests others send. */
 function createRequestId(): string {
   return ids.pop() ?? drawIds();
 }
 
 /**
  * Creates ids together, because each draw of random numbers takes microseconds. Each id is a string
- * of its own: a slice would keep the whole text alive, and Node.js would take longer to check it.
+ * of its own: a slice of a longer text would keep that text alive, and Node.js would take longer to
+ * check the slice.
  */
 function drawIds(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(ID_BATCH * ID_LENGTH));
@@ -184,8 +185,8 @@ const MAX_PATH_LENGTH = 1_024;
 
 /**
  * Returns the path of a request target, without its query and fragment. The target of a fetch
- * Request is an absolute URL. Returns `undefined` for one with an `@`, because it may contain a
- * password.
+ * Request is an absolute URL. Returns `undefined` for an absolute URL with an `@`, because it may
+ * contain a password.
  */
 function pathOf(target: string): string | undefined {
   const whole = upTo('#', upTo('?', target));

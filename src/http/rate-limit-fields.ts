@@ -15,7 +15,8 @@ export function limitFields(decision: Decision, draft: boolean): string[] {
   const { policy, remaining, resetAtMs } = decision.inForce;
   const unixMs = resetAtMs + decision.utcOffsetMs;
   if (!draft) return trio(policy.quota, remaining, unixMs);
-  // The fields are one array literal. An array that grows, or is copied, costs five times as much.
+  // The fields are one array literal. An array that grows, or is copied, takes five times as long
+  // as a literal.
   return [
     'X-RateLimit-Limit',
     `${policy.quota}`,

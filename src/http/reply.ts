@@ -93,8 +93,8 @@ function lengthOf(body: Reply['body']): number | undefined {
 }
 
 /**
- * Completes every reply: adds `X-Request-Id`, adds `Connection: close` if no further request can be
- * read from the connection, and publishes the reply on the diagnostics channel.
+ * Completes every reply: adds `X-Request-Id`, adds `Connection: close` if the connection closes
+ * after the reply, and publishes the reply on the diagnostics channel.
  */
 export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
   const { requestId } = exchange;

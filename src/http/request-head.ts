@@ -9,7 +9,7 @@ export interface RequestHead {
   /** Alternating names and values, as received. A repeated field is listed repeatedly. */
   readonly rawHeaders: readonly string[];
   /**
-   * The header fields by name. Read only if `rawHeaders` is empty, because some emulations of
+   * The header fields by name. They are read only if `rawHeaders` is empty: some emulations of
    * node:http fill only `headers`.
    */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
@@ -92,9 +92,9 @@ export const UNREADABLE: ReadHead = {
 };
 
 /**
- * A request with this many header items (names and values counted separately) is refused. Unless
- * `maxHeadersCount` is set, Node.js 20 silently drops further fields, and one of those could be a
- * second credential.
+ * A request with at least this many header items (names and values counted separately) is refused.
+ * Unless `maxHeadersCount` is set, Node.js 20 silently drops further fields, and one of those could
+ * be a second credential.
  */
 const MAX_HEADER_ITEMS = 2_000;
 
@@ -224,8 +224,8 @@ export function bearerToken(value: string): string | undefined {
 }
 
 /**
- * Reports whether a field without a valid token contains a malformed one. With another scheme, or
- * with `Bearer` alone, no key was sent.
+ * Reports whether an `Authorization` field that has no valid token has a malformed one. With a
+ * scheme other than `Bearer`, or with `Bearer` alone, no key was sent.
  */
 function isMalformedBearer(value: string): boolean {
   return BEARER_SCHEME.test(value) && value.trim().length > 'bearer'.length;

@@ -1,7 +1,8 @@
 import { isHost } from './request-head.js';
 
 /**
- * The resource that a request target names: the list, one order (by the text of its id), or none.
+ * The resource to which a request target refers: the list or one order (by the text of its id). If
+ * there is none, the reason.
  */
 export type Route =
   | { readonly resource: 'orders' }

@@ -47,8 +47,9 @@ function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
 }
 
 /**
- * Returns the state after a window has refused a request. `state` must be settled. The refusal
- * starts a streak, is forgiven, or counts as a strike. Strike number `after` bans the key.
+ * Returns the state after a window has refused a request. `state` must be a result of `settleBan`.
+ * The refusal starts a streak, is forgiven, or counts as a strike. Strike number `after` bans the
+ * key.
  */
 export function refused(state: BanState, policy: BanPolicy, policies: Plan['policies'], nowMs: number): BanState {
   const { refusedAtMs, forgiven, strikesAtMs, level } = state;
@@ -62,7 +63,10 @@ export function refused(state: BanState, policy: BanPolicy, policies: Plan['poli
   return { ...NO_STRIKES, banEndMs, banMs, level: level + 1, forgetAtMs: banEndMs + policy.forgetMs };
 }
 
-/** Returns the state after an allowed request, which ends the streak. `state` must be settled. */
+/**
+ * Returns the state after an allowed request, which ends the streak. `state` must be a result of
+ * `settleBan`.
+ */
 export function passed(state: BanState): BanState {
   return state.refusedAtMs === 0 ? state : { ...state, refusedAtMs: 0, forgiven: 0, strikesAtMs: [] };
 }

@@ -35,7 +35,8 @@ export function createSystemClock(): Clock {
   let checkedMs = Number.NEGATIVE_INFINITY;
   const nowMs = () => Math.floor(timeOrigin + performance.now());
   // Rare work is in separate functions, here and in memory/limiter.ts, so that V8 can inline the
-  // common path. Shortening `charge` (memory/bucket-pool.ts) saved 4 to 8 % of a `take`.
+  // common path. Shortening `charge` (memory/bucket-pool.ts) saved 4 to 8 % of the time of a
+  // `take`.
   function check(now: number): number {
     checkedMs = now;
     const measuredMs = Date.now() - now;

@@ -45,7 +45,8 @@ export interface Decision {
   /**
    * The window to announce, one of `windows`. If windows refuse the request, it is the refusing
    * window that resets last. Otherwise it is the window with the least remaining, or on a tie the
-   * one that resets last. If every request costs 1, exactly its `remaining` more requests pass.
+   * one that resets last. If every request costs 1, the number of further requests that pass is
+   * exactly its `remaining`.
    *
    * During a ban, `remaining` is 0, and `resetAtMs` is the instant when a request would pass. The
    * window is the one that would be in force a millisecond before that instant, so every response
@@ -95,7 +96,8 @@ export interface NamedBucket {
 /** The refusals and bans of a key. An instant of 0 means "not set". */
 export interface BanState {
   /**
-   * The instant of the first refusal in the current streak. The next allowed request ends a streak.
+   * The instant of the first refusal in the current streak. The next allowed request ends the
+   * streak.
    */
   readonly refusedAtMs: number;
   /** How many further refusals of the streak were forgiven (see `BanPolicy.graceMs`). */

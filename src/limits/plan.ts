@@ -25,8 +25,8 @@ export interface QuotaPolicy {
  */
 export interface BanPolicy {
   /**
-   * The number of strikes that start a ban, at most 1,000. A strike is a refusal that is not
-   * forgiven (see `graceMs`).
+   * The number of strikes that start a ban, at most 1,000. A strike is a refusal that neither
+   * begins a streak nor is forgiven (see `graceMs`).
    */
   readonly after: number;
   /** The time within which the strikes must fall. */
@@ -259,8 +259,8 @@ function allFields(where: string, value: object, known: readonly string[]): void
 }
 
 /**
- * Throws unless `value` is a whole number from `min` to `max`. The default of `max` can be added to
- * an instant exactly.
+ * Throws unless `value` is a whole number from `min` to `max`. The default of `max` is small enough
+ * to be added to an instant without rounding.
  */
 export function wholeNumber(where: string, value: number, min: number, max = MAX_PRINTED_INTEGER): void {
   if (Number.isInteger(value) && value >= min && value <= max) return;

@@ -26,8 +26,8 @@ export interface OrderStore {
   list(): MaybePromise<ListedOrders>;
   /**
    * Cancels the order if its status allows it, in one atomic step. Of any number of concurrent
-   * calls for one order, exactly one returns `cancelled`. Before it returns, the change must be as
-   * durable as the store ever makes it.
+   * calls for one pending order, exactly one returns `cancelled`. Before this call returns, the
+   * change must be as durable as the store ever makes it.
    */
   cancel(id: OrderId): MaybePromise<CancelOutcome>;
 }

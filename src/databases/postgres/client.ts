@@ -1,7 +1,7 @@
 /**
- * The part of a PostgreSQL driver that this package uses. `pg`'s Pool and Client fit as they are,
- * and so does any driver that can be called through one function. Every parameter is passed as text
- * and declared as text, because drivers differ on all other types. Results are text too.
+ * The part of a PostgreSQL driver that this package uses. `pg`'s Pool and Client fit as they are.
+ * Any other driver needs only a function `query` around it. Every parameter is passed as text and
+ * declared as text, because drivers differ on all other types. Results are text too.
  */
 export interface PostgresClient {
   query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
@@ -43,8 +43,8 @@ export function checkPool(pool: unknown, option = 'pool'): void {
 
 /**
  * An SQL expression that makes its transaction wait until the commit is on disk, even if
- * `synchronous_commit` is `off` for the role or the database. All other levels stay as they are,
- * because they wait too.
+ * `synchronous_commit` is `off` for the role or the database. Every other level of
+ * `synchronous_commit` stays as it is, because it waits too.
  */
 export const WAIT_FOR_DISK =
   "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";

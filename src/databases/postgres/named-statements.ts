@@ -15,16 +15,16 @@ export interface NamedStatement {
 }
 
 /**
- * The SQLSTATE codes after a pooler has switched servers: the server does not know the name of the
- * statement, or knows it from another client.
+ * The SQLSTATE codes of a statement that a pooler has sent on another server connection, which does
+ * not know the name of the statement, or knows it from another client.
  */
 const NOT_OURS = ['26000', '42P05'];
 
 /**
- * Wraps a pool so that the server parses and plans frequent statements once per connection. A
- * pooler that gives each transaction another server connection, and does not support named
- * statements, rejects such statements before they run. A rejected statement is sent again without a
- * name, and from then on no statement is named.
+ * Wraps a pool so that the server parses and plans frequent statements once per connection. Behind
+ * a pooler that gives each transaction another server connection, and does not support named
+ * statements, the server rejects a named statement before it runs. A rejected statement is sent
+ * again without a name, and from then on no statement is named.
  */
 export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
   checkPool(pool);

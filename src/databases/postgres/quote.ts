@@ -1,4 +1,4 @@
-/** The longest name. The server truncates a longer one without an error. */
+/** The greatest length of a name. The server truncates a longer name without an error. */
 const LONGEST_NAME_BYTES = 63;
 
 /**

@@ -1,8 +1,8 @@
 import type { HeldPostgresClient, PostgresClient, PostgresRow } from './client.js';
 
 /**
- * Runs `read` in a read-only transaction that sees one snapshot, taken no earlier than the first
- * step of the iteration.
+ * Returns a generator that runs `read` in a read-only transaction. The transaction sees one
+ * snapshot, taken no earlier than the first step of the generator.
  */
 export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable<T>) => AsyncGenerator<T>;
 
@@ -10,13 +10,16 @@ export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable
 const MOST_OPEN = 4;
 /**
  * How long a snapshot's readers may pause before it can be closed in favour of others. Readers that
- * were slow before may pause less. A mount sends half a mebibyte at a time, so a client that reads
- * 1 MB per second is never too slow.
+ * were slow before may pause less. A mount sends half a mebibyte at a time. A client that reads
+ * about 1 MB per second takes that in this time.
  */
 const SPARE_MS = 500;
-/** How much of that pause a reader regains with each result. */
+/**
+ * The time that each result of a query adds to the allowed pause, divided by the number of the
+ * snapshot's readers. The pause is never longer than `SPARE_MS`.
+ */
 const EARNED_MS = 300;
-/** How soon to check a snapshot again if its next result is in flight. */
+/** A snapshot whose query is still running is checked again after this time. */
 const RECHECK_MS = 50;
 /**
  * While every open snapshot is read fast enough, another reader waits this long for a connection.
@@ -28,10 +31,10 @@ const PATIENCE_MS = 5_000;
  * Creates a reader of snapshots over a pool. It holds at most four connections at once, however
  * many callers read. Readers that wait for a connection share the next snapshot.
  *
- * While a reader waits, the snapshot whose readers are furthest behind is closed if they read less
- * than about 1 MB per second each. Their next query rejects. Time that the server needs does not
- * count. A connection on which a query has failed is closed without a further query, which might
- * have to time out as well.
+ * While a reader waits for a connection, the snapshot whose readers are furthest behind is closed
+ * if they read less than about 1 MB per second each. The next query of these readers rejects. The
+ * time in which the server runs a query does not count against them. A connection on which a query
+ * has failed is closed without a further query, which might have to time out as well.
  */
 export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>): SnapshotReader {
   const open = new Set<Snapshot>();

@@ -36,9 +36,9 @@ export interface ExactStatement {
 }
 
 /**
- * Prepares a statement that never rounds an int64. Statements that write need the setting too:
- * node:sqlite may otherwise throw *after* writing a row whose id is beyond 2^53, and the other
- * drivers round silently.
+ * Prepares a statement that never rounds an int64. The driver's bigint mode is turned on for
+ * statements that write too: without it, node:sqlite may throw *after* writing a row whose id is
+ * beyond 2^53, and the other drivers round silently.
  */
 export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   const statement = database.prepare(sql);
@@ -71,20 +71,20 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
   }
 }
 
-/** Transactions are counted up to this number. Then the count starts again. */
+/** When the count of transactions reaches this number, it starts again at 0. */
 export const TRANSACTIONS_COUNTED = 2 ** 31;
 
 /**
- * Transactions that follow each other this closely count as one, because counting costs 50 µs and
- * another page in the log.
+ * Transactions that follow each other this closely count as one, because counting takes 50 µs and
+ * adds a page to the log.
  */
 const COUNTED_AS_ONE_MS = 100;
 
 const countedMs = new WeakMap<SqliteDatabase, number>();
 
 /**
- * Counts transactions in the file's `user_version`. By this count, a log that belongs to another
- * file is recognised: a matching log begins with the transaction after the last one in the file.
+ * Counts transactions in the file's `user_version`. This count reveals a log that belongs to
+ * another file: the file's own log begins with the transaction after the last one in the file.
  */
 function countTransaction(database: SqliteDatabase): void {
   const nowMs = performance.now();
@@ -105,8 +105,8 @@ function rollback(database: SqliteDatabase): void {
 }
 
 /**
- * The primary result codes of SQLite that this program distinguishes, by the name that it gives
- * each.
+ * The primary result codes of SQLite that this program distinguishes, by this program's names for
+ * them.
  */
 const RESULTS = {
   busy: [5, 'SQLITE_BUSY'],
@@ -123,8 +123,8 @@ export type SqliteResult = keyof typeof RESULTS;
 /** Returns which of these results an error has, or `undefined` if it has none of them. */
 export function resultOf(error: unknown): SqliteResult | undefined {
   if (!(error instanceof Error)) return undefined;
-  // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have its name
-  // in `code`.
+  // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name
+  // of that code in `code`.
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
   for (const [result, [primaryCode, name]] of Object.entries(RESULTS)) {
     const isIt = (typeof errcode === 'number' && (errcode & 0xff) === primaryCode) || String(code).startsWith(name);

@@ -6,8 +6,8 @@ import { cannotOpen } from './failure.js';
 const require = createRequire(import.meta.url);
 
 /**
- * The ways to load each driver. Each returns a function that opens a file, or throws if the driver
- * is missing.
+ * One function for each driver. It loads the driver and returns a function that opens a file, or
+ * throws if the driver is missing.
  */
 const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
   () => {
@@ -19,7 +19,7 @@ const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
     return (file) => new Database(file);
   },
   () => {
-    // Version 13 loads on Node 20 and then crashes the process.
+    // Version 13 of better-sqlite3 can be loaded on Node 20, but then crashes the process.
     const [nodeMajor = 0] = process.versions.node.split('.').map(Number);
     if (nodeMajor < 22 && Number.parseInt(require('better-sqlite3/package.json').version, 10) >= 13) throw new Error();
     const Database = require('better-sqlite3');

@@ -10,9 +10,10 @@ const OPEN_WAIT_MS = 250;
 /**
  * Runs `work` on a handle that was just opened, and retries while other processes hold the lock.
  * SQLite's own waiting is not enough: if two processes that switch a new file to WAL would wait for
- * each other, SQLite fails at once. Each wait is long, so that retries are rare: libsql may leave a
- * failed statement open, and then the next attempt fails too. After `work`, SQLite's waiting is
- * turned off, because it would block the event loop (better-sqlite3 sets 5 s by default).
+ * each other, SQLite fails at once. Each wait is long, so that retries are rare, because libsql may
+ * leave a failed statement open, and then the next attempt fails too. After `work`, SQLite's
+ * waiting is turned off, because it would block the event loop (better-sqlite3 sets 5 s by
+ * default).
  */
 export function opening(database: SqliteDatabase, work: () => void): void {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
@@ -30,9 +31,9 @@ export function opening(database: SqliteDatabase, work: () => void): void {
 
 /**
  * Makes an acknowledged commit survive a power cut, by a write-ahead log and an fsync per commit
- * (drivers default to `synchronous=NORMAL`, without an fsync per commit). Reads both settings back,
- * and throws if SQLite did not accept them. A database in memory has nothing to lose and is
- * accepted as it is.
+ * (drivers default to `synchronous=NORMAL`, without an fsync per commit). Reads `journal_mode` and
+ * `synchronous` back, and throws if SQLite did not accept them. A database in memory has nothing to
+ * lose and is accepted as it is.
  *
  * Also moves the log of an earlier process into the database, and starts a new log. If an fsync of
  * that process failed, the kernel may return frames of the log that are not on disk and never will
@@ -55,8 +56,8 @@ export function makeDurable(database: SqliteDatabase): void {
 }
 
 /**
- * Makes each commit of this handle wait for its fsync. Returns the level that SQLite then reports:
- * 2n, FULL.
+ * Makes each commit of this handle wait for its fsync. Returns the level that SQLite then reports,
+ * which should be 2n (FULL).
  */
 export function syncEveryCommit(database: SqliteDatabase): SqliteValue | undefined {
   database.exec('PRAGMA synchronous = FULL');

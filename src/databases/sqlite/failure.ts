@@ -27,7 +27,9 @@ export class SqliteFileError extends Error {
 
 export const CURE = 'stop the server, keep the file and its -wal, and put a sound backup in its place with db restore';
 
-/** Error codes of Node.js, for system calls that SQLite does not make. */
+/**
+ * Error codes of Node.js, for system calls that this program makes itself and not through SQLite.
+ */
 const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
   EROFS: 'read_only',
   EACCES: 'read_only',
@@ -43,8 +45,8 @@ export function failureOf(error: unknown, file: string, operation: Operation): S
 }
 
 /**
- * Converts the error of a driver that could not open the file. Its message is not used, because
- * drivers report little about the cause.
+ * Converts the error of a driver that could not open the file. The error's message is not used,
+ * because drivers report little about the cause.
  */
 export function cannotOpen(error: unknown, file: string): SqliteFileError {
   return new SqliteFileError(sentence('cannot_open', '', file, 'open'), 'cannot_open', { cause: error });

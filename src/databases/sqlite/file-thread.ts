@@ -10,7 +10,7 @@ export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 /** The functions that read, by name. Their parameters and results are plain data. */
 export type Reads = Readonly<Record<string, (...parameters: never[]) => unknown>>;
 
-/** The data that the worker receives at its start. */
+/** The data that the thread receives at its start. */
 export interface FileThreadData {
   readonly file: string;
   /** Identifies the file. See `identityOf`. */
@@ -31,7 +31,8 @@ export interface ThreadCall {
 }
 
 /**
- * A failure as it is sent from thread to thread, where a driver's own error would lose its message.
+ * A failure in the form in which it is sent to another thread. A driver's own error would lose its
+ * message on the way.
  */
 export interface SentFailure {
   readonly message: string;
@@ -62,7 +63,10 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** How long closing may take. The last process that closes a file also copies the log into it. */
+/**
+ * How long closing may take. It can take a while, because the last process that closes a file also
+ * copies the log into it.
+ */
 const CLOSE_MS = 5_000;
 const CLOSE_HANGING_MS = 500;
 const LOOK_EVERY_MS = 250;

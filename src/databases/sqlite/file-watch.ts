@@ -3,12 +3,15 @@ import { SqliteFileError } from './failure.js';
 
 /** The files that SQLite keeps beside an open database. */
 const COMPANIONS = ['-wal', '-shm'];
-/** How often to check the companions. The database itself is checked every time. */
+/**
+ * Every call of the check looks at the database itself, but at its companions at most once in this
+ * time.
+ */
 const COMPANIONS_EVERY_MS = 100;
 
 /**
  * Returns a text that identifies the file with this name, or `undefined` if there is none. The text
- * is the same as long as the file is the same.
+ * stays the same while the name refers to the same file.
  */
 export function identityOf(file: string): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });

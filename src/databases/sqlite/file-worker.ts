@@ -18,7 +18,7 @@ interface FileModule {
 interface OpenFile {
   readonly database: SqliteDatabase;
   readonly functions: Reads;
-  /** Throws if the file is not the one that was opened. */
+  /** Throws if the name no longer refers to the file that was opened. */
   check(): void;
 }
 
@@ -27,7 +27,7 @@ const loaded: readonly FileModule[] = await Promise.all(modules.map((url) => imp
 let open: OpenFile | undefined;
 
 function openFile(): OpenFile {
-  // Checked before the file is opened, because opening would create a missing file.
+  // The identity is checked before the file is opened, because opening would create a missing file.
   checkIdentity(file, identity);
   const database = attempt('open', () => openSqliteDatabase(file));
   try {

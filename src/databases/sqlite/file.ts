@@ -30,12 +30,12 @@ export interface FileReader<R extends Reads> {
  * calls fail at once.
  */
 export interface SqliteFile extends WriteQueue {
-  /** Calls any read by its name. {@link Read} has the exact types. */
+  /** Calls a function that reads, by its name. {@link Read} has the exact types. */
   read(name: string, ...parameters: readonly unknown[]): Promise<never>;
   tell(name: string, ...parameters: readonly unknown[]): void;
   /**
-   * Resolves if the file can be read and written. Only after a failed write does it try to write.
-   * Otherwise it checks the permission to write.
+   * Resolves if the file can be read and written. After a failed write, it tries to write.
+   * Otherwise it only checks the permission to write.
    */
   probe(): Promise<void>;
   /** Rejects as `late` if the disk does not respond. */
@@ -44,15 +44,15 @@ export interface SqliteFile extends WriteQueue {
 
 const READ_DEADLINE_MS = 2_000;
 /**
- * Longer than for reads. An fsync of a busy disk takes a while, and after a timeout the caller does
- * not know whether the write was done.
+ * A write may take longer than a read, because an fsync of a busy disk takes a while, and after a
+ * timeout the caller does not know whether the write was done.
  */
 const WRITE_DEADLINE_MS = 3_000;
 const RECORD_MS = 1;
 
 /**
- * Failures that last until an operator fixes them. `busy` is not one of them, because another
- * process releases its lock.
+ * Failures that last until an operator fixes them. `busy` is not one of them: it ends when the
+ * other process releases its lock.
  */
 const LASTING: readonly FailureKind[] = ['read_only', 'io', 'full', 'cannot_open', 'moved', 'late'];
 
@@ -83,7 +83,7 @@ export function openPrepared(file: string, schemas: Schemas): { database: Sqlite
   }
 }
 
-/** Runs work on a prepared file on other threads. */
+/** Creates the two threads that read and write a prepared file. */
 export function createSqliteFile(file: string, identity: string, modules: readonly string[]): SqliteFile {
   const reader = createFileThread({ file, identity, modules, operation: 'read' });
   const writer = createFileThread({ file, identity, modules, operation: 'write' });
@@ -134,7 +134,8 @@ export function createSqliteFile(file: string, identity: string, modules: readon
 
   return {
     ...queue,
-    // The thread runs the function with this name, so the result has its type.
+    // The thread calls the function with this name, so the result has the type that this function
+    // returns.
     read: (name, ...parameters) => ask(name, parameters) as Promise<never>,
     tell: (name, ...parameters) => reader.tell(name, parameters),
 
@@ -155,7 +156,8 @@ export function createSqliteFile(file: string, identity: string, modules: readon
 }
 
 /**
- * Allows more time for many records, because they take a while even on a disk that does not hang.
+ * Allows more time for many records, because storing them takes a while even on a disk that does
+ * not hang.
  */
 function writeDeadlineMs(calls: readonly WriteCall[]): number {
   let records = 0;
@@ -165,7 +167,10 @@ function writeDeadlineMs(calls: readonly WriteCall[]): number {
   return WRITE_DEADLINE_MS + records * RECORD_MS;
 }
 
-/** Returns how many records a parameter stands for: the length of a list, or its `records`. */
+/**
+ * Returns how many records a parameter stands for: the length of a list, or the property `records`
+ * of an object. For anything else, returns 0.
+ */
 function recordsIn(parameter: unknown): number {
   if (Array.isArray(parameter)) return parameter.length;
   return typeof parameter === 'object' && parameter !== null && 'records' in parameter ? Number(parameter.records) : 0;

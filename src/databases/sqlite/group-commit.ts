@@ -21,8 +21,9 @@ export type WriteResult =
   | { readonly outcome: 'failed' | 'busy'; readonly error: unknown };
 
 /**
- * Commits the calls in one transaction, with one fsync. If that fails, runs each in a transaction
- * of its own, so that one caller's failure does not affect another.
+ * Commits the calls in one transaction, with one fsync. If another process holds the lock, every
+ * result is `busy`. If the transaction fails for another reason, runs each call in a transaction of
+ * its own, so that one caller's failure does not affect another.
  */
 export function commitTogether(
   database: SqliteDatabase,

@@ -1,7 +1,8 @@
 import { isResult, prepare, type SqliteDatabase, transaction } from './database.js';
 
 /**
- * Marks a file as this program's, in SQLite's own field for it (`PRAGMA application_id`): "SOrd".
+ * The value of SQLite's `PRAGMA application_id` that marks a file as this program's: "SOrd" in
+ * ASCII.
  */
 export const APPLICATION_ID = 0x534f7264;
 
@@ -16,7 +17,7 @@ export type Schemas = Readonly<Record<string, readonly string[]>>;
 /**
  * Migrates the tables of all parts to their newest version, in one transaction. The table
  * `store_orders_schema` contains each part's version. Throws, and changes nothing, if the file
- * holds other tables, is not a SQLite database, or has a newer version of any part.
+ * holds another program's tables, is not a SQLite database, or has a newer version of any part.
  */
 export function migrate(database: SqliteDatabase, schemas: Schemas): void {
   const parts = Object.entries(schemas);

@@ -69,8 +69,8 @@ export function createWriteQueue(
     } catch (error) {
       for (const write of batch) write.reject(error);
     }
-    // Writes that found the file locked go before newer ones. If two change the same row, the newer
-    // one must come last.
+    // Writes that found the file locked go before newer ones. If an older and a newer write change
+    // the same row, the newer one must come last.
     waiting = [...busy, ...waiting];
     if (waiting.length > 0) {
       if (busy.length > 0) setTimeout(flush, LOCK_RETRY_MS);

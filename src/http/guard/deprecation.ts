@@ -14,9 +14,9 @@ export interface Announcement {
 
 /**
  * Returns the header fields `Deprecation`, `Sunset` and `Link` as pairs of name and value, as `new
- * Headers()` accepts them. The link's relation is `deprecation` or `sunset` if there is such a date
- * (RFC 9745 §3, RFC 8594 §6), and `service-doc` otherwise (RFC 8631 §4.1). Throws a TypeError or
- * RangeError that names the option.
+ * Headers()` accepts them. The link's relation is `deprecation` if `deprecatedAt` is set (RFC 9745
+ * §3), otherwise `sunset` if `sunsetAt` is set (RFC 8594 §6), and `service-doc` if neither is set
+ * (RFC 8631 §4.1). Throws a TypeError or RangeError that names the option.
  */
 export function announcementFields(announcement: Announcement): [name: string, value: string][] {
   checkOptions(announcement, ['deprecatedAt', 'sunsetAt', 'documentation']);

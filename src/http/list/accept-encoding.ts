@@ -11,8 +11,8 @@ const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?
 /**
  * Returns the client's preferred coding by its `Accept-Encoding` (RFC 9110 §12.5.3): the one with
  * the highest weight, or among equal weights the one that compresses best. A field that lists
- * codings but not `identity` selects one of them. A field that accepts none of ours is ignored,
- * and so is a malformed member. Short content is not compressed, unless the client refuses
+ * codings but not `identity` selects one of them. A field that accepts no supported coding is
+ * ignored, and so is a malformed member. Short content is not compressed, unless the client refuses
  * `identity`.
  */
 export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {

@@ -89,8 +89,8 @@ export function textOf(batch: OrderBatch | StreamedText): string | Promise<strin
 }
 
 /**
- * Returns the object that identifies a serialised batch, or `undefined` if a host may still change
- * it.
+ * Returns the object under which the bytes of a batch are cached. Returns `undefined` for a text
+ * without a version, and for a batch that the host may still change.
  */
 function versionOf(batch: OrderBatch | StreamedText): object | undefined {
   if (typeof batch === 'string') return undefined;

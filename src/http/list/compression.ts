@@ -15,7 +15,7 @@ const BROTLI_PARAMETERS = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROT
 
 /**
  * Both compressors take half the time of gzip at zlib's default level, and reduce the list to a
- * sixth. At higher levels, more time gains little.
+ * sixth of its length. Higher levels take more time and gain little.
  */
 const COMPRESSORS = {
   gzip: () => createGzip({ level: 4, chunkSize: PIECE_BYTES }),

@@ -12,7 +12,10 @@ export interface ReplayableBytes {
   readonly ended: Promise<Failure | undefined>;
   /** Returns the bytes if they are complete, otherwise `undefined`. */
   whole(): WholeBytes | undefined;
-  /** Yields all pieces, including later ones. Throws at the point where the producer failed. */
+  /**
+   * Yields all pieces, including those that are produced later. Throws at the point where the
+   * producer failed.
+   */
   read(): AsyncIterable<Uint8Array>;
 }
 
@@ -35,8 +38,8 @@ export interface Failure {
 export type Produce = (add: (piece: Uint8Array) => void) => string | Promise<string>;
 
 /**
- * All pieces of a complete body. The readers share them, so that each can take many at a time
- * without using memory.
+ * All pieces of a complete body. The readers share them, so a reader that takes many at a time uses
+ * no memory of its own.
  */
 interface Pieces extends AsyncIterable<Uint8Array>, Iterable<Uint8Array> {}
 
@@ -89,7 +92,7 @@ export function createReplayableBytes(produce: Produce): ReplayableBytes {
 
   /**
    * Resolves to the piece with this index, or to `undefined` if there is none. Waits until the
-   * piece is produced or the list has ended.
+   * piece is produced or the producer has ended.
    */
   async function pieceAt(index: number): Promise<Uint8Array | undefined> {
     while (index === produced.length && whole === undefined && failure === undefined) {

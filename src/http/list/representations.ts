@@ -29,9 +29,9 @@ export const PRECONDITION_FAILED: Representation = { status: 412, fields: [], bo
 export type Representations = (request: ListRequest) => Representation | Promise<Representation>;
 
 /**
- * Creates representations from the bytes of the list. The list is compressed when the first client
- * asks for it, while it is still being serialised. A HEAD or conditional request waits until the
- * list is complete, because its tag and length are unknown before.
+ * Creates representations from the bytes of the list. The list is compressed when a client first
+ * asks for a coding, even while the list is still being serialised. A HEAD or conditional request
+ * waits until the list is complete, because the list's tag and length are unknown until then.
  */
 export function createRepresentations(identity: ReplayableBytes): Representations {
   const compressed = new Map<Coding, ReplayableBytes>();

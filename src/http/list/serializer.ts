@@ -13,14 +13,14 @@ import {
 } from './representations.js';
 
 /**
- * How many orders are serialised without a pause, in less than half a millisecond. The text of a
- * list of at most this length is sent in one write with the head.
+ * The number of orders that are serialised without a pause, which takes less than half a
+ * millisecond. The text of a list of at most this length is sent in one write with the head.
  */
 const BATCH = 512;
 
 /**
- * The longest text that is sent as a string, in one write with the head. For a longer text, a
- * Buffer is cheaper.
+ * A list that is not frozen is sent as a string, in one write with the head, if its text has at
+ * most this length. For a longer text, a Buffer is cheaper.
  */
 const LARGEST_TEXT = 65_536;
 
@@ -30,8 +30,8 @@ const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
  * Creates the serialiser of one service. It serialises a frozen list once, and caches the most
  * recent frozen list. A list that is not frozen may still change, so it is serialised each time,
  * without a tag and uncompressed. The serialiser returns a promise only for a list that it cannot
- * serialise at once. The promise resolves with the first piece of the list, so that a store that
- * fails before it leads to a 503.
+ * serialise at once. The promise resolves when the first piece of the list exists, so that a store
+ * that fails before then leads to a 503.
  */
 export function createListSerializer(): (
   listed: ListedOrders,

@@ -88,8 +88,8 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
     // In Fastify's router a colon begins a parameter. Two colons stand for a literal colon.
     const collection = `${service.basePath.slice(prefix.length)}/store/orders`.replaceAll(':', '::');
     app.all(collection, UNLISTED, answer);
-    // A wildcard instead of a parameter, because the host's settings limit the length of a
-    // parameter.
+    // This path has a wildcard instead of a parameter, because the host's settings limit the length
+    // of a parameter.
     app.all(`${collection}/*`, UNLISTED, answer);
   };
 }

@@ -6,7 +6,7 @@ export interface FetchMountOptions<Context extends unknown[]> {
   /**
    * Returns the client's address, by which requests without a valid key are limited, from the
    * request and the runtime's further arguments. Default: `request.ip`, which srvx and h3 set.
-   * Without it, all such requests share one limit.
+   * Requests without a valid key and without an address share one limit.
    */
   readonly clientAddress?: ((request: Request, ...context: Context) => string | undefined) | undefined;
 }

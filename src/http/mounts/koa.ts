@@ -37,7 +37,7 @@ export function koaMiddleware(
 ): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
   checkMethods('service', service, ['respond', 'owns']);
   return async (ctx, next) => {
-    // `originalUrl`, because Koa's routers and mounts rewrite `url`.
+    // The target is read from `originalUrl`, because Koa's routers and mounts rewrite `url`.
     const { req, originalUrl: url } = ctx;
     if (!service.owns(url)) {
       await next();

@@ -59,8 +59,8 @@ function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const response = responseInProgress(socket);
   if (!socket.writable) close();
   else if (response?.writableEnded) socket.end(close);
-  // Sends nothing: a second response would corrupt one that has begun, and the client would take it
-  // for the response to a request that is complete.
+  // Sends nothing: a second response would corrupt one that has begun. If the request in progress
+  // is complete, the client would take this response for the response to that request.
   else if (response?.headersSent || response?.req.complete) close();
   else {
     const reply = ask();

@@ -68,7 +68,7 @@ async function writeOwn(response: ServerResponse, iterator: AsyncIterator<Uint8A
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 
-/** Resolves in a separate turn of the event loop, in the order of the calls. */
+/** Each call resolves in a turn of the event loop of its own, in the order of the calls. */
 function turn(): Promise<unknown> {
   lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)));
   return lastTurn;

@@ -171,7 +171,7 @@ function isPlain(response: NodeResponse): response is ServerResponse {
  * Passes the headers as one flat list only to Node's own `writeHead`. Middleware that adds headers
  * at the last moment (compression, sessions, response times) replaces `writeHead`, and its
  * replacement in on-headers before 1.1 misreads a flat list. Emulations of node:http misread or
- * ignore it too.
+ * ignore a flat list.
  */
 function writeHead(response: NodeResponse, status: number, headers: string[]): void {
   if (!Object.hasOwn(response, 'writeHead') && (isConnected(response) || 'stream' in response)) {

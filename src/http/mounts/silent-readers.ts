@@ -57,10 +57,10 @@ async function check(): Promise<void> {
 const CONNECTION = /:(\w{4}) \w+:(\w{4}) \w\w (\w{8}):/g;
 
 /**
- * Returns the number of bytes that each client's system has not acknowledged, by the ports of both
- * ends. Only Linux publishes this number. On other systems a client makes progress only when this
- * system accepts more data from Node.js. That happens megabytes at a time, and a client that reads
- * 20 kB/s takes a minute for each megabyte.
+ * Returns the number of bytes, in hexadecimal, that each client's system has not acknowledged, by
+ * the ports of both ends. Only Linux publishes this number. On other systems a client makes
+ * progress only when this system accepts more data from Node.js. That happens megabytes at a time,
+ * and a client that reads 20 kB/s takes a minute for each megabyte.
  */
 async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
   const bytes = new Map<string, string>();

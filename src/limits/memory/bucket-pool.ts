@@ -8,8 +8,8 @@ import { MAX_PACKED_TAKEN, type PackedPlan } from './packed-plan.js';
 const OVERFLOW = '*';
 
 /**
- * How many states are checked for expiry when a newcomer arrives. With two, the checks keep pace
- * with a growing pool.
+ * How many states are checked for expiry when a newcomer arrives, which is a key without a state.
+ * With two, the checks keep pace with a growing pool.
  */
 const SWEPT_PER_NEWCOMER = 2;
 
@@ -51,10 +51,10 @@ export class BucketPool {
   }
 
   /**
-   * Takes tokens from a packed state exactly as the rule would, if all windows have enough.
-   * Otherwise changes nothing and returns `undefined`, and the rule has to decide. This happens for
-   * a newcomer, for a refusal, for a state of another shape, after the clock has stepped back, and
-   * when a calendar window (`align: 'utc'`) begins.
+   * Takes tokens from a packed state exactly as `decide` in rule.ts would, if all windows have
+   * enough. Otherwise changes nothing and returns `undefined`, and the caller has to use `decide`.
+   * This happens for a newcomer, for a refusal, for a state of another shape, after the clock has
+   * stepped back, and when a calendar window (`align: 'utc'`) begins.
    */
   charge(key: string, packed: PackedPlan, cost: number, instant: Instant): PackedDecision | undefined {
     const slotRef = this.#slotRefs.get(key);

@@ -111,7 +111,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     const bucketKey = pool.keyOf(key, now.nowMs);
     const stored = pool.get(bucketKey);
     const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
-    // A newcomer is refused only because of the shared bucket's state, which is stored already.
+    // The refusal of a newcomer is not stored, because it comes only from the shared bucket's
+    // state, which is stored already.
     const isChanged = stored !== undefined || decision.verdict === 'within_quota';
     if (isChanged && !isPeek) pool.set(bucketKey, next, shape);
     return decision;

@@ -14,7 +14,10 @@ export interface PackedPlan {
   readonly plan: Plan;
   /** The number of the shape of its buckets. See `BucketPool.shapeOf`. */
   readonly shape: number;
-  /** The same number, or -1 if every request under this plan has to be decided by rule.ts. */
+  /**
+   * The same number as `shape`, or -1 if every request under this plan has to be decided by
+   * rule.ts.
+   */
   readonly fastShape: number;
   readonly first: QuotaPolicy;
   readonly second: QuotaPolicy | undefined;
@@ -23,8 +26,8 @@ export interface PackedPlan {
   readonly secondQuota: number;
   readonly secondWindowMs: number;
   /**
-   * The length of a window that begins now. `Infinity` for a calendar window, so that the rule
-   * decides.
+   * The length of a window that begins now. `Infinity` for a calendar window, so that rule.ts
+   * decides when one begins.
    */
   readonly firstFreshMs: number;
   readonly secondFreshMs: number;

@@ -32,8 +32,8 @@ export type RedisCalls = ReturnType<typeof createRedisCalls>;
 /** Creates the functions that send the limiter's calls to Redis. Each call is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
   /**
-   * How far the server's time was ahead of this process's when the last call reached the server.
-   * Includes how long the call took to get there.
+   * How far the server's time was ahead of this process's time when the last call reached the
+   * server. Includes how long the call took to get there.
    */
   let aheadMs = performance.timeOrigin;
 

@@ -10,9 +10,9 @@ export interface CircuitBreakerOptions {
 /** Stops calls to a failing server, so that requests need not wait for it. */
 export interface CircuitBreaker {
   /**
-   * Settles as `asked.then(done, failed)` would. If the call is late, calls `failed` instead. A
-   * failure opens the circuit. A late call also fails all other calls in flight, because their
-   * replies come after its own.
+   * Settles as `asked.then(done, failed)` would. If `asked` does not settle in time, calls `failed`
+   * without waiting for it. A failure opens the circuit. A late call also fails all other calls in
+   * flight, because their replies come after its own.
    */
   run<T>(asked: Promise<T>, done?: (value: T) => T, failed?: (error: unknown) => T): Promise<T>;
   /**

@@ -65,8 +65,9 @@ export type Amount = readonly [number, number];
 
 /**
  * Returns the script's ARGV after the deadline and the plan: `cost mode instant report amounts…`,
- * with spaces between the numbers of each. Trailing arguments are left out if they have their
- * defaults, so a plain request has none.
+ * with spaces between the numbers of `instant` and of `report`. Each number of `amounts` is an
+ * argument of its own. Trailing arguments are left out if they have their defaults, so a plain
+ * request has none.
  */
 export function callArguments({ mode, cost, report, instant, amounts = [] }: Call): readonly string[] {
   if (mode === 'take' && cost === 1 && report === undefined && instant === undefined) return NOTHING_MORE;

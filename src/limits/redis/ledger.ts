@@ -73,7 +73,7 @@ export function createLedger(
     const now = instant();
     const buckets = windows.map(({ policy, resetAtMs }): NamedBucket => {
       const before = settle(find(debt.state, policy), policy, now);
-      // The end of the local limiter's window counts, because that window may have begun before the
+      // Uses the end of the local limiter's window, because that window may have begun before the
       // debt.
       const atMs = policy.refill === 'interval' ? resetAtMs : before.atMs;
       const taken = before.atMs === atMs ? before.taken : 0;
@@ -187,7 +187,10 @@ function find(state: KeyState, policy: QuotaPolicy): Bucket | undefined {
   return state.buckets.find((bucket) => isSame(bucket, policy));
 }
 
-/** Returns the decision as charged. A window that the server has not charged has `resetAtMs: 0`. */
+/**
+ * Returns the decision with its windows as the server has charged them. A window that the server
+ * has not charged has `resetAtMs: 0`.
+ */
 function asCharged(decision: Decision, owed: KeyState, { to, sentAtMs }: NonNullable<Debt['charged']>): Decision {
   const aheadMs = to.nowMs - sentAtMs;
   const windows = decision.windows.map((window) => {

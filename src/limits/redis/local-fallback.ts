@@ -38,9 +38,9 @@ export interface LimiterWithFallback extends Omit<BackendLimiter, 'charge' | 'ca
 }
 
 /**
- * Wraps a limiter so that this process decides while the server fails. Afterwards the server is
- * charged for the requests allowed here, and learns of bans. What was allowed here also stays
- * charged here, so a second outage in the same window grants no fresh quota.
+ * Wraps a limiter so that this process decides while the server fails. When it works again, the
+ * server is charged for the requests allowed here, and learns of bans. What was allowed here also
+ * stays charged here, so a second outage in the same window grants no fresh quota.
  */
 export function withLocalFallback(server: BackendLimiter, options: LocalFallbackOptions): LimiterWithFallback {
   const { local, clock, onBackendError, patienceMs, onMode } = options;

@@ -1,6 +1,6 @@
 /**
- * Lua that reads the record of a key. The record is one string: 16 bytes for each window of the
- * most recent plan, then 17 bytes for each, then that plan as in ARGV. If there is more to
+ * Lua that checks the record of a key. The record is one string: 16 bytes for each window of the
+ * most recent plan, then 17 bytes for each window, then that plan as in ARGV. If there is more to
  * remember, `!`, the ban state, `!` and the buckets of other plans follow.
  *
  * | part           | form                                                                               |
@@ -32,7 +32,9 @@ local function isPacked(stored, bytes, count)
 end
 `;
 
-/** Lua that parses a record of another plan, or one that contains more than windows. */
+/**
+ * Lua that parses a record of another plan, or one with a ban or with the buckets of other plans.
+ */
 export const PARSE = /* lua */ `
 local function wholeNumbers(text)
   local list = {}
@@ -103,9 +105,9 @@ end
 
 /**
  * Lua that reads the stored record, and deletes a stored value that is not a record. Sets `packed`,
- * which begins with the numbers of `count` windows, and `ban` and `others`, which are nil if there
- * are none. There are none if the record ends with this request's plan, because they would follow
- * it.
+ * which begins with the numbers of `count` windows, and `ban` and `others` (the buckets of other
+ * plans), which are nil if the record has none. A record that ends with this request's plan has
+ * neither, because they would follow the plan.
  */
 export const READ_RECORD = /* lua */ `
 local stored = redis.pcall('GET', key)

@@ -28,17 +28,17 @@ const LIFE_MS = 1_000;
 const FRESH_MS = 900;
 const MAX_KEYS = 10_000;
 /**
- * A process reports its strikes when they reach a tenth of those that ban. So even if ten processes
- * each hold back a tenth, a key is banned after at most twice the strikes.
+ * A process reports its strikes when they reach a tenth of the number that starts a ban. So even if
+ * ten processes each hold back a tenth, a key is banned after at most twice that number.
  */
 const PARTS = 10;
 
 /**
  * Wraps a limiter so that requests of a refused key are refused by the rule in this process, for at
  * most a second, and reported with the next call. The server still decides everything that changes
- * more than the streak, such as a ban. It also decides if the wait in whole seconds is uncertain,
- * because its clock is known only to within a round trip. When the cache evicts a key, the next
- * request of the key asks the server, and a few strikes go unreported.
+ * more than the streak, such as a ban. It also decides if the wait in whole seconds is uncertain:
+ * this process knows the server's clock only to within a round trip. When the cache evicts a key,
+ * the next request of the key asks the server, and a few strikes go unreported.
  */
 export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined): BackendLimiter {
   const entries = new LRUCache<string, Entry>({ max: MAX_KEYS });
@@ -70,7 +70,7 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
   }
 
   /**
-   * Decides by the rule, given that the server's time is from `nowMs` to `latestMs`. Returns
+   * Decides by the rule, given that the server's time lies between `nowMs` and `latestMs`. Returns
    * `undefined` if the server has to be asked.
    */
   function decideHere(

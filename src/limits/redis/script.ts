@@ -20,12 +20,12 @@ end
 `;
 
 // A Lua table that is written as `{ nil, nil }` has room for two values. Growing an empty table
-// would cost more than filling it.
+// would take longer than filling this one.
 
 /**
  * Settles each window into `takens` and `ats`, as `settle` in token-bucket.ts does. Sets `lengths`
- * to the window's length for a bucket that refills continuously: such a bucket is full that long
- * after its `ats` at the latest. Sets it to 0 for any other bucket.
+ * to the window's length for a bucket that refills continuously, because such a bucket is full at
+ * the latest when this time has passed since its `ats`. For any other bucket, sets `lengths` to 0.
  */
 const SETTLE_WINDOWS = /* lua */ `
 local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER
@@ -49,7 +49,10 @@ for i = 1, count do
 end
 `;
 
-/** Sets `passes` and the new state `ban`, as ban.ts does. `found` is the state before. */
+/**
+ * Sets `passes` and the new state `ban`, as ban.ts does. `found` is the state before the request,
+ * including what was reported.
+ */
 const SETTLE_BAN = /* lua */ `
 local isTake = mode == 'take' or mode == 'peek'
 local passes, found, banText = isTake and not isOver, nil, nil
@@ -233,8 +236,8 @@ ${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOW
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 /**
- * Lua that appends an empty text to a key, and leaves no new key behind. It fails where the
- * script's write would fail.
+ * Lua that appends an empty text to a key, and leaves no new key behind. It fails if a write of the
+ * script would fail too.
  */
 export const PROBE = /* lua */ `
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end
@@ -242,8 +245,8 @@ if redis.call('APPEND', KEYS[1], '') == 0 then redis.call('DEL', KEYS[1]) end
 `;
 
 /**
- * Returns the record of a key as text, because the stored one is binary: the ban state, `!`, then
- * each bucket.
+ * Lua that returns the record of a key as text: the ban state, `!`, then each bucket. The stored
+ * record is binary.
  */
 export const INSPECT = `${CHECK}${PARSE}
 local stored = redis.pcall('GET', KEYS[1])

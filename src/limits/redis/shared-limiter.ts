@@ -7,7 +7,7 @@ import type { RedisCalls, Seen } from './calls.js';
 import type { Amount, Found, Report } from './codec.js';
 import { PassedDecision } from './lazy-decision.js';
 
-/** A limiter whose keys a server counts, for all processes together. */
+/** A limiter that counts keys in a server, for all processes together. */
 export interface BackendLimiter extends RateLimiter {
   /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
@@ -42,7 +42,9 @@ export interface SharedLimiter extends BackendLimiter {
 /** The server's state of a key that it has refused. */
 export interface Refusal {
   readonly state: KeyState;
-  /** When a bucket of another plan is full again. The server has to be asked then. */
+  /**
+   * When the first bucket of another plan is full again. From then on, the server has to be asked.
+   */
   readonly othersFullAtMs: number;
   /**
    * The least and the most that the server's time can be ahead of the local time, known from the

@@ -107,7 +107,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
 }
 
 /**
- * Returns the map key of an id: a number if it is exact, otherwise the bigint. Bigint keys are
+ * Returns the map key of an id: a number if that is exact, otherwise the bigint. Bigint keys are
  * slower, because V8 exits compiled code to hash and compare them.
  */
 function keyOf(id: OrderId): number | OrderId {

@@ -1,4 +1,4 @@
-/** When a group takes longer, the next one is sent without waiting for it. */
+/** When a group takes longer than this, the next group is sent without waiting for it. */
 const SLOW_MS = 25;
 
 /**

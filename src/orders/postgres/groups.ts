@@ -6,8 +6,8 @@ import { createGrouping } from './grouping.js';
 export interface Ask<Outcome> {
   alone(id: OrderId): Promise<Outcome>;
   /**
-   * Changes different orders, in ascending order. Resolves to a function that returns the outcome
-   * of an order, or throws an error that concerns only that order.
+   * Changes several orders. Their ids differ and are in ascending order. Resolves to a function
+   * that returns the outcome of an order, or throws an error that concerns only that order.
    */
   together(ids: readonly OrderId[]): Promise<(id: OrderId) => { readonly outcome: Outcome } | 'locked'>;
 }
@@ -19,8 +19,8 @@ interface Caller<Outcome> {
 }
 
 /**
- * The most callers in a group. More would cost the server little, but all of them wait for the
- * slowest order.
+ * The most callers in a group. More would cost the server little, but all callers of a group wait
+ * for its slowest order.
  */
 const MOST_TOGETHER = 128;
 /** The most connections that may wait for rows locked by another transaction. */
@@ -82,8 +82,8 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 }
 
 /**
- * The SQLSTATE classes of errors after which the statement may have run, or that would also fail
- * the next statement.
+ * The SQLSTATE classes of errors after which the statement may have run, or which the next
+ * statement would meet too.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 

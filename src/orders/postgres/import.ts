@@ -9,7 +9,10 @@ import type { PutOutcome } from '../store.js';
 import { writeBehind } from '../write-behind.js';
 import { COLUMNS, GIVEN_ROWS, printRecords, REPLACE } from './put.js';
 
-/** The table is dropped at the end of the transaction, and only its connection sees it. */
+/**
+ * The table is dropped at the end of the transaction, and only the connection that has created it
+ * sees it.
+ */
 const SET_ASIDE = 'CREATE TEMPORARY TABLE store_orders_aside (LIKE store_orders) ON COMMIT DROP';
 const ADD = `INSERT INTO pg_temp.store_orders_aside (${COLUMNS}) SELECT * FROM ${GIVEN_ROWS}`;
 /**

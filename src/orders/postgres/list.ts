@@ -15,7 +15,7 @@ const PAGE = 2_000;
  * longer list is streamed page by page, from one snapshot on a connection of its own. It is not
  * cached, because a copy would take as much memory as the list, and its validation would query all
  * rows. If the pool has no `connect`, every list is an array. Concurrent calls share the first
- * query, which is sent after all of them.
+ * query, which is sent after the last of these calls.
  */
 export function createLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const connect = pool.connect?.bind(pool);
@@ -80,7 +80,7 @@ function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): Pa
 
   /**
    * Prepares the statement again whenever the expected number of rows has doubled. A plan for a few
-   * rows would sort the whole table once it has grown.
+   * rows would sort the whole table once the table has grown.
    */
   function ask(client: PostgresClient, first: OrderId, expected: number) {
     if (expected >= PAGE) return client.query(statement, [`${first}`]);

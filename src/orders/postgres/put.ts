@@ -6,8 +6,8 @@ import type { PutOutcome } from '../store.js';
 export const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
 
 /**
- * Converts the text of {@link printRecords} to rows, whose columns are in the order of {@link
- * COLUMNS}.
+ * SQL that converts the text of {@link printRecords} to rows, whose columns are in the order of
+ * {@link COLUMNS}.
  */
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
     AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)`;

@@ -11,7 +11,9 @@ import { putRecords } from './put.js';
 import { type OrderTable, type PostgresOrderTable, readOrder, readTable } from './table.js';
 import { createTransition } from './transition.js';
 
-/** {@link OwnedOrderStore} in a PostgreSQL database. An acknowledged change is on its disk. */
+/**
+ * {@link OwnedOrderStore} in a PostgreSQL database. An acknowledged change is on the server's disk.
+ */
 export interface PostgresOrderStore extends OwnedOrderStore {
   /**
    * Creates the table, or migrates it to its newest version. Await it before any other call. Any

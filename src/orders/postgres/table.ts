@@ -23,7 +23,7 @@ export interface PostgresOrderTable {
     /** Any type that can be written as text: text, an enum, an integer. */
     readonly status: string;
     readonly petId?: string | undefined;
-    /** An integer. Absent if it is beyond ±(2^53 − 1). */
+    /** An integer. The list leaves out a quantity beyond ±(2^53 − 1). */
     readonly quantity?: string | undefined;
     /**
      * A timestamp, or a text in RFC 3339. A date, or a timestamp without time zone, is taken as

@@ -17,7 +17,10 @@ export interface FixedRows {
 const INTEGER = 20;
 const INTEGERS = 4 * INTEGER;
 
-/** SQLite finds a place among bytes at once, but counts characters. It converts the text once. */
+/**
+ * SQLite finds a position among bytes directly, but among characters only by counting. It converts
+ * the text to bytes only once.
+ */
 const bytes = (place: number | string, length: number | string) =>
   `substr(CAST(?1 AS BLOB), start + 1 + ${place}, ${length})`;
 const integer = (nth: number) =>
@@ -26,7 +29,8 @@ const word = (place: string, length: string) => `nullif(rtrim(CAST(${bytes(place
 
 /**
  * Selects the rows, with the columns of the orders table. It takes 0.9 µs for each row. `json_each`
- * takes 1.6, and a statement for each row takes no less.
+ * takes 1.5 µs, and a statement of its own for each row takes 1.0 µs with node:sqlite and 3.9 µs
+ * with libsql.
  */
 export const SELECT_FIXED_ROWS = `
   WITH RECURSIVE rows (start) AS (SELECT 0 UNION ALL SELECT start + ?2 FROM rows WHERE start + ?2 < ?3)
@@ -39,7 +43,7 @@ export function parametersOf({ text, records, shipDate, status }: FixedRows): re
   return [text, ...[text.length / records, text.length, shipDate, status].map(BigInt)];
 }
 
-/** Prints records, of which there is at least one. Their words are ASCII. */
+/** Prints one record or more. Their texts are ASCII. */
 export function printFixedRows(records: readonly OrderRecord[]): FixedRows {
   let longestDate = 0;
   let longestStatus = 0;

@@ -7,7 +7,7 @@ import { MOST_NOTED, prepareChanges } from './change-log.js';
 import { type FixedRows, parametersOf, printFixedRows, SELECT_FIXED_ROWS } from './fixed-rows.js';
 import { COLUMNS } from './table.js';
 
-/** The URL of this module, which the threads that read and write a file import. */
+/** The URL of this module. The threads that read and write a file import it. */
 export const IMPORT_WRITES = import.meta.url;
 
 export type ImportWrites = {

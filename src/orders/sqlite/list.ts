@@ -5,14 +5,14 @@ import { PAGE, type Page, type RemotePageReader, readChangedPages, readPages } f
 import type { Look, OrderReads } from './reads.js';
 
 /**
- * How late a change by another process may be listed. A check at each list would take a fifth of
- * the time of the request.
+ * How late the list may show a change by another process. A check at each list would take a fifth
+ * of the time of the request.
  */
 const CHANGES_LISTED_AFTER_MS = 100;
 
 /** The most recent list: the same object as long as the listed fields do not change. */
 export interface RememberedList {
-  /** Returns the list if it can be served without a check. */
+  /** Returns the list if it can be served without a check for changes. */
   fresh(): ListedOrders | undefined;
   /** Returns the most recent list, unless this process has changed the orders since. */
   last(): ListedOrders | undefined;
@@ -53,8 +53,8 @@ export function createRememberedList(): RememberedList {
 
 export interface FileList {
   /**
-   * Returns a frozen array, or above one page a frozen iterable that reads page by page from one
-   * snapshot. While the disk hangs, returns the most recent list.
+   * Returns a frozen array. If there are more orders than a page holds, returns a frozen iterable
+   * that reads page by page from one snapshot. While the disk hangs, returns the most recent list.
    */
   list(): ListedOrders | Promise<ListedOrders>;
   changed(): void;

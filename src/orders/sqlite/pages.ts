@@ -39,7 +39,7 @@ export interface PageReader {
    * Returns {@link PAGES_AT_ONCE} pages, or fewer if there are no more orders.
    */
   readPages(first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
-  /** Returns all orders from `first` up to `last`. */
+  /** Returns the JSON texts of all orders from `first` up to `last`, separated by commas. */
   pageText(first: OrderId, last: OrderId): string;
   /** Returns how many orders the page from `first` up to `last` may have after a change. */
   pageLength(first: OrderId, last: OrderId): bigint;

@@ -141,7 +141,10 @@ export function openSqliteOrderStore<R extends Reads = Record<never, never>, W e
   };
 }
 
-/** Creates the writes of both stores. Each write is part of the next commit. */
+/**
+ * Creates the writes of a store over a handle or over a file. Each write is part of the next
+ * commit.
+ */
 function writesThrough(
   write: Write<OrderWrites>,
   changed: () => void,
