@@ -1,5 +1,5 @@
 // Runs the server, and restarts it whenever a source file changes. The scripts and styles of the
-// documentation page are built only at the start.
+// documentation page are built once before, and are not rebuilt.
 import { spawn } from 'node:child_process';
 
 const run = (...parameters) => spawn(process.execPath, parameters, { stdio: 'inherit' });

@@ -1,18 +1,18 @@
-// Starts the program as the README describes, sends one request with the key that it prints, and
-// stops it.
+// Tests `npm start`: starts the program, sends one request with the API key that the program
+// prints, and stops the program.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-// npm passes a signal on only to its shell, which may not pass it on to the program. So the whole
-// process group gets the signal.
+// npm passes a signal on to its shell only, and some shells do not pass it on to the program. So
+// the signal is sent to the whole process group.
 const npm = spawn('npm', ['start'], {
   detached: true,
   env: { ...process.env, PORT: '0' },
   stdio: ['ignore', 'pipe', 'pipe'],
 });
-// Waits for `close` instead of `exit`. npm exits before the program does, and the program holds the
-// output open until it ends.
+// npm's `exit` comes before the program has ended. `close` comes later, because the program keeps
+// the output open until it ends.
 const ended = once(npm, 'close');
 const late = setTimeout(() => process.kill(-npm.pid, 'SIGKILL'), 120_000);
 const [url, apiKey] = await new Promise((resolve, reject) => {

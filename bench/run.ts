@@ -25,12 +25,12 @@ import { printTable, type Table } from './report/table.js';
 
 interface Part {
   /**
-   * The name of the part and of its section in README.md. `npm run bench -- NAME…` measures only
-   * the named parts.
+   * The name of a benchmark, which also marks its place in README.md. `npm run bench -- NAME…` runs
+   * only the named benchmarks.
    */
   readonly name: string;
   readonly packages?: readonly string[];
-  /** Returns the reason why the part cannot be measured on this machine, or `undefined`. */
+  /** Returns the reason why this benchmark cannot run on this machine, or `undefined`. */
   readonly isMissing?: () => string | undefined;
   measure(): Promise<readonly Table[]>;
 }
@@ -52,7 +52,7 @@ const PARTS: readonly Part[] = [
     name: 'lists',
     measure: async () => [
       await longLists(),
-      // Measures the same with more orders.
+      // The same measurement with a million orders instead of 100,000.
       ...(isQuick ? [] : [await longestLists()]),
       await besideLists(),
       await afterAChange(),

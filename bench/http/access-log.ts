@@ -10,7 +10,7 @@ const LINES_IN_A_TURN = 32;
 const TURNS = 4_000;
 const CONNECTIONS = 32;
 
-/** Measures one line of the access log, from the message to bytes that are ready to be written. */
+/** Measures the processor time that the access log needs to turn one reply into a line of bytes. */
 async function accessLogLine(): Promise<Table> {
   const messages = Array.from({ length: 1_024 }, (_, index) => messageOf(index));
   const line: number[] = [];
@@ -48,8 +48,8 @@ function messageOf(index: number): ReplyMessage {
 }
 
 /**
- * Measures the processor time of a request with the default log and with `--log events`. The
- * servers take turns.
+ * Measures the processor time of a request to the program with its default log, to the program with
+ * `--log events`, and to a bare server. Each round measures every server once.
  */
 export async function accessLog(): Promise<readonly Table[]> {
   const children = await Promise.all([

@@ -12,8 +12,8 @@ import { openReader, type Reader } from './list-reader.js';
 const ORDERS = isQuick ? 2_000 : 1_000_000;
 const SECOND_MS = isQuick ? 50 : 1_000;
 /**
- * The number of lists in a round, one a second. They are compared with as many seconds without a
- * list.
+ * How many lists a round requests, one a second. For comparison, the round also measures the same
+ * number of seconds without a list.
  */
 const SECONDS = 2;
 const ROUNDS = 3;
@@ -41,13 +41,13 @@ const WAYS = [
 type Way = (typeof WAYS)[number];
 
 interface Measured extends Turns {
-  /** Processor time of all threads. */
+  /** The processor time of all threads of the server. */
   readonly allMs: number;
 }
 
 /**
- * Measures what a list costs the event loop of a server that changes a hundred orders a second: the
- * processor time of a second with one list, minus that of a second without a list.
+ * Measures how much processor time a list costs while the server changes a hundred orders a second.
+ * This is the time used in a second with one list, minus the time used in a second without one.
  */
 export async function changingList(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -110,7 +110,8 @@ async function openReaderFor({ request }: Way, { url }: Child): Promise<Reader> 
 async function measure(way: Way, server: Child): Promise<Measured> {
   const { kind } = way;
   const reader = await openReaderFor(way, server);
-  // The first lists do not count: the server serialises and compresses them, and warms up.
+  // The first lists are not measured, because the server serialises and compresses all orders for
+  // them.
   for (let n = 0; n < (isQuick ? 1 : 3); n++) await reader.read();
   await server.ask(kind);
   await wait(SECOND_MS);

@@ -17,7 +17,7 @@ export async function connections(): Promise<Table> {
   const children = await Promise.all(SUBJECTS.map(({ server }) => startServer(server)));
   try {
     const rates = COUNTS.map(() => SUBJECTS.map((): number[] => []));
-    // The first round warms up and does not count.
+    // The first round is a warm-up. Its figures are not used.
     for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
       for (const [at, connections] of COUNTS.entries()) {
         for (const [index, server] of children.entries()) {

@@ -3,31 +3,28 @@ import { API_KEY } from '../servers/orders.js';
 
 export interface Reader {
   readonly socket: Socket;
-  /** Sends one request. */
+  /** Sends one request, and does not wait for the response. */
   ask(): void;
   /** Sends one request, and resolves when its response has arrived. */
   read(): Promise<void>;
-  /**
-   * Returns the length of the newest response's content in bytes, or `NaN` if the response does not
-   * announce it.
-   */
+  /** Returns the `Content-Length` of the last response, or `NaN` if that response has none. */
   length(): number;
-  /** Returns the status line and the fields of the newest response. */
+  /** Returns the status line and the header fields of the last response. */
   head(): string;
 }
 
 export interface ReaderOptions {
   readonly coding?: string;
   readonly target?: string;
-  /** Further fields of each request. */
+  /** Further header fields of each request, each one ending with a line break (`\r\n`). */
   readonly fields?: string;
 }
 
 const LAST_CHUNK = '0\r\n\r\n';
 
 /**
- * Opens a connection for requests. Of a response, only the head is parsed and the end is found. A
- * complete HTTP client would dominate the measurement.
+ * Opens a connection for requests. It parses only the head of a response, and looks for the
+ * response's end. A complete HTTP client would use too much processor time for this measurement.
  */
 export async function openReader(url: string, options: ReaderOptions = {}): Promise<Reader> {
   const { coding = 'identity', target = 'GET /v1/store/orders', fields = '' } = options;
@@ -43,8 +40,8 @@ export async function openReader(url: string, options: ReaderOptions = {}): Prom
       const text = buffer.toString('latin1', 0, Math.min(bytes, 2_048));
       const end = text.indexOf('\r\n\r\n') + 4;
       head = text.slice(0, end);
-      // A response has no length if it began while the list was still being compressed or
-      // serialised.
+      // A response has no `Content-Length` if the server began to send it before the whole list was
+      // serialised or compressed.
       length = Number(/Content-Length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
       const isEmpty = target.startsWith('HEAD') || / (?:204|304) /.test(head.slice(0, 16));
       left = end + (isEmpty ? 0 : length);

@@ -29,7 +29,7 @@ const WAYS = [
   { name: '`node:http`, JSON.stringify each time', server: 'stringify', coding: 'identity' },
 ] as const;
 
-/** Measures lists per second over loopback. The variants take turns, one round each. */
+/** Measures lists per second over loopback. Each round measures every way of sending once. */
 export function longLists(): Promise<Table> {
   return listsASecond(LONG, 500);
 }
@@ -46,11 +46,12 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
     for (const { server } of WAYS) {
       if (!servers.has(server)) servers.set(server, await startServer('lists', server, String(orders)));
     }
-    // The first round serialises, compresses and warms up. It does not count.
+    // In the first round, the server serialises and compresses the orders. Its figures are not
+    // used.
     for (let round = 0; round <= rounds(ROUNDS); round++) {
       for (const [index, { server, coding }] of WAYS.entries()) {
-        // A list by JSON.stringify takes seconds, so one round that counts suffices to show how
-        // much slower it is.
+        // With `JSON.stringify`, a list of a million orders takes seconds. One measured round is
+        // enough to show how much slower that is.
         if (server === 'stringify' && orders > LONG && round > 1) continue;
         const readers = await Promise.all(
           Array.from({ length: READERS }, () => openReader(servers.get(server)?.url ?? '', { coding })),
@@ -80,8 +81,9 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
 }
 
 /**
- * Measures small requests in three cases: alone, while one client downloads a million orders again
- * and again, and while other clients also request this list but do not read it.
+ * Measures the response time of small requests in three cases. In the first case, no other client
+ * sends requests. In the second case, one client downloads a million orders again and again. In the
+ * third case, further clients also request these orders but do not read them.
  */
 export async function besideLists(): Promise<Table> {
   const server = await startServer('lists', 'service', `${LONGEST}`);
@@ -145,8 +147,8 @@ export async function besideLists(): Promise<Table> {
 }
 
 /**
- * Measures in-process how long a list takes until its last byte: the first list, and the list after
- * one order has changed.
+ * Measures, without a socket, how long a list takes until its last byte. There are three figures:
+ * for the first list, for the list after a change of one order, and for the same list again.
  */
 export async function afterAChange(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -218,8 +220,8 @@ async function readFor({ read }: Reader, ms: number): Promise<number> {
 }
 
 /**
- * Cancels a missing order, and again 2 ms after each response. Returns the response times in
- * milliseconds, in ascending order.
+ * Tries again and again to cancel an order that does not exist, with a pause of 2 ms after each
+ * response. Returns the response times in milliseconds, in ascending order.
  */
 async function askSmall(url: string, ms: number): Promise<number[]> {
   const reader = await openReader(url, { target: 'DELETE /v1/store/orders/1' });

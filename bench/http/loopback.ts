@@ -28,8 +28,8 @@ const SUBJECTS: readonly Subject[] = [
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
 /**
- * The first order that is cancelled in the second of warm-up before each measured second. The
- * measured second begins with the first pending order.
+ * The first order that a warm-up cancels. A second of warm-up comes before each measured second, in
+ * which the orders from `FIRST_PENDING_ID` on are cancelled.
  */
 const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
 /** How many servers are measured between two measurements of the bare server. */
@@ -41,17 +41,17 @@ interface Measured extends Subject {
   /** Processor time per response, in microseconds. */
   readonly cpuUs: number[];
   /**
-   * Comparisons with the bare server, measured just before and just after: responses per second,
-   * divided by those of the bare server, and the bare server's processor time per response, divided
-   * by that of this server.
+   * Comparisons with the bare server, which is measured before and after each group of servers.
+   * `ratios` has the responses per second, divided by those of the bare server. `cpuRatios` has the
+   * bare server's processor time per response, divided by the time of this server.
    */
   readonly ratios: number[];
   readonly cpuRatios: number[];
 }
 
 /**
- * Measures requests per second over loopback. Each server does its whole job, and is compared with
- * a bare server that sends the same bytes.
+ * Measures requests per second over loopback. Compares each server with a bare server, which only
+ * sends the bytes of the service's responses.
  */
 export async function loopback(): Promise<readonly Table[]> {
   const children = await Promise.all([BARE, ...SUBJECTS].map(({ server }) => startServer(...server)));
@@ -93,8 +93,8 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
   const ask = (server: Child, seconds: number, firstId = FIRST_PENDING_ID) =>
     load({ server, request, connections: CONNECTIONS, seconds, firstId });
   async function slice({ child, rates, cpuUs }: Measured) {
-    // Warms the server up: if garbage was collected while no client was connected (after a refill,
-    // or when the server was idle), Node.js also dropped compiled code.
+    // The server is warmed up first, because Node.js may have dropped its compiled code. Node.js
+    // does that when it collects garbage while no client is connected, such as after a refill.
     if (!isQuick) await ask(child, 1, WARM_UP_ID);
     const fromUs = child.cpuUs();
     const { answers, perSecond } = await ask(child, 1);
@@ -127,8 +127,8 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
 }
 
 /**
- * Checks that the bare servers send the same bytes as the service, except for the digits of the
- * time, the quota and the tag.
+ * Checks that the bare servers send the same bytes as the service. Digits are not compared, because
+ * the time, the quota and the tag differ.
  */
 async function checkBytes(children: readonly Child[]): Promise<void> {
   const same = children.slice(0, [BARE, ...SUBJECTS].findIndex(({ role }) => role === 'ours') + 1);
@@ -139,7 +139,7 @@ async function checkBytes(children: readonly Child[]): Promise<void> {
   }
 }
 
-/** If `request` is {@link CANCEL}, refills the servers with pending orders. */
+/** Makes the orders of all servers pending again, if `request` is {@link CANCEL}. */
 async function refill(children: readonly Child[], request: LoadRequest): Promise<void> {
   if (request === CANCEL) await Promise.all(children.map((child) => child.ask()));
 }

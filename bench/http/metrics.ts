@@ -11,8 +11,8 @@ const MESSAGES = isQuick ? 1_000 : 1_000_000;
 const CONNECTIONS = 32;
 
 /**
- * Measures the processor time that the metrics add to a reply, which is published with or without
- * them.
+ * Measures how much processor time the metrics add to each reply: the time with metrics, minus the
+ * time without them.
  */
 function countedReply(): Table {
   const replies = channel('store-orders:reply');
@@ -35,7 +35,7 @@ function countedReply(): Table {
   return { title: 'A reply in the metrics', head: ['', 'ns of a core'], rows: [['count', printSpread(added)]] };
 }
 
-/** Measures the processor time of a request with and without `--metrics-port`, in turns. */
+/** Measures the processor time of a request to the program with and without `--metrics-port`. */
 export async function metrics(): Promise<readonly Table[]> {
   const without = await startServer('bundled', 'events');
   const counted = await startServer('bundled', 'events', '--metrics-port', '0');
@@ -49,8 +49,8 @@ export async function metrics(): Promise<readonly Table[]> {
     const ratios: number[] = [];
     for (const child of isQuick ? [] : [without, counted]) await usedUs(child);
     for (let round = 0; round < rounds(15); round++) {
-      // Each server is measured first in every other round, because the speed of the machine
-      // drifts.
+      // The order of the two servers alternates from round to round, because the speed of the
+      // machine drifts.
       const first = round % 2 === 0 ? await usedUs(without) : Number.NaN;
       const own = await usedUs(counted);
       const floor = round % 2 === 0 ? first : await usedUs(without);

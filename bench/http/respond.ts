@@ -7,7 +7,7 @@ import { PLENTY } from '../servers/plenty.js';
 
 const BATCH = 100;
 
-/** Measures what one request costs in the service itself, without a socket. */
+/** Measures how long the service takes to respond to one request, without a socket. */
 export async function respond(): Promise<Table> {
   const spent = createPlan({
     name: 'spent',

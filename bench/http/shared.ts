@@ -11,14 +11,14 @@ import { FIRST_PENDING_ID, TEN } from '../servers/orders.js';
 const CONNECTIONS = 64;
 const ROUNDS = 7;
 /**
- * The number of pending orders, more than a round can cancel. These orders are stored only after
- * the lists are measured, so the lists have ten orders.
+ * The number of pending orders for the cancels: more than a round can cancel. They are stored after
+ * the lists have been measured, because those lists should have only ten orders.
  */
 const PENDING = isQuick ? 10 : 40_000;
 
 /**
- * The aim: to serve this many times Fastify's requests a second, and to use in each process at most
- * Fastify's processor time divided by this number.
+ * The aim: at least `AIM` times as many requests per second as Fastify, and in each process at most
+ * Fastify's processor time per request divided by `AIM`.
  */
 const AIM = 1.3;
 
@@ -28,9 +28,8 @@ const SERVERS = [
 ] as const;
 
 /**
- * Measures the processor time that a request takes in the server, in PostgreSQL, which has the
- * orders, and in Redis, which counts quotas. Compares it with the same job done without this
- * library.
+ * Measures the processor time per request in the server, in PostgreSQL (orders) and in Redis
+ * (quotas). Compares it with a Fastify server that does the same job without this library.
  */
 export async function shared(): Promise<Table> {
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
@@ -48,7 +47,8 @@ export async function shared(): Promise<Table> {
     for (const request of [LIST, MISS]) await expectSameBodies(servers, request);
     const rows: string[][] = [];
     for (const request of [LIST, MISS, CANCEL]) {
-      // Requests a second, then what each process needs for one.
+      // The first list has the requests per second. Each further list has the processor time per
+      // request of one process.
       const figures = subjects.map(({ parts }): number[][] => [[], ...parts.map(() => [])]);
       for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
         for (const [index, { orders, server, parts }] of subjects.entries()) {
@@ -59,7 +59,7 @@ export async function shared(): Promise<Table> {
           const fromUs = parts.map((part) => part.cpuUs());
           const { answers, perSecond } = await load({ server, request, connections: CONNECTIONS, seconds: 1 });
           const costs = parts.map((part, place) => (part.cpuUs() - (fromUs[place] ?? Number.NaN)) / answers);
-          // The first round warms up and does not count.
+          // The first round is a warm-up. Its figures are not used.
           if (round === 0) continue;
           for (const [place, value] of [perSecond, ...costs].entries()) figures[index]?.[place]?.push(value);
         }

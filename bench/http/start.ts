@@ -17,8 +17,8 @@ const PORT = 18_431;
 const ROUNDS = 20;
 
 /**
- * Measures the time from the start of a process to its first list, over a file that a server has
- * opened before.
+ * Measures the time from the start of a server's process to its first list. The database file
+ * exists already, and has been opened before.
  */
 export async function start(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -30,7 +30,8 @@ export async function start(): Promise<Table> {
     server('`store-orders serve`', [MAIN, 'serve', '--port', `${PORT}`, ...db]),
   ];
   try {
-    // The first round opens the file once and fills the cache of the system. It does not count.
+    // The first round opens the file once and fills the cache of the system. Its figures are not
+    // used.
     for (let round = -1; round < rounds(ROUNDS); round++) {
       for (const { parameters, wallMs, cpuMs } of servers) {
         const startMs = performance.now();

@@ -4,11 +4,14 @@ import { shuffled } from './limiter.js';
 import { type AsyncTake, SUBJECTS } from './limiter-rivals.js';
 
 // Runs one limiter in a process of its own, so that the garbage and the compiled code of another
-// limiter cannot slow it down. Reports when it is ready. At the first message it takes from every
-// key once, and reports the cost. At each further message it reports how many million takes it did
-// in a second.
+// limiter cannot slow it down. The process sends `ready` to its parent. At the parent's first
+// message, it calls the limiter once for each key, and replies with memory and time. At each
+// further message, it measures many calls, and replies with the millions of calls per second.
 
-/** The number of takes in a timed call. One take is shorter than the timer's resolution. */
+/**
+ * How many calls of the limiter are timed together. One alone is shorter than the timer's
+ * resolution.
+ */
 const BATCH = 1_000;
 
 const [name, count] = process.argv.slice(2);
@@ -17,7 +20,8 @@ if (subject === undefined) throw new TypeError(`${name}: no such limiter`);
 const keys = shuffled(Array.from({ length: Number(count) }, (_, index) => `key_${index}`));
 const take = subject.create(keys.length);
 
-// Compiles the code beforehand, so that compiling does not count as a cost of the keys.
+// Calls a second limiter first, so that Node.js compiles the code before memory and time are
+// measured.
 const rehearsal = subject.create(BATCH);
 for (let i = 0; i < (isQuick ? 1 : 100) * BATCH; i++) await rehearsal(`rehearsal_${i % BATCH}`);
 const isAsync = typeof rehearsal('rehearsal_0') !== 'boolean';
@@ -37,7 +41,8 @@ process.once('disconnect', () => process.exit());
 process.send?.('ready');
 
 /**
- * Takes once from each key. Returns the bytes of memory per key, and the time of the longest take.
+ * Calls the limiter once for each key. Returns the bytes of memory per key, and the duration of the
+ * longest call.
  */
 async function grow(): Promise<{ readonly bytesPerKey: number; readonly longestMs: number }> {
   const bytesBefore = usedBytes();
@@ -71,7 +76,7 @@ function awaitedBatches(takeLater: typeof take | AsyncTake): () => Promise<void>
   };
 }
 
-/** Returns the bytes in use on the heap and outside it. */
+/** Collects garbage, and returns how many bytes are then in use on the heap and outside it. */
 function usedBytes(): number {
   for (let i = 0; i < 3; i++) globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();

@@ -11,7 +11,7 @@ export type AsyncTake = (key: string) => Promise<boolean>;
 export interface Subject {
   readonly name: string;
   readonly role?: 'ours' | 'floor';
-  /** Whether a request that one window refuses leaves the other window unchanged. */
+  /** Whether a request that one window refuses is not counted in the other window. */
   readonly isAtomic: boolean;
   create(keyCount: number): Take | AsyncTake;
 }
@@ -35,7 +35,7 @@ export const SUBJECTS: readonly Subject[] = [
 function createHono(): Take {
   const stores = [MINUTE_MS, DAY_MS].map((windowMs) => {
     const store = new HonoStore();
-    // This call starts the store.
+    // `rateLimiter` also initialises the store.
     rateLimiter({ windowMs, limit: PER_MINUTE, keyGenerator: () => '', store });
     return store;
   });
@@ -64,8 +64,8 @@ interface FastifyStore {
 }
 
 /**
- * Creates @fastify/rate-limit with room for all keys. By default it forgets all but the last 5,000
- * keys, and gives forgotten keys a fresh quota.
+ * Creates the store of @fastify/rate-limit with room for all keys. By default, this store forgets
+ * all but the last 5,000 keys, and gives forgotten keys a fresh quota.
  */
 function createFastify(keyCount: number): Take {
   const LocalStore: new (continueExceeding: boolean, exponentialBackoff: boolean, cache: number) => FastifyStore =
@@ -80,7 +80,10 @@ function createFastify(keyCount: number): Take {
   };
 }
 
-/** A `RateLimiter` of `limiter` has only one limit, so a Map keeps two of them for each key. */
+/**
+ * Uses the package `limiter`. Its `RateLimiter` has only one limit, so a Map holds two of them for
+ * each key.
+ */
 function createLimiter(): Take {
   const limiters = new Map<string, readonly [RateLimiter, RateLimiter]>();
   return (key) => {

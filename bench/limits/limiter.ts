@@ -1,10 +1,13 @@
 import { createMemoryLimiter, type Decision } from 'store-orders/limiter';
 import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from '../servers/plenty.js';
 
-/** Takes one token of the minute window and one of the day window. Returns false if one refuses. */
+/**
+ * Takes one token from the minute window and one from the day window. Returns `false` if one of the
+ * windows refuses.
+ */
 export type Take = (key: string) => boolean;
 
-/** Keeping the decision prevents it from being optimised away. */
+/** Decisions are stored here, so that V8 cannot leave out creating them. */
 const kept: { decision?: Decision } = {};
 
 export function ours({ isKept = false } = {}): Take {
@@ -17,10 +20,10 @@ export function ours({ isKept = false } = {}): Take {
 }
 
 /**
- * Creates the limiter that serves as the floor of the comparison: the least work, written by hand
- * for exactly this plan. A take is one Map look-up, one clock read and two windows in 24 bytes. It
- * supports no cost, no ban and no other plan, never frees a key, and returns only whether the
- * request is allowed.
+ * Creates the limiter that all others are compared with (the floor). It does only the necessary
+ * work, and is written by hand for this one plan. A call needs one Map look-up, one clock reading
+ * and two windows in 24 bytes. This limiter supports no cost, no ban and no other plan. It never
+ * frees a key, and it returns only whether the request is allowed.
  */
 export function bound(): Take {
   const { performance } = globalThis;
@@ -56,7 +59,7 @@ export function bound(): Take {
   };
 }
 
-/** Shuffles the keys into the same order in every run. */
+/** Shuffles the keys in place. Every run results in the same order. */
 export function shuffled(keys: string[]): string[] {
   let seed = 42;
   for (let i = keys.length - 1; i > 0; i--) {

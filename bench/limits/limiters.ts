@@ -6,16 +6,16 @@ import { SUBJECTS } from './limiter-rivals.js';
 
 const KEY_COUNTS = isQuick ? [10] : [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
 /**
- * The least number of keys whose memory is measured. With fewer keys, the memory mostly shows the
- * fixed size of a limiter rather than the cost of a key.
+ * The smallest number of keys with which memory is measured. With fewer keys, most of the memory is
+ * the fixed size of the limiter.
  */
 const LEAST_WEIGHED = isQuick ? 1 : 1_000;
 const ROUNDS = 4;
 
 /**
- * Measures how many times a second a limiter takes from two windows, and its memory per key.
- * Compares the limiter of this project with rivals, and with the least work that any such limiter
- * has to do.
+ * Measures how many requests per second a limiter decides, each one against two windows, and how
+ * much memory a key needs. Compares store-orders with other limiters, and with the least work that
+ * any such limiter has to do.
  */
 export async function limiters(): Promise<readonly Table[]> {
   const measured = SUBJECTS.map((subject) => ({
@@ -41,7 +41,7 @@ export async function limiters(): Promise<readonly Table[]> {
       subject.longestMs = Number(longestMs);
       subject.rates.push(rates);
     }
-    // The first round warms up and does not count.
+    // The first round is a warm-up. Its figures are not used.
     for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
       for (const { child, rates } of started) {
         child.send('run');

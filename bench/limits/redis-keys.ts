@@ -10,8 +10,8 @@ const KEYS = isQuick ? 100 : 100_000;
 const AT_ONCE = 64;
 
 /**
- * Measures the memory per key in the Redis server, and the processor time of a decision in the
- * server and in this process.
+ * Measures two costs of the Redis limiter: the memory per key in Redis, and the processor time of a
+ * decision, in Redis and in this process.
  */
 export async function redisKeys(): Promise<Table> {
   const once = createPlan({ name: 'once', policies: [perMinute(1), perDay(1_000)] });

@@ -13,8 +13,8 @@ const AT_ONCE = [64, 256] as const;
 const KEYS = 1_000;
 
 /**
- * Measures the decisions per second of each limiter over one connection to the same Redis server. A
- * decision takes from two windows together, and the caller reads what remains.
+ * Measures the decisions per second of `createRedisLimiter` and of rate-limiter-flexible, each over
+ * one connection to the same Redis server. The caller reads the remaining quota of each decision.
  */
 export async function redis(): Promise<Table[]> {
   const server = await startRedis();
@@ -42,7 +42,7 @@ export async function redis(): Promise<Table[]> {
       for (let round = 0; round <= rounds(ROUNDS); round++) {
         for (const [index, [, take]] of ways.entries()) {
           const rate = await rateOf(take, atOnce);
-          // The first round warms up and does not count.
+          // The first round is a warm-up. Its figures are not used.
           if (round > 0) rates[index]?.push(rate);
         }
       }
@@ -62,7 +62,7 @@ export async function redis(): Promise<Table[]> {
   }
 }
 
-/** Returns the remaining requests of the window that would refuse first. */
+/** Returns how many requests remain in the window that has the fewest left. */
 function leastOf(results: Readonly<Record<string, RateLimiterRes>>): number {
   return Math.min(...Object.values(results).map(({ remainingPoints }) => remainingPoints));
 }

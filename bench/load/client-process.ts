@@ -37,7 +37,7 @@ async function cancelFor(task: CancelTask): Promise<readonly number[]> {
         resolve();
       }
       function send(): void {
-        // A fast machine may cancel every order before the time ends.
+        // On a fast machine, the client can run out of orders before the time ends.
         if (index >= range) {
           end();
           return;
@@ -68,7 +68,7 @@ async function cancelFor(task: CancelTask): Promise<readonly number[]> {
   return durationsMs;
 }
 
-/** Requests the list again and again, each time 1 ms after the last response. */
+/** Requests the list again and again, with a pause of 1 ms after each response. */
 async function listFor({ url, ms }: ListTask): Promise<readonly number[]> {
   const agent = new Agent({ keepAlive: true });
   const endMs = performance.now() + ms;

@@ -3,20 +3,20 @@ import { nextMessage, startProcess } from '../processes/child.js';
 export interface CancelTask {
   readonly what: 'cancel';
   readonly url: string;
-  /** How long to send. `Infinity` sends until the task is stopped. */
+  /** How long to send requests. With `Infinity`, the client sends until it is told to stop. */
   readonly ms: number;
   readonly connections: number;
   /**
-   * Cancels the ids `offset` + ((`index` × `stride`) modulo `range`), for each `index` from
-   * `fromIndex` on that is below `range`.
+   * The orders to cancel have the ids `offset` + ((`index` × `stride`) modulo `range`). `index`
+   * begins with `fromIndex` and grows by one until it reaches `range`.
    */
   readonly offset: number;
   readonly stride: number;
   readonly range: number;
   readonly fromIndex: number;
   /**
-   * How many cancels a second all connections send together, evenly spaced. With 0, each connection
-   * sends as soon as it has its response.
+   * The number of cancels per second on all connections together, evenly spaced. With 0, each
+   * connection sends its next request as soon as it has its response.
    */
   readonly perSecond: number;
 }
@@ -30,9 +30,9 @@ export interface ListTask {
 /** A client in its own process, so that it cannot delay the measurements of another client. */
 export interface Client {
   /**
-   * Resolves to the response times in milliseconds, in ascending order. The last response of each
-   * connection counts, although it arrived after `ms` had passed. A task of cancels whose `ms` is
-   * `Infinity` stops when `until` settles.
+   * Runs the task. Resolves to the response times in milliseconds, in ascending order. They include
+   * the last response of each connection, which arrives after `ms` has passed. If the `ms` of a
+   * task of cancels is `Infinity`, the task ends when `until` settles.
    */
   run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;
   stop(): void;

@@ -9,7 +9,7 @@ import { FIRST_PENDING_ID } from '../servers/orders.js';
 
 export const LIST = { name: 'GET, 10 orders', method: 'GET', path: '/v1/store/orders', status: 200 } as const;
 export const MISS = { name: 'DELETE, 404', method: 'DELETE', path: '/v1/store/orders/1', status: 404 } as const;
-/** Cancels one order after the other. */
+/** Each request cancels another order: its id is appended to `path`. */
 export const CANCEL = { name: 'DELETE, 204', method: 'DELETE', path: '/v1/store/orders/', status: 204 } as const;
 export type LoadRequest = typeof LIST | typeof MISS | typeof CANCEL;
 
@@ -24,8 +24,8 @@ export interface LoadOptions {
 
 const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
 /**
- * autocannon needs more processor time than a bare server, so it brings ratios closer to 1 than
- * they really are.
+ * autocannon is used only if wrk is not installed. It needs more processor time than a bare server,
+ * so the measured ratios are closer to 1 than the real ones.
  */
 export const LOAD_GENERATOR = hasWrk ? 'wrk' : 'autocannon, which is slower than the fastest servers here';
 
@@ -35,8 +35,8 @@ export interface Loaded {
 }
 
 /**
- * Loads a server. Rejects if a response has a status other than `request.status`, or if no response
- * arrives.
+ * Sends requests to a server for some seconds, and counts the responses. Rejects if a response has
+ * a status other than `request.status`, or if no response arrives.
  */
 export function load(options: LoadOptions): Promise<Loaded> {
   if (isQuick) return askOnce(options);
@@ -108,8 +108,8 @@ export function ask({ url, apiKey }: Child, { method, path, status }: LoadReques
     socket.write(`${method} ${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n\r\n`);
     socket.on('data', (text) => {
       answer += text;
-      // After 50 ms the whole response has arrived. The servers keep the connection open, so close
-      // it here.
+      // The servers keep the connection open, so it is closed here. 50 ms after its beginning, the
+      // response is complete.
       setTimeout(() => socket.destroy(), 50);
     });
     socket.once('close', () => resolve(answer));

@@ -22,8 +22,8 @@ interface Figures {
 }
 
 /**
- * Measures durable cancels while `db backup` copies the file. After each backup, measures an
- * equally long time without one.
+ * Measures the rate of durable cancels while `db backup` copies the database file. After each
+ * backup, it measures the rate without a backup for the same time.
  */
 export async function cancelsDuringBackups(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));

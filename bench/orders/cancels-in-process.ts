@@ -13,8 +13,8 @@ const CALLERS = 64;
 const ROUNDS = 4;
 
 /**
- * Measures durable cancels without HTTP, and compares them with writes to the disk alone. The
- * variants take turns, one round each.
+ * Measures the rate of durable cancels without HTTP, and compares it with the rate of plain writes
+ * to the disk. Each round measures every way of cancelling once.
  */
 export async function cancelsInProcess(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));

@@ -10,8 +10,8 @@ import { fillFile, ORDERS } from './orders-file.js';
 
 const HALF = ORDERS / 2;
 /**
- * The distance between successive ids. It is large, so that they are on different pages of the
- * table, and coprime to `HALF`, so that no id repeats.
+ * The distance between the ids of two successive cancels. It is large, so that the two orders are
+ * on different pages of the table. It has no common factor with `HALF`, so that no id repeats.
  */
 const STRIDE = 271_829;
 const CONNECTIONS = 64;
@@ -20,8 +20,9 @@ const ROUND_MS = isQuick ? 20 : 1_000;
 const PACE = 1_000;
 
 /**
- * Which orders are cancelled: neighbours in one half of the table, as recent orders are, or orders
- * from anywhere in the other half.
+ * The orders to cancel. `recent` cancels neighbours in the first half of the table, because the
+ * newest orders of a real table are neighbours too. `anywhere` cancels orders scattered over the
+ * second half.
  */
 const WORKLOADS = {
   recent: { offset: 2, stride: 1, range: HALF - 2 },
@@ -36,8 +37,8 @@ interface Way {
 }
 
 /**
- * The servers to measure, first at full speed, then at `PACE` cancels a second. The first of each
- * group is a bare server, which responds with 204 and stores nothing.
+ * The servers to measure, in two groups: first at full speed, then at `PACE` cancels a second. Each
+ * group begins with a bare server, which responds with 204 and stores nothing.
  */
 const LOADS: readonly (readonly Way[])[] = [
   [
@@ -55,8 +56,8 @@ const LOADS: readonly (readonly Way[])[] = [
 ];
 
 /**
- * Measures durable cancels over HTTP, and how long a list takes meanwhile. The servers take turns,
- * one round each.
+ * Measures the rate of durable cancels over HTTP, and the response time of a list meanwhile. Each
+ * round measures every server once.
  */
 export async function cancelsOverHttp(): Promise<readonly Table[]> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -72,7 +73,7 @@ export async function cancelsOverHttp(): Promise<readonly Table[]> {
     const tables: Table[] = [];
     for (const ways of LOADS) {
       const measured = ways.map(() => ({ rates: [] as number[], idleMs: [] as number[], busyMs: [] as number[] }));
-      // The first round warms up and does not count.
+      // The first round is a warm-up. Its figures are not used.
       for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
         for (const [index, way] of ways.entries()) {
           const { rate, idleMs, busyMs } = await measure(way);

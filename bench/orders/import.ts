@@ -12,7 +12,10 @@ const ORDERS = isQuick ? 1_000 : 1_000_000;
 const ROUNDS = 3;
 const MAIN = fileURLToPath(new URL('../../dist/server/main.js', import.meta.url));
 const FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
-/** Creates the table that the program has in its own files, with the durability of these files. */
+/**
+ * The SQL that prepares a file for `sqlite3`, with the table and the durability of the program's
+ * own files.
+ */
 const PREPARE = `PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 CREATE TABLE orders (
@@ -25,8 +28,8 @@ export function sqlite3IsMissing(): string | undefined {
 }
 
 /**
- * Measures imports into a new file, and compares them with an import of the same orders by SQLite's
- * own program.
+ * Measures imports into a new file, and compares them with an import of the same orders by
+ * `sqlite3`.
  */
 export async function imports(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -39,7 +42,7 @@ export async function imports(): Promise<Table> {
         `{"id":${id},"petId":${pet},"quantity":${quantity},"shipDate":"${date}","complete":${complete},"status":"pending"}\n`,
     );
     writeFileSync(join(directory, 'orders.ndjson'), printed.join(''));
-    // A STRICT table has integers instead of booleans.
+    // A STRICT table of SQLite stores booleans as the integers 1 and 0.
     const rows = texts.map(([id, pet, quantity, date, complete, status]) => {
       return `${[id, pet, quantity, date, complete === 'true' ? 1 : 0, status].join(',')}\n`;
     });
@@ -81,8 +84,8 @@ export async function imports(): Promise<Table> {
 const TICKS_A_SECOND = 100;
 
 /**
- * Returns the seconds of a core that all ended children used (proc(5)), or `NaN` if the system does
- * not report them.
+ * Returns the processor time of all child processes that have ended, in seconds, or `NaN` if the
+ * system does not report it. The source is `/proc/self/stat`, see proc(5).
  */
 function childSeconds(): number {
   if (!existsSync('/proc/self/stat')) return Number.NaN;

@@ -2,8 +2,8 @@ import { type CancelOutcome, cancelOutcome } from 'store-orders/cancellation';
 import type { SqliteDatabase } from 'store-orders/sqlite';
 
 /**
- * Cancels in the usual way: each cancel in a durable transaction of its own, on the caller's
- * thread.
+ * Returns a function that cancels an order in the usual way: in a durable transaction of its own,
+ * on the calling thread.
  */
 export function cancelOneByOne(database: SqliteDatabase): (id: bigint) => CancelOutcome {
   database.exec('PRAGMA synchronous = FULL');

@@ -21,8 +21,8 @@ const GROUPED = 'PostgreSQL, cancels, 64 at a time';
 const BY_HAND = 'an `UPDATE` by hand, 64 at a time';
 const NAMED_BY_HAND = 'a named `UPDATE` by hand, 64 at a time';
 /**
- * The aims of {@link GROUPED}: at least this many times the rate of an `UPDATE` by hand, and at
- * most this many µs of PostgreSQL's cores for each cancel.
+ * The aims for {@link GROUPED}: at least `AIM_TIMES` times as many cancels per second as with an
+ * `UPDATE` by hand, and at most `AIM_US` µs of PostgreSQL's processor time per cancel.
  */
 const [AIM_TIMES, AIM_US] = [2, 67];
 
@@ -94,7 +94,7 @@ async function compare(serverUs: () => number, ways: readonly Way[]): Promise<re
       );
       const { user, system } = process.cpuUsage(ourUs);
       const count = each * callers;
-      // The first round warms up and does not count.
+      // The first round is a warm-up. Its figures are not used.
       if (round === 0) continue;
       figures[index]?.rates.push((count * 1_000) / (performance.now() - startMs));
       figures[index]?.ours.push((user + system) / count);

@@ -5,7 +5,7 @@ import { API_KEY } from '../servers/orders.js';
 import { type Core, onCore } from './cores.js';
 import { isQuick } from './pace.js';
 
-/** A server of `servers/` in a process of its own. */
+/** A process that runs one of the servers of `servers/`. */
 export interface Child {
   readonly url: string;
   readonly apiKey: string;

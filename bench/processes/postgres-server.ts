@@ -25,13 +25,13 @@ export interface PostgresServer {
 }
 
 /**
- * Starts a private server with PostgreSQL's default configuration, but without autovacuum. It
- * listens on a socket in its directory.
+ * Starts a PostgreSQL server for the benchmarks, with the default configuration but without
+ * autovacuum. The server listens on a socket in a temporary directory.
  */
 export async function startPostgres(): Promise<PostgresServer> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const data = join(directory, 'data');
-  // PostgreSQL refuses to run as root.
+  // PostgreSQL refuses to run as root, so root runs it as the user `nobody`.
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
   const run = (program: string, ...operands: readonly string[]) =>
@@ -40,7 +40,7 @@ export async function startPostgres(): Promise<PostgresServer> {
       cwd: directory,
     });
   await run('initdb', '--username', 'postgres', '--auth', 'trust', '--no-sync', '--locale=C', '--encoding=UTF8');
-  // Vacuuming would run in some rounds and not in others.
+  // Autovacuum is off, because it would run in some rounds and not in others.
   const options = `-c unix_socket_directories=${directory} -c listen_addresses= -c autovacuum=off`;
   await run('pg_ctl', '--wait', '--log', join(directory, 'log'), '--options', options, 'start');
   const pid = readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n')[0] ?? '';
@@ -49,8 +49,8 @@ export async function startPostgres(): Promise<PostgresServer> {
     host: directory,
 
     async pool(schema, max) {
-      // 0 keeps idle connections open. When a connection closes, its processor time is lost to the
-      // measurement.
+      // 0 keeps idle connections open. PostgreSQL has a process for each connection, and the
+      // processor time of that process can be read only while the connection is open.
       const idleTimeoutMillis = 0;
       const options = `-c search_path=${schema}`;
       const pool = new pg.Pool({ host: directory, user: 'postgres', max, idleTimeoutMillis, options });

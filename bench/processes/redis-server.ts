@@ -15,12 +15,15 @@ export function redisIsMissing(): string | undefined {
 export interface RedisServer {
   readonly port: number;
   connect(): Redis;
-  /** Returns the processor time that the server has used so far, in microseconds. See `Child`. */
+  /**
+   * Returns the processor time that the server has used so far, in microseconds. `NaN` if the
+   * system does not report it.
+   */
   cpuUs(): number;
   stop(): Promise<void>;
 }
 
-/** Starts a private server that stores nothing on disk. */
+/** Starts a Redis server for the benchmarks. It stores nothing on disk. */
 export async function startRedis(): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
   const port = await freePort();

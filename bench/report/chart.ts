@@ -2,7 +2,10 @@ import * as Plot from '@observablehq/plot';
 import { parseHTML } from 'linkedom';
 import { median } from './statistics.js';
 
-/** A chart: bars in a panel for each `Point.x`, or lines over the logarithm of `Point.x`. */
+/**
+ * A chart of bars or of lines. Bars are in panels, one for each `Point.x`. Lines have `Point.x` on
+ * their horizontal axis, which is logarithmic.
+ */
 export interface Chart {
   /** The name of its file in `charts/`, without extension. */
   readonly name: string;
@@ -14,7 +17,7 @@ export interface Chart {
   readonly y: string;
   /** The scale of `y`, in a chart of lines. Default: linear, from 0. */
   readonly scale?: 'log' | 'linear';
-  /** The value that bars are compared with. */
+  /** The value at which a dashed line crosses the bars, for comparison. */
   readonly rule?: number;
   readonly points: readonly Point[];
 }
@@ -23,9 +26,12 @@ export interface Point {
   readonly series: string;
   /** The role of the series. Default: a rival. */
   readonly role?: 'ours' | 'floor' | undefined;
-  /** The name of the panel, in a chart of bars. */
+  /**
+   * In a chart of bars, the name of the panel. In a chart of lines, the position on the horizontal
+   * axis.
+   */
   readonly x: number | string;
-  /** One value per round. The chart shows their median and their range. */
+  /** One value per round. The chart shows the median of the values, and their range. */
   readonly values: readonly number[];
 }
 
@@ -43,8 +49,8 @@ const OURS = '#1f7fd6';
 const FLOOR = '#8b949e';
 const RIVAL = '#c98b5a';
 /**
- * Colours for rivals that must be told apart: readable on white and on black, also for colour-blind
- * readers.
+ * The colours of rivals in a chart of lines. They can be told apart on white and on black, also by
+ * colour-blind readers.
  */
 const RIVALS = ['#d55e00', '#0f9d76', '#b8639a', '#a88400', '#7a5fd0', '#5c8fa8'];
 const LINE_HEIGHT = 14;
@@ -118,7 +124,7 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
     ],
   };
   const toPixels = plot(options).scale('y')?.apply;
-  // The names stand at the ends of their lines, and are moved apart if they would overlap.
+  // The name of a series stands at the end of its line. Names that would overlap are moved apart.
   let belowPx = Number.NEGATIVE_INFINITY;
   const labels = lasts
     .map((last) => ({ ...last, px: Number(toPixels?.(last.y)) }))

@@ -4,8 +4,8 @@ import { LOAD_GENERATOR } from '../load/load.js';
 import { canPin } from '../processes/cores.js';
 
 /**
- * Describes what the figures were measured on and with: the machine, Node.js and the given packages
- * of `package-lock.json`.
+ * Describes the conditions of the measurement: the machine, Node.js, and the versions of the given
+ * packages in `package-lock.json`.
  */
 export function machine(packages: readonly string[]): string {
   const date = new Date().toISOString().slice(0, 10);

@@ -3,8 +3,8 @@ import { draw } from './chart.js';
 import { printTable, type Table } from './table.js';
 
 /**
- * README.md has the figures of this Node.js line. Every other Node.js line has its own page and
- * charts.
+ * The major version of Node.js whose figures are in README.md. Every other major version has a page
+ * and charts of its own.
  */
 const README_LINE = '20';
 const README = new URL('../README.md', import.meta.url);
@@ -14,7 +14,10 @@ const isOther = line !== README_LINE;
 const page = isOther ? new URL(`../node-${line}.md`, import.meta.url) : README;
 const charts = isOther ? `charts/node-${line}` : 'charts';
 
-/** Replaces a part of the page, between the two marks that name it, and the charts of the part. */
+/**
+ * Replaces one part of the page, and the charts of this part. Two HTML comments in the page mark
+ * where the part begins and ends.
+ */
 export function publish(part: string, machine: string, tables: readonly Table[]): void {
   const readme = readFileSync(README, 'utf8');
   const [begin, end] = [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];

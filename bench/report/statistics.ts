@@ -7,14 +7,14 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Returns the ratios of values to floors of the same round, because from round to round a machine
- * drifts by more than the differences to be measured.
+ * Divides each value by the floor that was measured in the same round. Values of different rounds
+ * are not compared, because the speed of the machine drifts from round to round.
  */
 function ratios(values: readonly number[], floors: readonly number[]): readonly number[] {
   return values.map((value, round) => value / (floors[round] ?? Number.NaN));
 }
 
-/** Prints the median with the least and the greatest value. */
+/** Returns the median, followed by the least and the greatest value in parentheses. */
 export function printSpread(values: readonly number[]): string {
   return `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)}–${Math.max(...values).toFixed(2)})`;
 }

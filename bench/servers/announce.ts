@@ -13,8 +13,8 @@ export function announce(server: Server, answer: (message: unknown) => unknown =
 }
 
 /**
- * Returns a function that calls `refill`, which makes the orders pending again, and then collects
- * the garbage, so that no request pays for it.
+ * Returns a function that calls `refill` to make the orders pending again. The function also
+ * collects the garbage, so that this does not happen during a measured request.
  */
 export function refilling(refill = () => {}): () => string {
   return () => {

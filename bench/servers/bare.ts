@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { announce } from './announce.js';
 import { CANCELLED, LISTED, MISSING } from './replies.js';
 
-// The floor of the comparison: sends exactly the bytes that the service sends, without the work of
-// the service.
+// The server that all others are compared with. It sends exactly the bytes that the service sends,
+// without doing the service's work.
 const server = createServer((request, response) => {
   const { status, headers, body } = replyTo(request);
   response.writeHead(status, headers);

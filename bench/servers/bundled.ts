@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { PENDING_IDS, TEN } from './orders.js';
 import { PER_MINUTE } from './plenty.js';
 
-// The program itself, as `store-orders serve` runs it: with SQLite on disk, and with a key in the
-// same database. It logs `requests` or `events` to a file. Further parameters are options of
-// `serve`.
+// Runs the program itself, `store-orders serve`, with the orders and an API key in a SQLite file.
+// The first parameter is the value of `--log`: `requests` or `events`. The log is written to a
+// file. Further parameters are options of `serve`.
 const [log = 'events', ...options] = process.argv.slice(2);
 const program = fileURLToPath(import.meta.resolve('store-orders/server')).replace(/index\.js$/, 'main.js');
 const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
@@ -18,7 +18,7 @@ const file = join(directory, 'orders.ndjson');
 const output = join(directory, 'log');
 
 importOrders(TEN);
-// The program allows no larger quota than this.
+// `PER_MINUTE` is the largest quota that the program allows.
 const plan = ['--plan', 'enterprise', '--per-minute', `${PER_MINUTE}`, '--per-day', `${PER_MINUTE}`];
 const apiKey: unknown = JSON.parse(command('keys', 'create', ...plan, '--json')).key;
 

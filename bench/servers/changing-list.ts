@@ -7,7 +7,7 @@ import { API_KEY, FIRST_ID, manyOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 import { createTurnWatch } from './turns.js';
 
-// A server of a long list. The server itself changes an order every ten milliseconds, anywhere in
+// A server with a long list of orders. Every ten milliseconds, it changes one order somewhere in
 // the list.
 const [way = '', orders = '0', file = ''] = process.argv.slice(2);
 const count = Number(orders);

@@ -6,8 +6,8 @@ import { API_KEY, manyOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 import { createTurnWatch } from './turns.js';
 
-// A server of a long list, sent in one of several ways. On request, the server reports its memory
-// and its longest stall to its parent.
+// A server that sends a long list of orders in one of several ways. When its parent process asks,
+// it reports its memory and the longest stall of its event loop.
 const [way = '', count = '0'] = process.argv.slice(2);
 const store = manyOrders(Number(count));
 

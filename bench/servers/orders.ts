@@ -11,7 +11,10 @@ export const TEN: readonly OrderInput[] = Array.from({ length: 10 }, (_, index) 
   status: index % 2 === 0 ? 'shipped' : 'pending',
 }));
 
-/** The orders to be cancelled: more than any server cancels in a round. They are not listed. */
+/**
+ * The orders to be cancelled. There are more of them than any server cancels in a round. They are
+ * not listed.
+ */
 export const FIRST_PENDING_ID = 2_000_000;
 export const PENDING_IDS: readonly number[] = Array.from(
   { length: isQuick ? 10 : 250_000 },
@@ -27,7 +30,7 @@ export function tenOrders() {
   return createMemoryOrderStore(TEN);
 }
 
-/** Returns orders whose fields vary like those of real orders. */
+/** Returns a store of orders whose fields vary like those of real orders. */
 export function manyOrders(count: number) {
   return createMemoryOrderStore(
     Array.from({ length: count }, (_, index) => {
@@ -45,7 +48,8 @@ export function manyOrders(count: number) {
 }
 
 /**
- * Returns a store that lists the ten orders and cancels other orders, which `refill` makes pending.
+ * Returns a store that lists the ten orders of `TEN`, and cancels the orders of `PENDING_IDS`.
+ * `refill` makes these orders pending again.
  */
 export function tenListedAndPending() {
   const { list } = tenOrders();

@@ -2,8 +2,8 @@ import { createServer } from 'node:net';
 import { announce } from './announce.js';
 import { CANCELLED, LISTED, MISSING } from './replies.js';
 
-// A second floor of the comparison, which does even less than bare.ts: it sends the same bytes
-// without node:http, and parses a request only to find its end.
+// A second server for comparison, which does even less than bare.ts. It sends the same bytes
+// without node:http, and looks only at the beginning and the end of a request.
 const END = '\r\n\r\n';
 const SECOND_MS = 1_000;
 let answers = print();
@@ -36,8 +36,8 @@ const server = createServer((socket) => {
     .setEncoding('latin1')
     .on('error', () => {});
   socket.on('data', (text) => {
-    // The load generator waits for each response before it sends again. So a request always arrives
-    // complete, and rarely together with another request.
+    // A request always arrives complete, because the load generator waits for each response before
+    // it sends the next request.
     for (const request of `${text}`.split(END).slice(0, -1)) socket.write(answerTo(request), 'latin1');
   });
 });

@@ -2,8 +2,8 @@ import { createMemoryLimiter, createOrderService, type Reply } from 'store-order
 import { API_KEY, tenOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// The service's responses to the requests of the comparison, created once. The bare servers send
-// exactly these bytes, and the rivals send these bodies.
+// The service's responses to the measured requests, created once at the start. The bare servers
+// send exactly these bytes. The servers of `rivals/` send the same bodies.
 const { list } = tenOrders();
 const service = createOrderService({
   store: { list, cancel: (id) => (id === 1n ? 'not_found' : 'cancelled') },

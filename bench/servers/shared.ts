@@ -8,12 +8,12 @@ import { announce } from './announce.js';
 import { API_KEY } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// A server that does the whole job over backends that many processes share: orders in PostgreSQL,
-// quotas in Redis.
+// A server that runs the complete service over databases that many processes can share: orders in
+// PostgreSQL, quotas in Redis.
 const [host = '', port = '', schema = ''] = process.argv.slice(2);
 const redis = new Redis(Number(port), '127.0.0.1');
-// 0 keeps idle connections open. When a connection closes, its processor time is lost to the
-// measurement.
+// 0 keeps idle connections open. PostgreSQL has a process for each connection, and the processor
+// time of that process can be read only while the connection is open.
 const idleTimeoutMillis = 0;
 const pool = new pg.Pool({ host, user: 'postgres', max: 10, idleTimeoutMillis, options: `-c search_path=${schema}` });
 const keys = new Map([[API_KEY, { id: 'bench', plan: PLENTY }]]);

@@ -1,17 +1,23 @@
 import { existsSync, openSync, readSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** Figures of the event loop since the last time that they were reported. */
+/** Figures of the event loop since they were last reported. */
 export interface Turns {
-  /** Processor time of the main thread. */
+  /** The processor time of the main thread. */
   readonly usedMs: number;
-  /** The most processor time of one turn. Other work on the machine hardly affects it. */
+  /**
+   * The most processor time that one pass of the event loop has used. Other programs on the machine
+   * hardly affect this figure.
+   */
   readonly busyMs: number;
-  /** The longest stall, by the clock. */
+  /** The longest time, by the clock, for which the event loop did not run. */
   readonly stalledMs: number;
 }
 
-/** Returns a function that reports the figures. It watches from its first call on. */
+/**
+ * Returns a function that reports these figures. The first call of that function starts the
+ * measurement.
+ */
 export function createTurnWatch(): () => Turns {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   let isWatching = false;
@@ -46,7 +52,7 @@ const text = Buffer.alloc(128);
 /** Returns the processor time of the main thread. `NaN` if the system does not report it. */
 function usedMs(): number {
   if (file === undefined) return Number.NaN;
-  // Makes the system account for the time up to now.
+  // Makes the system update the processor time in `schedstat`.
   process.cpuUsage();
   return Number.parseInt(text.toString('latin1', 0, readSync(file, text, 0, text.length, 0)), 10) / 1e6;
 }

@@ -6,13 +6,14 @@ import { announce } from '../announce.js';
 import { createUnion, limitFields } from './flexible-union.js';
 import { keyIdOf, NOT_FOUND_BODY } from './usual-parts.js';
 
-// The whole job over PostgreSQL and Redis, without this library. The queries are named, so that
-// each is planned once per connection. One union takes from both windows.
+// A Fastify server that does the same job as the service over PostgreSQL and Redis, without this
+// library. Its queries are named, so that PostgreSQL plans each of them once per connection. One
+// `RateLimiterUnion` takes from both windows.
 const [host = '', port = '', schema = ''] = process.argv.slice(2);
 const { INT8 } = pg.types.builtins;
 pg.types.setTypeParser(INT8, Number);
-// 0 keeps idle connections open. When a connection closes, its processor time is lost to the
-// measurement.
+// 0 keeps idle connections open. PostgreSQL has a process for each connection, and the processor
+// time of that process can be read only while the connection is open.
 const idleTimeoutMillis = 0;
 const pool = new pg.Pool({ host, user: 'postgres', max: 10, idleTimeoutMillis, options: `-c search_path=${schema}` });
 const storeClient = new Redis(Number(port), '127.0.0.1');

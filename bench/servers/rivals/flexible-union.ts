@@ -9,9 +9,9 @@ import { PER_DAY, PER_MINUTE } from './usual-parts.js';
 type Window = ConstructorParameters<typeof RateLimiterUnion>[0];
 
 /**
- * Combines two windows as the documentation of rate-limiter-flexible shows. One window is charged
- * even if the other refuses. Returns a function that resolves to what is left of the minute quota,
- * or to `undefined` if a quota is exceeded.
+ * Combines two windows as the documentation of rate-limiter-flexible shows. A request that one
+ * window refuses is still counted in the other. Returns a function that resolves to the state of
+ * the minute window, or to `undefined` if a quota is exceeded.
  */
 export function createUnion(open: (options: IRateLimiterOptions) => Window) {
   const union = new RateLimiterUnion(

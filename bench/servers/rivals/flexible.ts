@@ -3,7 +3,8 @@ import { announce } from '../announce.js';
 import { consume, limitFields } from './flexible-union.js';
 import { cancel, keyIdOf, LIST_BODY, NOT_FOUND_BODY, refill } from './usual-parts.js';
 
-// rate-limiter-flexible directly on node:http, as its documentation shows.
+// A node:http server that calls rate-limiter-flexible directly, as the documentation of
+// rate-limiter-flexible shows.
 const server = createServer(async (request, response) => {
   const keyId = keyIdOf(request.headers.authorization);
   if (keyId === undefined) {
