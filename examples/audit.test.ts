@@ -1,7 +1,7 @@
 /**
- * Audits a server of its own against the specification, clause by clause, over a socket. With
- * `STORE_ORDERS_URL` and `STORE_ORDERS_KEY` it audits the server at that URL instead, and skips
- * clauses that need orders and keys created for the test.
+ * Starts a server, and checks it against each clause of the specification, over a socket. If
+ * `STORE_ORDERS_URL` and `STORE_ORDERS_KEY` are set, it checks the server at that URL instead. It
+ * then skips the clauses that need orders and keys created for the test.
  *
  *     node --import tsx --test examples/audit.test.ts
  */

@@ -1,6 +1,6 @@
 /**
- * AWS Lambda behind API Gateway (payload 2.0) or a function URL. Each event becomes a Request for a
- * fetch handler. The client's address is the one that the gateway reports.
+ * Runs the service in AWS Lambda, behind API Gateway (payload 2.0) or a function URL. Each event
+ * becomes a Request for a fetch handler. The client's address is the one that the gateway reports.
  *
  *     export { handler } from './aws-lambda.ts';
  */
@@ -18,9 +18,8 @@ export interface LambdaEvent {
 type Handle = (request: Request, event: LambdaEvent) => Response | Promise<Response>;
 
 /**
- * Converts an event to a Request, and the response to the result that Lambda expects. It leaves out
- * the content of a request, which the service does not read. A host that reads content adds it
- * here.
+ * Converts an event to a Request, and the Response to a result for Lambda. The Request has no
+ * content, because the service does not read it. If your host reads content, add it here.
  */
 export const lambda = (handle: Handle) => async (event: LambdaEvent) => {
   const { rawPath, rawQueryString, headers, requestContext } = event;

@@ -1,5 +1,5 @@
 /**
- * Bun: serves a default export with `fetch`.
+ * Runs the service in Bun, which serves a default export that has a `fetch` function.
  *
  *     bun examples/bun.ts
  */

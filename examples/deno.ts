@@ -1,5 +1,5 @@
 /**
- * Deno: serves a default export with `fetch`.
+ * Runs the service in Deno, which serves a default export that has a `fetch` function.
  *
  *     deno serve --allow-env --port 3000 examples/deno.ts
  */

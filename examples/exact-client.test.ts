@@ -1,6 +1,6 @@
 /**
- * Tests the client of `exact-client.ts` against the real service, with responses that are refused,
- * slow, torn and lost.
+ * Tests the client of `exact-client.ts` against the real service. Some requests are refused or
+ * lost, and some responses are late, incomplete or lost.
  *
  *     node --import tsx --test examples/exact-client.test.ts
  */
@@ -27,23 +27,23 @@ function open(options: Partial<OrdersClientOptions> = {}, serviceOptions: TestSe
   return { ...service, waits, client: createOrdersClient({ url, fetch, apiKey, sleep, ...options }) };
 }
 
-test('every id is exact, and the right order is cancelled', async () => {
+test('the client reads every id exactly, and cancels the right order', async () => {
   const { client, store } = open();
   assert.deepEqual(await client.list(), ORDERS);
   assert.equal(await client.cancel(EDGE + 1n), 'cancelled');
   assert.deepEqual([store.get(EDGE)?.status, store.get(EDGE + 1n)?.status], ['pending', 'cancelled']);
 });
 
-test('every outcome of a cancellation is a value', async () => {
+test('the client returns the outcome of a cancellation, and does not throw it', async () => {
   const { client, store } = open();
   store.ship(EDGE);
   assert.equal(await client.cancel(EDGE), 'already_shipped');
   assert.equal(await client.cancel(7n), 'not_found');
   assert.equal(await client.cancel(EDGE + 1n), 'cancelled');
-  assert.equal(await client.cancel(EDGE + 1n), 'already_cancelled', 'an earlier call has cancelled it');
+  assert.equal(await client.cancel(EDGE + 1n), 'already_cancelled', 'an earlier call has cancelled the order');
 });
 
-test('a refused request is sent again after Retry-After, and not before', async () => {
+test('the client repeats a refused request, but not before the end of Retry-After', async () => {
   const { client, exhaust, ban, apiKey, waits } = open();
   exhaust(apiKey);
   assert.equal((await client.list()).length, 3);
@@ -53,7 +53,7 @@ test('a refused request is sent again after Retry-After, and not before', async 
   assert.ok(Number(waits[0]) >= 60_000 && Number(waits[1]) >= 80_000);
 });
 
-test('the client does not wait for hours', async () => {
+test('the client throws without waiting if it would have to wait for hours', async () => {
   const { client, exhaust, ban, apiKey, waits } = open();
   ban(apiKey, 36_000_000);
   exhaust(apiKey);
@@ -81,7 +81,7 @@ test('the client retries after a failure, waits longer each time, and then gives
   assert.equal((await client.list()).length, 3);
 });
 
-test('a cancellation whose response was lost is repeated, and counts as done', async () => {
+test('the client repeats a cancellation whose response was lost, and reports success', async () => {
   for (const fault of ['response_lost', 'response_torn', 'request_lost', { delayMs: 60_000 }] as const) {
     const { client, failNext, store } = open({ timeoutMs: 50 });
     failNext(fault);
@@ -91,7 +91,7 @@ test('a cancellation whose response was lost is repeated, and counts as done', a
   }
 });
 
-test('a wrong key is not tried again', async () => {
+test('the client does not repeat a request that was refused because of a wrong key', async () => {
   const { client, waits } = open({ apiKey: 'unknown' });
   await assert.rejects(client.list(), { name: 'OrdersError', status: 401, code: 'invalid_api_key' });
   await assert.rejects(client.cancel(EDGE), { status: 401 });

@@ -1,23 +1,22 @@
 /**
- * A client to copy: exact ids, retries, and cancellations that are safe to repeat. It needs nothing
- * but `fetch`.
+ * A client that you can copy into your program. It needs only `fetch`.
  *
- * - Ids are bigint. `JSON.parse` alone rounds them beyond 2^53, and a rounded id names another
+ * - Ids are bigint. `JSON.parse` would round ids beyond 2^53, and a rounded id is the id of another
  *   order.
- * - After 429, 5xx or a connection error it waits, at least for `Retry-After`, and tries again. It
- *   gives up after five attempts, or at once if the wait is too long. The wait is hours when the
- *   quota of the day is used up.
- * - A cancellation whose response was lost is repeated. If the order is then already cancelled, the
- *   cancellation has succeeded.
+ * - After status 429, status 5xx or a connection error, the client waits and tries again. It waits
+ *   at least as long as `Retry-After` asks. It gives up after five attempts, or without waiting if
+ *   the wait would be too long. When the quota of the day is used up, the wait can be hours.
+ * - If the response to a cancellation was lost, the client cancels again. If the order is already
+ *   cancelled then, the cancellation has succeeded.
  *
- * `exact-client.test.ts` beside this file tries it against the real service.
+ * `exact-client.test.ts` beside this file tests the client against the real service.
  */
 
 export interface Order {
   readonly id: bigint;
   readonly petId?: bigint;
   readonly quantity?: number;
-  /** RFC 3339. */
+  /** A date and time in the format of RFC 3339. */
   readonly shipDate?: string;
   readonly complete?: boolean;
 }
@@ -25,7 +24,7 @@ export interface Order {
 export type CancelOutcome = 'cancelled' | 'already_cancelled' | 'already_shipped' | 'not_pending' | 'not_found';
 
 export interface OrdersClientOptions {
-  /** The base address up to the version: `https://orders.example/v1`. */
+  /** The base address, including the version: `https://orders.example/v1`. */
   readonly url: string;
   readonly apiKey: string;
   readonly fetch?: typeof globalThis.fetch;
@@ -39,8 +38,8 @@ export interface OrdersClientOptions {
 }
 
 /**
- * Thrown with the response that ended a call. After a connection error, `fetch`'s own error is
- * thrown.
+ * The error of a call that ended with a response of the service or a proxy. If the last attempt
+ * ended with a connection error, the call throws the error of `fetch` instead.
  */
 export class OrdersError extends Error {
   override readonly name = 'OrdersError';
@@ -84,13 +83,14 @@ export function createOrdersClient(options: OrdersClientOptions) {
   }
 
   /**
-   * Sends a request, and repeats it while a retry may help. Resolves to the last response, and
-   * throws when it gives up. `mayBeDone` reports that an earlier attempt may have succeeded.
+   * Sends a request, and repeats it as long as that may help. Resolves to the last response, or
+   * throws if the client gives up. `mayBeDone` is true if an earlier attempt failed but may have
+   * cancelled the order.
    */
   async function request(method: string, path: string): Promise<Answer & { readonly mayBeDone: boolean }> {
     let mayBeDone = false;
     for (let attempt = 1; ; attempt++) {
-      // The connection can fail before or after the request is carried out.
+      // A connection error does not show whether the service has carried out the request.
       const answer = await send(method, path).catch((error: unknown) => ({ error, retryAfterMs: 0 }));
       if ('status' in answer && answer.status !== 429 && answer.status < 500) return { ...answer, mayBeDone };
       const waitMs = answer.retryAfterMs + Math.random() * 250 * 2 ** attempt;
@@ -124,8 +124,8 @@ export function createOrdersClient(options: OrdersClientOptions) {
 }
 
 /**
- * Returns the wait of the field `Retry-After` in milliseconds, or 0 without the field. A proxy may
- * send a date instead of seconds.
+ * Returns how long the header field `Retry-After` asks to wait, in milliseconds, or 0 without this
+ * field. A proxy may send a date instead of seconds.
  */
 function retryAfterMs({ headers }: Response): number {
   const value = headers.get('Retry-After') ?? '0';
@@ -133,7 +133,10 @@ function retryAfterMs({ headers }: Response): number {
   return Math.max(0, ms || 0);
 }
 
-/** Quotes the ids. A quote inside a string is escaped, so `"id":` is always a name. */
+/**
+ * Puts the ids in quotes, so that `JSON.parse` does not round them. Inside a string a quote is
+ * escaped, so `"id":` is always the name of a field.
+ */
 function readOrders(json: string): readonly Order[] {
   const quoted = json.replace(/"(id|petId)":\s*(-?\d+)/g, '"$1":"$2"');
   return JSON.parse(quoted, (name, value) => (name === 'id' || name === 'petId' ? BigInt(value) : value));
@@ -143,7 +146,7 @@ function readError(json: string): { readonly code?: string; readonly message?: s
   try {
     return Object(JSON.parse(json));
   } catch {
-    // A proxy has responded with a page of its own.
+    // The response is not JSON, but for example an error page of a proxy.
     return {};
   }
 }

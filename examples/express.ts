@@ -1,6 +1,6 @@
 /**
- * Express 5 or Connect: a middleware, before or after the body parsers. The client's address is
- * Express's `req.ip`.
+ * Mounts the service in Express 5 or Connect, as a middleware before or after the body parsers. The
+ * client's address is `req.ip` of Express.
  *
  *     node --import tsx examples/express.ts
  */

@@ -1,6 +1,6 @@
 /**
- * Fastify 5: a plugin. Hooks of the host run before and after it. The client's address is
- * `request.ip`.
+ * Mounts the service in Fastify 5 as a plugin. Hooks of the host run before and after the service.
+ * The client's address is `request.ip`.
  *
  *     node --import tsx examples/fastify.ts
  */

@@ -1,6 +1,6 @@
 /**
- * Puts another route of a host under the keys and quotas of the orders. This route is deprecated
- * and has a sunset date.
+ * Protects another route of the host with the keys and quotas of the orders. The responses of this
+ * route also announce that it is deprecated, and when it will be removed.
  *
  *     node --import tsx examples/guarded.ts
  */

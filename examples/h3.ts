@@ -1,6 +1,6 @@
 /**
- * h3 2: a fetch handler for the paths of the service. The client's address is the request's `ip`,
- * which follows `trustProxy`.
+ * Mounts the service in h3 2, as a fetch handler for the paths of the service. The client's address
+ * is the request's `ip`, which follows `trustProxy`.
  *
  *     node --import tsx examples/h3.ts
  */

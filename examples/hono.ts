@@ -1,6 +1,6 @@
 /**
- * Hono 4: a fetch handler for the paths of the service. On Node.js the client's address comes from
- * Hono's `getConnInfo`.
+ * Mounts the service in Hono 4, as a fetch handler for the paths of the service. On Node.js, the
+ * client's address comes from Hono's `getConnInfo`.
  *
  *     node --import tsx examples/hono.ts
  */
@@ -16,8 +16,8 @@ const app = new Hono();
 app.use(async (c, next) => {
   if (!service.owns(c.req.url)) return next();
   const response = await orders(c.req.raw, c);
-  // Creates the response again through Hono's context, so that header fields set by `c.header`
-  // stay.
+  // Copies the response into one that Hono's context creates, because that one also has the header
+  // fields set by `c.header`.
   return c.newResponse(response.body, response);
 });
 app.get('/', (c) => c.text('the host\n'));

@@ -1,6 +1,7 @@
 /**
- * HTTP/2 by node:http2. In production, use `createSecureServer({ key, cert, allowHTTP1: true }, …)`
- * with the same handler. A server of node:https takes the same handler.
+ * Serves the orders over HTTP/2 with node:http2. In production, use `createSecureServer({ key,
+ * cert, allowHTTP1: true }, …)` with the same handler. Servers of node:https can use this handler
+ * too.
  *
  *     node --import tsx examples/http2.ts
  *     curl --http2-prior-knowledge -H 'Authorization: Bearer open-sesame' \

@@ -1,6 +1,6 @@
 /**
- * Tests an API client against the real service in the same process: real quotas, no socket, no
- * waiting. Instead of waiting as `Retry-After` asks, the client moves the clock.
+ * Tests an API client against the real service in the same process, with real quotas but without a
+ * socket. Instead of waiting as `Retry-After` asks, the client moves the clock.
  *
  *     node --import tsx --test examples/in-process.test.ts
  */
@@ -8,7 +8,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestService, type TestService } from 'store-orders/testing';
 
-/** The client under test. */
 function createClient({ url, fetch, apiKey, clock }: TestService) {
   return async function ask(method: string, path: string): Promise<Response> {
     for (;;) {
@@ -19,7 +18,7 @@ function createClient({ url, fetch, apiKey, clock }: TestService) {
   };
 }
 
-test('the client cancels a pending order, and reports that another has shipped', async () => {
+test('the client cancels a pending order, and gets a 409 for an order that was shipped', async () => {
   const service = createTestService({ orders: [{ id: 41 }, { id: 42, status: 'shipped' }] });
   const ask = createClient(service);
   assert.equal((await ask('DELETE', '/store/orders/41')).status, 204);
@@ -29,7 +28,7 @@ test('the client cancels a pending order, and reports that another has shipped',
   assert.match(await refused.text(), /"code":"order_already_shipped"/);
 });
 
-test('the client waits out the minute, and 61 requests take one minute of the clock', async () => {
+test('the client waits when the quota of the minute is used up, so 61 requests take one minute', async () => {
   const service = createTestService();
   const ask = createClient(service);
   const startMs = service.clock.nowMs();

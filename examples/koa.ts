@@ -1,6 +1,6 @@
 /**
- * Koa 3: a middleware. It keeps the headers that other middleware has set. The client's address is
- * `ctx.ip`.
+ * Mounts the service in Koa 3 as a middleware, which keeps the header fields set by other
+ * middleware. The client's address is `ctx.ip`.
  *
  *     node --import tsx examples/koa.ts
  */

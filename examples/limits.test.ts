@@ -1,5 +1,6 @@
 /**
- * Shows plans of your own: agreed quotas, other windows, shadow mode and other ban policies.
+ * Shows how to create plans of your own: with agreed quotas, with other windows, in shadow mode and
+ * with other ban policies.
  *
  *     node --import tsx --test examples/limits.test.ts
  */
@@ -20,19 +21,19 @@ test('an Enterprise plan has the quotas agreed with one customer', async () => {
   assert.deepEqual(await answers(plan, 3), [200, 200, 429]);
 });
 
-test('a policy may have any window, and its tokens may come back evenly instead of all at once', async () => {
+test('a policy can have any window, and can restore its tokens gradually', async () => {
   const burst = { name: 'burst', quota: 2, windowMs: 10_000, refill: 'continuous' } as const;
   assert.deepEqual(await answers(createPlan({ name: 'smooth', policies: [burst, perDay(1_000)] }), 3), [200, 200, 429]);
 });
 
-test('a plan in shadow mode counts and announces, but refuses nothing', async () => {
+test('a plan in shadow mode counts requests, but refuses none of them', async () => {
   assert.deepEqual(
     await answers(createPlan({ name: 'trial', policies: [perMinute(1)], enforce: false }), 3),
     [200, 200, 200],
   );
 });
 
-test('bans can be milder, stricter or off', async () => {
+test('a plan can ban a key after its first refusal', async () => {
   const plan = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 0, baseMs: 5_000 } });
   const { url, fetch, issueKey, clock } = createTestService();
   const headers = { Authorization: `Bearer ${issueKey(plan)}` };

@@ -1,6 +1,6 @@
 /**
- * NestJS 11 on its Fastify platform: the same plugin as for Fastify, so that Fastify's hooks stay
- * in force.
+ * Mounts the service in NestJS 11 on its Fastify platform. It uses the plugin for Fastify, so that
+ * Fastify's hooks still run.
  *
  *     node --import tsx examples/nestjs-fastify.ts
  */

@@ -1,6 +1,6 @@
 /**
- * NestJS 11 on its Express platform: a middleware of the app. Decorators are called as functions
- * here. If your build compiles them, write them with `@`.
+ * Mounts the service in NestJS 11 on its Express platform, as a middleware of the app. This file
+ * calls decorators as functions. If your build compiles decorators, write them with `@`.
  *
  *     node --import tsx examples/nestjs.ts
  */

@@ -1,7 +1,6 @@
 /**
  * A route handler of Next.js: save this file as `app/v1/store/orders/[[...id]]/route.ts`. Next.js
- * does not report the client's address. Take it from the header that your platform sets, and from
- * no other.
+ * does not report the client's address. Take it only from the header field that your platform sets.
  */
 import { fetchHandler } from 'store-orders/fetch';
 import { service } from './orders.ts';

@@ -1,6 +1,7 @@
 /**
  * Creates an OpenTelemetry span for each reply, as a child of the caller's span (`traceparent`).
- * Copy `traceReplies` into your host. The test shows what arrives at the exporter.
+ * Copy the function `traceReplies` into your host. The test shows which spans arrive at the
+ * exporter.
  *
  *     node --import tsx --test examples/opentelemetry.test.ts
  */
@@ -12,7 +13,10 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import type { ReplyMessage } from 'store-orders';
 import { createTestService } from 'store-orders/testing';
 
-/** Subscribes to the replies. Returns a function that unsubscribes. */
+/**
+ * Subscribes to the replies, to create a span for each of them. Returns a function that
+ * unsubscribes.
+ */
 function traceReplies(tracer: Tracer): () => void {
   function onReply(message: unknown): void {
     if (!isReply(message)) return;
@@ -59,7 +63,7 @@ function isReply(message: unknown): message is ReplyMessage {
   return typeof message === 'object' && message !== null && 'status' in message && 'durationMs' in message;
 }
 
-test("each reply becomes a child span of its caller's span", async (t) => {
+test("each reply becomes a span, as a child of the caller's span if there is one", async (t) => {
   const exporter = new InMemorySpanExporter();
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   t.after(traceReplies(provider.getTracer('store-orders')));

@@ -1,6 +1,6 @@
 /**
- * Creates the service that most servers in this folder mount, over the host's own table and keys.
- * This file is not a server itself.
+ * Creates the service that most examples in this folder mount. Its orders and keys belong to the
+ * host. This file does not start a server.
  */
 import {
   cancelOutcome,
@@ -11,8 +11,8 @@ import {
   PLANS,
 } from 'store-orders';
 
-// The host's own rows. A real host reads and writes its database instead, and runs the read and the
-// write of `cancel` in one transaction.
+// The host's orders. A real host keeps them in its database, and its `cancel` reads and writes in
+// one transaction.
 const rows = [
   { id: 1n, petId: 12n, quantity: 1, shipDate: '2026-07-16T00:00:00Z', complete: true, status: 'shipped' },
   {
@@ -41,5 +41,5 @@ export const limiter = createMemoryLimiter();
 
 export const service = createOrderService({ store, limiter, authenticate });
 
-/** The port on which these servers listen. */
+/** The port on which the examples listen. */
 export const port = Number(process.env['PORT'] ?? 3000);

@@ -1,6 +1,6 @@
 /**
- * Wraps a limiter to count its refusals. The wrapper has `take`, so it is a limiter too. The suite
- * for limiters shows that it is still exact.
+ * Wraps a limiter to count its refusals. The wrapper has the method `take`, so it is a limiter too.
+ * The test suite for limiters shows that the wrapper still limits exactly.
  *
  *     node --import tsx --test examples/own-limiter.test.ts
  */
@@ -27,7 +27,7 @@ const cases = rateLimiterSuite(() => {
 });
 for (const { name, run } of cases) test(name, run);
 
-test('refusals are counted by plan', async () => {
+test('the wrapper counts the refusals of each plan', async () => {
   const limiter = withRefusalCount(createMemoryLimiter());
   for (let n = 0; n < 62; n++) await limiter.take('customer-1', PLANS.free);
   assert.deepEqual([...limiter.refusals], [['free', 2]]);

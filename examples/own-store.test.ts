@@ -1,6 +1,6 @@
 /**
- * Runs the suite for stores over a store of your own. Here its rows are in a Map. A real store has
- * a table.
+ * Runs the test suite for order stores on a store of your own. In this example, the store keeps its
+ * rows in a Map. A real store has a table instead.
  *
  *     node --import tsx --test examples/own-store.test.ts
  */
@@ -16,8 +16,8 @@ function createTable(records: readonly OrderRecord[]): OrderStore & { ship(id: O
       const ids = [...rows.keys()].sort((a, b) => (a < b ? -1 : 1));
       for (let i = 0; i < ids.length; i += 1_000) yield ids.slice(i, i + 1_000).flatMap((id) => rows.get(id) ?? []);
     },
-    // The read and the write are one atomic step, because nothing is awaited between them. A table
-    // needs a transaction here.
+    // The read and the write are one atomic step, because nothing is awaited between them. With a
+    // real table, use a transaction.
     async cancel(id) {
       const row = rows.get(id);
       const outcome = cancelOutcome(row?.status);

@@ -10,8 +10,8 @@ import pg from 'pg';
 import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';
 import { createMappedOrderStore } from 'store-orders/postgres';
 
-// If connecting or a query takes longer than its limit, the response is a 503. A long list holds a
-// connection until its client has read it.
+// If connecting or a query takes longer than these limits, the response is a 503. A long list
+// occupies a connection until its client has read the list.
 const pool = new pg.Pool({
   connectionString: process.env['DATABASE_URL'],
   connectionTimeoutMillis: 2_000,
@@ -19,7 +19,7 @@ const pool = new pg.Pool({
 });
 pool.on('error', (error) => console.error('an idle connection has ended:', error.message));
 
-// Stands for a table that the shop created and filled long ago.
+// This table stands for one that the shop created and filled long ago.
 await pool.query(`CREATE TABLE IF NOT EXISTS purchases (
   number bigint PRIMARY KEY, animal bigint, units integer, leaves_on date, state text NOT NULL)`);
 await pool.query(`INSERT INTO purchases VALUES (1, 12, 1, '2026-08-01', 'paid'), (9007199254740993, 7, 2, NULL, 'sent')

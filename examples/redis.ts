@@ -1,6 +1,6 @@
 /**
- * Shares quotas among many processes: the limits are counted in Redis or Valkey. Any client library
- * for Redis works.
+ * Shares quotas among many processes, which all count their requests in Redis or Valkey. Any client
+ * library for Redis works.
  *
  *     REDIS_URL=redis://127.0.0.1:6379 node --import tsx examples/redis.ts
  *     curl -i -H 'Authorization: Bearer open-sesame' http://127.0.0.1:3000/v1/store/orders
@@ -11,7 +11,8 @@ import { Redis } from 'ioredis';
 import { createMemoryOrderStore, createOrderService, nodeHandler, PLANS } from 'store-orders';
 import { createRedisLimiter, type LimiterModeMessage } from 'store-orders/redis';
 
-// Reconnects at least once a second, so that an outage ends soon after the Redis server is back.
+// Tries to reconnect every 500 ms, so that the limits are shared again soon after the Redis server
+// is back.
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379', { retryStrategy: () => 500 });
 redis.on('error', () => {});
 

@@ -1,7 +1,8 @@
 /**
- * Simulates one key in three regions, each with a limiter of its own. Measures how many requests
- * all regions together admit above the quota, and how many they deny although the quota is not used
- * up. Prints a table in % of the quota. `src/server/README.md` explains the result.
+ * Simulates how one API key is used in three regions, each with a limiter of its own. Measures how
+ * many requests all regions together admit above the quota, and how many they deny although the
+ * quota is not used up. Prints a table in % of the quota. `src/server/README.md` explains the
+ * result.
  *
  *     node --import tsx examples/regions.ts
  */
@@ -13,8 +14,8 @@ const REGIONS = 3;
 const QUOTA = 1_000;
 const WINDOW_MS = 60_000;
 /**
- * The number of windows. The first is a warm-up and does not count, because the regions begin
- * without knowing where the key is used.
+ * The number of windows to simulate. The first one does not count, because at first the regions do
+ * not know where the key is used.
  */
 const WINDOWS = 6;
 /** How often the regions exchange their counts. */
@@ -27,24 +28,26 @@ const DEMANDS = [1, 2, 10];
 const PACES: Readonly<Record<string, number>> = { 'over the minute': WINDOW_MS, 'within a second': 1_000 };
 
 /**
- * Returns the plan of a region's share. Its window ends with the minute of UTC, so that all regions
- * start a new window together.
+ * Returns a region's plan, whose quota is the region's share. The windows are minutes of UTC, so
+ * all regions start a new window at the same time.
  */
 function shareOf(quota: number): Plan {
   const policies = [{ name: 'minute', quota, windowMs: WINDOW_MS, align: 'utc' } as const];
   return createPlan({ name: 'share', policies, ban: false });
 }
 
-/** Returns the fraction of the requests that each region gets at an instant. */
+/** Returns the fraction of the requests that goes to each region at the given time. */
 type Traffic = (atMs: number) => readonly number[];
 
 const TRAFFICS: Readonly<Record<string, Traffic>> = {
   'one home': () => [1, 0, 0],
   even: () => [1 / 3, 1 / 3, 1 / 3],
   skewed: () => [0.8, 0.15, 0.05],
-  // Moves to the next region every 37 s, so at a different point of each window.
+  // The requests move to the next region every 37 s. So they move at a different point of each
+  // window.
   wandering: (atMs) => [0, 1, 2].map((region) => (Math.floor(atMs / 37_000) % REGIONS === region ? 1 : 0)),
-  // Uses the first region, but the other two while the counts are on their way.
+  // The requests go to the first region. But while the counts are on their way, the requests go to
+  // the other two regions.
   timed: (atMs) => (atMs % EVERY_MS < DELAY_MS ? [0, 0.5, 0.5] : [1, 0, 0]),
 };
 
@@ -57,16 +60,17 @@ interface Request {
 interface Policy {
   readonly shares: readonly number[];
   /**
-   * Returns the shares that the regions keep when they send their counts of this window. Default:
-   * they keep their whole shares.
+   * Returns the shares that the regions keep when they send their counts. `admitted` has the number
+   * of requests that each region has admitted in this window. By default, the regions keep their
+   * whole shares.
    */
   keep?(shares: readonly number[], admitted: readonly number[]): readonly number[];
   /**
-   * Returns the shares after the counts have arrived. `asked` counts the requests in each region
-   * since the last exchange. Default: the kept shares.
+   * Returns the new shares, after the counts have arrived. `asked` has the number of requests in
+   * each region since the previous exchange. By default, the kept shares do not change.
    */
   renew?(kept: readonly number[], admitted: readonly number[], asked: readonly number[]): readonly number[];
-  /** Returns the theoretical maximum of admissions above the quota. */
+  /** Returns the theoretical maximum of requests that the regions admit above the quota. */
   mostAbove(requests: readonly Request[]): number;
   readonly mostDenied: number;
 }
@@ -91,7 +95,7 @@ const POLICIES: Readonly<Record<string, Policy>> = {
       const rest = QUOTA - sumOf(used);
       return rest < 0 ? shares : sumsOf(used, divide(rest, asked));
     },
-    // No count contains the requests that were admitted while the counts were on their way.
+    // The counts do not include the requests that were admitted while the counts were on their way.
     mostAbove: (requests) => Math.min(QUOTA, mostOnTheWay(requests)),
     mostDenied: QUOTA - 1,
   },
@@ -116,7 +120,7 @@ function sumsOf(some: readonly number[], others: readonly number[]): number[] {
   return some.map((number, index) => number + (others[index] ?? 0));
 }
 
-/** Divides a whole number in the given proportion. All parts are whole numbers. */
+/** Divides a whole number in the given proportion, into parts that are whole numbers. */
 function divide(number: number, proportion: readonly number[]): number[] {
   const all = sumOf(proportion);
   let before = 0;
@@ -137,7 +141,7 @@ function mostOnTheWay(requests: readonly Request[]): number {
   return Math.max(0, ...counts.values());
 }
 
-/** The largest figures of any window with any demand, in requests. */
+/** The worst figures of all windows and of all `DEMANDS`, in requests. */
 interface Outcome {
   readonly above: number;
   /** Requests that were refused although the quota was not used up. */
@@ -218,7 +222,8 @@ function admittedOf({ shares, keep, renew }: Policy, requests: readonly Request[
     const kept = keep?.(before, admitted) ?? before;
     give(kept);
     for (const region of regions) region.asked = 0;
-    // Without any request since the last exchange, every region gets back what it gave away.
+    // If no region received a request since the previous exchange, each region gets back the share
+    // that it gave away.
     receive = () => (sumOf(asked) === 0 ? before : (renew?.(kept, admitted, asked) ?? kept));
   }
 
@@ -254,8 +259,8 @@ export function simulateAll() {
 }
 
 /**
- * Returns a Markdown table: for each traffic, admissions above the quota and denials, in % of the
- * quota.
+ * Returns a Markdown table. For each pattern of traffic, it has the number of requests admitted
+ * above the quota, and the number denied within the quota, both in % of the quota.
  */
 export function printRegions(rows: ReturnType<typeof simulateAll>): string {
   const cell = (...parts: number[]) => parts.map((part) => Math.round((part * 100) / QUOTA)).join(' / ');

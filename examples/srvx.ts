@@ -1,6 +1,6 @@
 /**
- * srvx on any of its runtimes. The client's address is the request's `ip`, which follows
- * `trustProxy`.
+ * Serves the orders with srvx, on any of its runtimes. The client's address is the request's `ip`,
+ * which follows `trustProxy`.
  *
  *     node --import tsx examples/srvx.ts
  */

@@ -1,6 +1,6 @@
 /**
- * Cloudflare Workers, with the flag `nodejs_compat`: they serve a default export with `fetch`. A
- * limiter in memory counts for one isolate only.
+ * Runs the service in Cloudflare Workers, with the flag `nodejs_compat`. Workers serve a default
+ * export that has a `fetch` function. A limiter in memory counts only the requests of one isolate.
  *
  *     npx wrangler dev examples/workers.ts --compatibility-flags nodejs_compat
  */

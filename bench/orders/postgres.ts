@@ -75,7 +75,6 @@ export async function postgres(): Promise<readonly Table[]> {
   }
 }
 
-/** Creates a function that returns the next order id at each call, from 0. */
 function counter(): () => bigint {
   let next = 0n;
   return () => next++;

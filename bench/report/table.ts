@@ -4,7 +4,6 @@ export interface Table {
   readonly title: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /** The chart below the table. */
   readonly chart?: Chart | undefined;
 }
 

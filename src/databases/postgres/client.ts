@@ -1,11 +1,14 @@
 /**
- * The part of a PostgreSQL driver that this package uses. `pg`'s Pool and Client fit as they are.
- * Any other driver needs only a function `query` around it. Every parameter is passed as text and
+ * The part of a PostgreSQL driver that this package uses. A Pool or Client of `pg` has it. For
+ * another driver, write an object with the method `query`. Every parameter is passed as text and
  * declared as text, because drivers differ on all other types. Results are text too.
  */
 export interface PostgresClient {
   query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
-  /** Sends one of the few frequent statements, which may be prepared. See `withNamedStatements`. */
+  /**
+   * Sends one of the few statements that are sent often. They may be prepared, see
+   * `withNamedStatements`.
+   */
   queryOften?(text: string, values: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;
 }
 
@@ -14,7 +17,8 @@ export type PostgresRow = Readonly<Record<string, unknown>>;
 /** A pool of connections. Each query may use a different connection. */
 export interface PostgresPool extends PostgresClient {
   /**
-   * Takes one connection for several queries, as is needed to read a long list from one snapshot.
+   * Takes one connection out of the pool, for several queries. A long list needs this, because all
+   * its queries must see the same snapshot.
    */
   connect?(): Promise<HeldPostgresClient>;
 }
@@ -30,7 +34,7 @@ export interface HeldPostgresClient extends PostgresClient {
   off?(event: 'error', listener: () => void): unknown;
 }
 
-/** Sends a frequent statement, prepared if the client supports that. */
+/** Sends a statement that is sent often. It is prepared if the client supports that. */
 export function queryOften(client: PostgresClient, text: string, values: string[] = []) {
   return client.queryOften?.(text, values) ?? client.query(text, values);
 }
@@ -42,14 +46,14 @@ export function checkPool(pool: unknown, option = 'pool'): void {
 }
 
 /**
- * An SQL expression that makes its transaction wait until the commit is on disk, even if
- * `synchronous_commit` is `off` for the role or the database. Every other level of
- * `synchronous_commit` stays as it is, because it waits too.
+ * An SQL expression that turns `synchronous_commit` on for its transaction if it is `off` for the
+ * role or the database. The commit then waits until it is on disk. All other values of
+ * `synchronous_commit` are kept, because they wait too.
  */
 export const WAIT_FOR_DISK =
   "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/** Reports whether the server rejected a row because one with the same unique key exists. */
+/** Returns whether the server rejected a row because another row has the same unique key. */
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '23505';
 }

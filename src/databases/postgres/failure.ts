@@ -1,6 +1,6 @@
 /**
- * Explains the error codes of Node.js and PostgreSQL (SQLSTATE) to an operator, by the whole code
- * or by its first two or three characters.
+ * Explanations of errors for an operator. Each property is an error code of Node.js or PostgreSQL
+ * (SQLSTATE), or its first two or three characters.
  */
 const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'no PostgreSQL server accepts connections there',
@@ -25,7 +25,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   '58': 'the server cannot read or write its files',
 };
 
-/** Messages of `pg` that come without a code. */
+/** Explanations of errors of `pg` that have a message but no code. */
 const TEXTS: readonly (readonly [text: RegExp, cause: string])[] = [
   [/^timeout exceeded when trying to connect/, 'no connection was free, and none could be opened in time'],
   [/^Query read timeout/, 'the server did not respond in time'],
@@ -40,12 +40,10 @@ export function failureOf(operation: string, error: unknown): Error {
   return new Error(`cannot ${operation}: ${causeOf(error)}`, { cause: error });
 }
 
-/**
- * Returns why something failed: the driver's message, preceded by a known cause if there is one.
- */
+/** Returns why something failed: the cause, if it is known, and the driver's message. */
 export function causeOf(error: unknown): string {
-  // If a host name has several addresses, the error contains the failure of each, and has no
-  // message of its own.
+  // If a host name has several addresses and all of them fail, this error has no message of its
+  // own. It contains one error for each address.
   if (error instanceof AggregateError && error.message === '')
     return [...new Set(error.errors.map(causeOf))].join('; ');
   if (!(error instanceof Error)) return String(error);

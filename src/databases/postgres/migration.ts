@@ -2,8 +2,8 @@ import type { PostgresClient } from './client.js';
 import { quoteText } from './quote.js';
 
 /**
- * The SQL that migrates the tables of each part of the program, such as `orders`. The statement at
- * index n leads from version n to n + 1.
+ * The SQL statements that migrate the tables of each part of the program, such as `orders`. The
+ * statement at index n migrates from version n to version n + 1.
  */
 export type Schemas = Readonly<Record<string, readonly string[]>>;
 
@@ -11,10 +11,11 @@ export type Schemas = Readonly<Record<string, readonly string[]>>;
 const LOCK = 4_919_131_752_989_213_544n;
 
 /**
- * Migrates the tables of all parts to their newest version in one statement: all of them or none,
- * and one process after the other. The table `store_orders_schema` contains each part's version. If
- * everything is up to date, nothing is written, and no right to write is needed. Rejects if another
- * program has a table of the same name, or if a part has a newer version.
+ * Migrates the tables of all parts to their newest version, in one statement: either all tables or
+ * none. Processes that migrate at the same time wait for each other. The table
+ * `store_orders_schema` contains each part's version. If everything is up to date, nothing is
+ * written, and the database user needs no right to write. Rejects if another program has a table of
+ * the same name, or if a part has a newer version than this program knows.
  */
 export async function migrateTables(client: PostgresClient, schemas: Schemas): Promise<void> {
   await client.query(`DO $migrate$

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { checkPool, type HeldPostgresClient, type PostgresClient, type PostgresPool } from './client.js';
 
-/** A pool whose driver supports named statements. `pg`'s Pool fits as it is. */
+/** A pool whose driver supports named statements, such as the Pool of `pg`. */
 export interface NamingPostgresPool {
   query(statement: NamedStatement): ReturnType<PostgresClient['query']>;
   query(text: string, values?: string[]): ReturnType<PostgresClient['query']>;
@@ -15,16 +15,18 @@ export interface NamedStatement {
 }
 
 /**
- * The SQLSTATE codes of a statement that a pooler has sent on another server connection, which does
- * not know the name of the statement, or knows it from another client.
+ * The SQLSTATE codes with which the server rejects a named statement behind a pooler. The pooler
+ * has used another server connection, which does not know the name, or knows it from another
+ * client.
  */
 const NOT_OURS = ['26000', '42P05'];
 
 /**
- * Wraps a pool so that the server parses and plans frequent statements once per connection. Behind
- * a pooler that gives each transaction another server connection, and does not support named
- * statements, the server rejects a named statement before it runs. A rejected statement is sent
- * again without a name, and from then on no statement is named.
+ * Wraps a pool so that the server parses and plans frequent statements only once per connection.
+ * For this, the statements have names. Some connection poolers use another server connection for
+ * each transaction, and do not support named statements. Behind such a pooler, the server rejects a
+ * named statement before it runs. The wrapper then sends the statement again without a name, and no
+ * longer names any statement.
  */
 export function withNamedStatements(pool: NamingPostgresPool): PostgresPool {
   checkPool(pool);

@@ -6,35 +6,36 @@ import type { HeldPostgresClient, PostgresClient, PostgresRow } from './client.j
  */
 export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable<T>) => AsyncGenerator<T>;
 
-/** The most snapshots that are open at once. Each holds a connection. */
+/** The greatest number of snapshots that are open at the same time. Each one holds a connection. */
 const MOST_OPEN = 4;
 /**
- * How long a snapshot's readers may pause before it can be closed in favour of others. Readers that
- * were slow before may pause less. A mount sends half a mebibyte at a time. A client that reads
- * about 1 MB per second takes that in this time.
+ * How long a snapshot's readers may pause between two queries. After a longer pause, the snapshot
+ * can be closed so that others get its connection. Readers that were slow before may only make
+ * shorter pauses. The value suits a client that reads about 1 MB per second, because a mount sends
+ * half a mebibyte at a time.
  */
 const SPARE_MS = 500;
 /**
- * The time that each result of a query adds to the allowed pause, divided by the number of the
+ * Each result of a query makes the allowed pause longer by this time, divided by the number of the
  * snapshot's readers. The pause is never longer than `SPARE_MS`.
  */
 const EARNED_MS = 300;
 /** A snapshot whose query is still running is checked again after this time. */
 const RECHECK_MS = 50;
 /**
- * While every open snapshot is read fast enough, another reader waits this long for a connection.
- * Then its list fails.
+ * How long a reader waits for a connection while all open snapshots are read fast enough. After
+ * this time, its list fails.
  */
 const PATIENCE_MS = 5_000;
 
 /**
- * Creates a reader of snapshots over a pool. It holds at most four connections at once, however
- * many callers read. Readers that wait for a connection share the next snapshot.
+ * Creates a function that reads snapshots over a pool. It holds at most four connections at a time,
+ * for any number of callers. Readers that wait for a connection share the next snapshot.
  *
- * While a reader waits for a connection, the snapshot whose readers are furthest behind is closed
- * if they read less than about 1 MB per second each. The next query of these readers rejects. The
- * time in which the server runs a query does not count against them. A connection on which a query
- * has failed is closed without a further query, which might have to time out as well.
+ * While a reader waits for a connection, the slowest of the open snapshots can be closed. This
+ * happens only if its readers read less than about 1 MB per second each. Their next query rejects.
+ * The time in which the server runs a query does not make a reader slow. If a query fails, its
+ * connection is closed without a further query, which might have to time out as well.
  */
 export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>): SnapshotReader {
   const open = new Set<Snapshot>();
@@ -42,7 +43,7 @@ export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>)
   let next: Snapshot | undefined;
   let wake = () => {};
 
-  /** Waits until another snapshot may be opened. */
+  /** Waits until another snapshot may be opened. Closes a slow snapshot if necessary. */
   async function makeRoom(): Promise<void> {
     const givenUpMs = performance.now() + PATIENCE_MS;
     while (open.size >= MOST_OPEN) {
@@ -97,7 +98,10 @@ export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>)
   };
 }
 
-/** A transaction on a connection of its own, for any number of readers. */
+/**
+ * A snapshot: a read-only transaction on a connection of its own. Any number of readers can share
+ * it.
+ */
 class Snapshot implements PostgresClient {
   readonly begun: Promise<void>;
   readers = 0;
@@ -121,8 +125,8 @@ class Snapshot implements PostgresClient {
   }
 
   /**
-   * Returns the instant from which the snapshot may be closed in favour of others. While a query
-   * runs, the readers are waiting for the server, so the snapshot is not due.
+   * Returns the time from which the snapshot may be closed so that others get its connection. While
+   * a query runs, the readers are waiting for the server, so this time is always in the future.
    */
   dueMs(): number {
     return this.#asking > 0 ? performance.now() + RECHECK_MS : this.#dueMs;
@@ -176,5 +180,5 @@ class Snapshot implements PostgresClient {
   }
 }
 
-/** An error that is ignored here is reported by the next query. */
+/** Ignores an error here, because the next query reports it. */
 function ignore(): void {}

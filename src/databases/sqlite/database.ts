@@ -1,6 +1,7 @@
 /**
- * The part of a SQLite handle that this package uses. node:sqlite's `DatabaseSync`, the `Database`
- * of better-sqlite3 and libsql, and any other object with these methods fit.
+ * The part of a SQLite handle that this package uses. A `DatabaseSync` of node:sqlite or a
+ * `Database` of better-sqlite3 or libsql has these methods. Any other object that has them can be
+ * used too.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
@@ -28,7 +29,7 @@ export function checkDatabase(database: SqliteDatabase): void {
   }
 }
 
-/** A prepared statement whose integers, in and out, are bigint. */
+/** A prepared statement that returns integers as bigint. */
 export interface ExactStatement {
   run(...parameters: SqliteValue[]): void;
   get(...parameters: SqliteValue[]): SqliteRow | undefined;
@@ -36,9 +37,9 @@ export interface ExactStatement {
 }
 
 /**
- * Prepares a statement that never rounds an int64. The driver's bigint mode is turned on for
- * statements that write too: without it, node:sqlite may throw *after* writing a row whose id is
- * beyond 2^53, and the other drivers round silently.
+ * Prepares a statement that never rounds an int64. It turns on the driver's bigint mode, also for
+ * statements that write. Without this mode, node:sqlite may write a row with an id beyond 2^53 and
+ * *then* throw. The other drivers would round the id without an error.
  */
 export function prepare(database: SqliteDatabase, sql: string): ExactStatement {
   const statement = database.prepare(sql);
@@ -65,7 +66,8 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
     return result;
   } catch (error) {
     rollback(database);
-    // The count was rolled back with the rest, so the next transaction must be counted.
+    // The rollback has also undone the count of transactions, so the next transaction must be
+    // counted.
     countedMs.delete(database);
     throw error;
   }
@@ -75,8 +77,8 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
 export const TRANSACTIONS_COUNTED = 2 ** 31;
 
 /**
- * Transactions that follow each other this closely count as one, because counting takes 50 µs and
- * adds a page to the log.
+ * A transaction that follows the last counted one within this time is not counted. Counting takes
+ * 50 µs and adds a page to the log.
  */
 const COUNTED_AS_ONE_MS = 100;
 
@@ -84,7 +86,8 @@ const countedMs = new WeakMap<SqliteDatabase, number>();
 
 /**
  * Counts transactions in the file's `user_version`. This count reveals a log that belongs to
- * another file: the file's own log begins with the transaction after the last one in the file.
+ * another file. If a log belongs to this file, the count of the log's first transaction is at most
+ * one above the count in the file.
  */
 function countTransaction(database: SqliteDatabase): void {
   const nowMs = performance.now();
@@ -95,8 +98,8 @@ function countTransaction(database: SqliteDatabase): void {
 }
 
 /**
- * Ignores an error of ROLLBACK, because after some failures (disk full, I/O) SQLite has rolled back
- * already.
+ * Rolls the transaction back. Ignores an error, because after some failures (disk full, I/O) SQLite
+ * has already rolled back.
  */
 function rollback(database: SqliteDatabase): void {
   try {
@@ -105,8 +108,8 @@ function rollback(database: SqliteDatabase): void {
 }
 
 /**
- * The primary result codes of SQLite that this program distinguishes, by this program's names for
- * them.
+ * The results of SQLite that this program distinguishes. Each property is this program's name, and
+ * each value is SQLite's primary result code with its name.
  */
 const RESULTS = {
   busy: [5, 'SQLITE_BUSY'],
@@ -120,7 +123,7 @@ const RESULTS = {
 
 export type SqliteResult = keyof typeof RESULTS;
 
-/** Returns which of these results an error has, or `undefined` if it has none of them. */
+/** Returns the SQLite result that an error reports, or `undefined` if it is not in `RESULTS`. */
 export function resultOf(error: unknown): SqliteResult | undefined {
   if (!(error instanceof Error)) return undefined;
   // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name

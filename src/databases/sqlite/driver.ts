@@ -6,8 +6,8 @@ import { cannotOpen } from './failure.js';
 const require = createRequire(import.meta.url);
 
 /**
- * One function for each driver. It loads the driver and returns a function that opens a file, or
- * throws if the driver is missing.
+ * One function for each driver. The function loads the driver, and returns another function, which
+ * opens a file. It throws if the driver is missing.
  */
 const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
   () => {
@@ -60,14 +60,14 @@ export function checkFileName(file: string): void {
 }
 
 /**
- * Creates an empty file, readable only by its owner, and reports whether it was missing. SQLite
- * gives the log the same mode as the file. If two processes create the file at once, only one gets
- * `true`.
+ * Creates an empty file that only its owner can read, unless the file exists. Returns whether it
+ * was created. SQLite gives its log the same mode as the file. If two processes create the file at
+ * the same time, only one gets `true`.
  */
 export function createPrivately(file: string): boolean {
   try {
-    // Does not open an existing file, because closing a descriptor of a database would drop this
-    // process's locks on it.
+    // The flag `x` avoids opening an existing file. Closing a file that is a database would drop
+    // all locks that this process holds on it.
     closeSync(openSync(file, 'ax', 0o600));
     return true;
   } catch {

@@ -1,7 +1,7 @@
 import { isResult, prepare, type SqliteDatabase, type SqliteValue } from './database.js';
 
 /**
- * How long opening a file waits in total for other processes that use it. SQLite waits for at most
+ * How long opening a file may wait in total while other processes use it. SQLite waits for at most
  * `OPEN_WAIT_MS` at a time.
  */
 const OPEN_DEADLINE_MS = 2_000;
@@ -9,11 +9,12 @@ const OPEN_WAIT_MS = 250;
 
 /**
  * Runs `work` on a handle that was just opened, and retries while other processes hold the lock.
- * SQLite's own waiting is not enough: if two processes that switch a new file to WAL would wait for
- * each other, SQLite fails at once. Each wait is long, so that retries are rare, because libsql may
- * leave a failed statement open, and then the next attempt fails too. After `work`, SQLite's
- * waiting is turned off, because it would block the event loop (better-sqlite3 sets 5 s by
- * default).
+ * SQLite itself does not always wait. If two processes switch a new file to WAL and would wait for
+ * each other, SQLite fails immediately.
+ *
+ * Each attempt waits long, so that retries are rare. After a failed attempt, libsql may leave a
+ * statement open, and then the next attempt fails too. After `work`, SQLite's waiting is turned
+ * off, because it would block the event loop. (The default of better-sqlite3 is 5 s.)
  */
 export function opening(database: SqliteDatabase, work: () => void): void {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;
@@ -30,16 +31,16 @@ export function opening(database: SqliteDatabase, work: () => void): void {
 }
 
 /**
- * Makes an acknowledged commit survive a power cut, by a write-ahead log and an fsync per commit
- * (drivers default to `synchronous=NORMAL`, without an fsync per commit). Reads `journal_mode` and
- * `synchronous` back, and throws if SQLite did not accept them. A database in memory has nothing to
- * lose and is accepted as it is.
+ * Makes each commit survive a power cut once it has returned. For this, it turns on a write-ahead
+ * log and an fsync per commit. (With the drivers' default, `synchronous=NORMAL`, commits have no
+ * fsync of their own.) Throws if SQLite does not accept these settings. Accepts a database in
+ * memory, which has nothing to lose.
  *
  * Also moves the log of an earlier process into the database, and starts a new log. If an fsync of
  * that process failed, the kernel may return frames of the log that are not on disk and never will
- * be. After a power cut, SQLite reads the log only up to the first missing frame, so commits after
- * that frame would be lost. (A process that keeps running after a failed fsync is safe, because
- * SQLite writes those frames again.)
+ * be. After a power cut, SQLite reads the log only up to the first missing frame. Later commits
+ * would be lost. (A process that keeps running after a failed fsync is safe, because SQLite writes
+ * those frames again.)
  */
 export function makeDurable(database: SqliteDatabase): void {
   database.exec('PRAGMA journal_mode = WAL');
@@ -56,8 +57,8 @@ export function makeDurable(database: SqliteDatabase): void {
 }
 
 /**
- * Makes each commit of this handle wait for its fsync. Returns the level that SQLite then reports,
- * which should be 2n (FULL).
+ * Makes each commit of this handle wait for its fsync. Returns the value of `synchronous` that
+ * SQLite then reports. It should be 2n (FULL).
  */
 export function syncEveryCommit(database: SqliteDatabase): SqliteValue | undefined {
   database.exec('PRAGMA synchronous = FULL');

@@ -1,9 +1,9 @@
 import { resultOf, type SqliteResult } from './database.js';
 
-/** A kind of failure: SQLite's result, or a kind that SQLite does not detect. */
+/** The kind of a failure: a result of SQLite, or a failure that SQLite does not detect. */
 export type FailureKind =
   | SqliteResult
-  /** The file's name now refers to another file than the open one, or to none. */
+  /** The open file was moved, removed or replaced by another file. */
   | 'moved'
   /** The disk has not responded in time. Whether a write was done is unknown. */
   | 'late'
@@ -27,9 +27,7 @@ export class SqliteFileError extends Error {
 
 export const CURE = 'stop the server, keep the file and its -wal, and put a sound backup in its place with db restore';
 
-/**
- * Error codes of Node.js, for system calls that this program makes itself and not through SQLite.
- */
+/** Error codes of Node.js, for system calls that this program makes itself, without SQLite. */
 const SYSTEM_CODES: Readonly<Record<string, SqliteResult>> = {
   EROFS: 'read_only',
   EACCES: 'read_only',
@@ -80,10 +78,7 @@ function sentence(kind: FailureKind, text: string, file: string, operation: Oper
   }
 }
 
-/**
- * Returns the message of a thrown value. A driver's error is not always an Error, and its class may
- * be unknown here.
- */
+/** Returns the message of a thrown value. What a driver throws is not always an Error. */
 export function textOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
   return typeof error === 'object' ? JSON.stringify(error) : String(error);

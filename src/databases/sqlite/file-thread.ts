@@ -2,12 +2,15 @@ import { Worker } from 'node:worker_threads';
 import { type FailureKind, late, type Operation, SqliteFileError, textOf } from './failure.js';
 
 /**
- * The flags of a thread. Without them, each thread would warn that node:sqlite is experimental. The
- * main thread decides whether to show that warning.
+ * The Node.js flags of a thread. Without them, each thread would print its own warning that
+ * node:sqlite is experimental.
  */
 export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
 
-/** The functions that read, by name. Their parameters and results are plain data. */
+/**
+ * The functions that read, by name. Their parameters and results must be plain data, because they
+ * are sent to another thread.
+ */
 export type Reads = Readonly<Record<string, (...parameters: never[]) => unknown>>;
 
 /** The data that the thread receives at its start. */
@@ -17,22 +20,22 @@ export interface FileThreadData {
   readonly identity: string;
   readonly operation: Exclude<Operation, 'open'>;
   /**
-   * URLs of modules, each with `prepareReads`, `prepareWrites` or both. No two of their functions
-   * have the same name.
+   * URLs of modules that export `prepareReads`, `prepareWrites` or both. The functions that these
+   * return must all have different names.
    */
   readonly modules: readonly string[];
 }
 
 export interface ThreadCall {
-  /** Absent if no caller waits for a result. */
+  /** Identifies the call in its answer. Absent if no caller waits for the result. */
   readonly id?: number;
   readonly name: string;
   readonly parameters: readonly unknown[];
 }
 
 /**
- * A failure in the form in which it is sent to another thread. A driver's own error would lose its
- * message on the way.
+ * A failure in the form in which one thread sends it to another. The error of a driver would lose
+ * its message on the way.
  */
 export interface SentFailure {
   readonly message: string;
@@ -41,19 +44,23 @@ export interface SentFailure {
 
 export type ThreadAnswer = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: SentFailure });
 
-/** A thread that has the file open and calls functions of its modules on it. */
+/** A thread that opens a file, and calls functions of the given modules on it. */
 export interface FileThread {
   /**
-   * Calls a function on the thread. Rejects with a {@link SqliteFileError}, which is `late` if the
-   * disk does not respond in time. After that, every call rejects immediately.
+   * Calls a function on the thread. Rejects with a {@link SqliteFileError}, whose kind is `late` if
+   * the disk does not respond in time. After that, every call rejects immediately until the thread
+   * responds again.
    */
   call(name: string, parameters: readonly unknown[], patienceMs: number): Promise<unknown>;
   /**
-   * Calls a function without waiting for a result. A thread that hangs makes the call when it
-   * responds again.
+   * Calls a function on the thread without waiting for a result. If the thread hangs, the function
+   * is called later, when the thread responds again.
    */
   tell(name: string, parameters: readonly unknown[]): void;
-  /** Rejects as `late` if the thread does not end because the disk does not respond. */
+  /**
+   * Ends the thread. Rejects with the kind `late` if the thread does not end in time, because the
+   * disk does not respond.
+   */
   close(): Promise<void>;
 }
 
@@ -64,8 +71,8 @@ interface Waiting {
 }
 
 /**
- * How long closing may take. It can take a while, because the last process that closes a file also
- * copies the log into it.
+ * How long the thread may take to close its file. This can take a while, because the last process
+ * that closes a file also copies the log into it.
  */
 const CLOSE_MS = 5_000;
 const CLOSE_HANGING_MS = 500;

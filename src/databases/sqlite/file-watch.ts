@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
 import { SqliteFileError } from './failure.js';
 
-/** The files that SQLite keeps beside an open database. */
+/** The suffixes of the files that SQLite keeps beside an open database. */
 const COMPANIONS = ['-wal', '-shm'];
 /**
- * Every call of the check looks at the database itself, but at its companions at most once in this
- * time.
+ * Each check looks at the database file. The files beside it are looked at only if this time has
+ * passed since the last look.
  */
 const COMPANIONS_EVERY_MS = 100;
 
@@ -19,10 +19,10 @@ export function identityOf(file: string): string | undefined {
 }
 
 /**
- * Creates a check that the name still refers to the open database. Data that is written to a file
- * after it was moved, removed or replaced would be lost. The check throws a {@link SqliteFileError}
- * that explains what happened. Call this function while the database is open. `identity` is that of
- * the file when it was first opened.
+ * Returns a function that throws a {@link SqliteFileError} if the name no longer refers to the open
+ * database. Data that is written after the file was moved, removed or replaced would be lost. Call
+ * `createFileWatch` while the database is open. `identity` is the identity that the file had when
+ * it was first opened.
  */
 export function createFileWatch(file: string, identity: string): () => void {
   const companions = COMPANIONS.map((suffix) => ({ name: file + suffix, identity: identityOf(file + suffix) }));
@@ -36,7 +36,7 @@ export function createFileWatch(file: string, identity: string): () => void {
   };
 }
 
-/** Throws unless the name refers to this file. */
+/** Throws unless the name refers to the file with this identity. */
 export function checkIdentity(file: string, expected: string): void {
   const found = identityOf(file);
   if (found === expected) return;

@@ -65,8 +65,9 @@ function writesOf(database: SqliteDatabase): Reads {
 }
 
 /**
- * Whether the last check found the opened file. If so, a write is not preceded by a check, but only
- * followed by one. A read is always preceded by a check.
+ * Whether the last check has found that the name refers to the opened file. If it has, the next
+ * write needs no check before it. Each write is followed by a check, and each read is preceded by
+ * one.
  */
 let isThere = false;
 

@@ -8,7 +8,7 @@ import type { WriteCall, WriteResult } from './group-commit.js';
 import { migrate, type Schemas } from './migration.js';
 import { createWriteQueue, type WriteQueue } from './write-queue.js';
 
-/** Resolves to the result of the named function. */
+/** Calls the function with this name on the thread that reads. Resolves to its result. */
 export type Read<R extends Reads> = <Name extends keyof R & string>(
   name: Name,
   ...parameters: Parameters<R[Name]>
@@ -24,28 +24,31 @@ export interface FileReader<R extends Reads> {
 }
 
 /**
- * A database file that is read and written on threads of its own, so that this thread waits for no
- * disk. Every failure is a {@link SqliteFileError}. While the disk hangs, a read fails within two
- * seconds, and a write within three seconds plus a millisecond for each record to store. Later
- * calls fail at once.
+ * A database file. Two other threads read and write it, so that the calling thread never waits for
+ * the disk. Every failure is a {@link SqliteFileError}. If the disk hangs, a read fails after about
+ * two seconds. A write fails after about three seconds, plus a millisecond for each record to
+ * store. Later calls fail immediately until the disk responds again.
  */
 export interface SqliteFile extends WriteQueue {
-  /** Calls a function that reads, by its name. {@link Read} has the exact types. */
+  /** Calls a function that reads, by its name. {@link Read} declares the exact types. */
   read(name: string, ...parameters: readonly unknown[]): Promise<never>;
   tell(name: string, ...parameters: readonly unknown[]): void;
   /**
-   * Resolves if the file can be read and written. After a failed write, it tries to write.
+   * Rejects unless the file can be read and written. After a failed write, it tries to write.
    * Otherwise it only checks the permission to write.
    */
   probe(): Promise<void>;
-  /** Rejects as `late` if the disk does not respond. */
+  /**
+   * Ends both threads, after the writes requested so far. Rejects with the kind `late` if the disk
+   * does not respond.
+   */
   close(): Promise<void>;
 }
 
 const READ_DEADLINE_MS = 2_000;
 /**
- * A write may take longer than a read, because an fsync of a busy disk takes a while, and after a
- * timeout the caller does not know whether the write was done.
+ * A write may take longer than a read, because an fsync of a busy disk takes a while. A timeout of
+ * a write is also worse: the caller does not know whether the write was done.
  */
 const WRITE_DEADLINE_MS = 3_000;
 const RECORD_MS = 1;
@@ -122,8 +125,8 @@ export function createSqliteFile(file: string, identity: string, modules: readon
   let probing: Promise<unknown> | undefined;
 
   /**
-   * Commits a transaction that changes no table, but still writes to the file. Concurrent callers
-   * share it.
+   * Commits a transaction that changes no table, but still writes to the file. Callers that ask for
+   * it at the same time share one transaction.
    */
   function tryToWrite(): Promise<unknown> {
     probing ??= commit([{ name: 'touch', parameters: [] }]).finally(() => {
@@ -134,8 +137,7 @@ export function createSqliteFile(file: string, identity: string, modules: readon
 
   return {
     ...queue,
-    // The thread calls the function with this name, so the result has the type that this function
-    // returns.
+    // Callers use the type {@link Read}, which declares the type of each function's result.
     read: (name, ...parameters) => ask(name, parameters) as Promise<never>,
     tell: (name, ...parameters) => reader.tell(name, parameters),
 
@@ -156,7 +158,7 @@ export function createSqliteFile(file: string, identity: string, modules: readon
 }
 
 /**
- * Allows more time for many records, because storing them takes a while even on a disk that does
+ * Returns how long a write may take. Storing many records takes a while even on a disk that does
  * not hang.
  */
 function writeDeadlineMs(calls: readonly WriteCall[]): number {

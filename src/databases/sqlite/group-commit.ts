@@ -2,7 +2,7 @@ import { isResult, type SqliteDatabase, transaction } from './database.js';
 
 /**
  * The functions that write, by name. Each runs inside a transaction. Their parameters and results
- * are plain data.
+ * must be plain data, because they may be sent to another thread.
  */
 export type Writes = Readonly<Record<string, (...parameters: never[]) => unknown>>;
 
@@ -13,8 +13,8 @@ export interface WriteCall {
 }
 
 /**
- * The result of a write. `busy`: another process holds the lock, nothing was written, and the write
- * may be retried.
+ * The result of a write. `busy` means that another process holds the lock. Nothing was written
+ * then, and the write can be retried.
  */
 export type WriteResult =
   | { readonly outcome: 'committed'; readonly value: unknown }

@@ -9,22 +9,24 @@ export const APPLICATION_ID = 0x534f7264;
 const SCHEMA_TABLE = 'store_orders_schema';
 
 /**
- * The SQL that migrates the tables of each part of the program, such as `orders`. The statement at
- * index n leads from version n to n + 1.
+ * The SQL statements that migrate the tables of each part of the program, such as `orders`. The
+ * statement at index n migrates from version n to version n + 1.
  */
 export type Schemas = Readonly<Record<string, readonly string[]>>;
 
 /**
  * Migrates the tables of all parts to their newest version, in one transaction. The table
  * `store_orders_schema` contains each part's version. Throws, and changes nothing, if the file
- * holds another program's tables, is not a SQLite database, or has a newer version of any part.
+ * holds another program's tables, is not a SQLite database, or has a newer version of a part than
+ * this program knows.
  */
 export function migrate(database: SqliteDatabase, schemas: Schemas): void {
   const parts = Object.entries(schemas);
   const found = schemaVersions(database, schemas);
   if (parts.every(([part, steps]) => found.get(part) === steps.length)) return;
   transaction(database, () => {
-    // Read again under the lock, because another process may have migrated meanwhile.
+    // The versions are read again under the lock, because another process may have migrated
+    // meanwhile.
     const versions = schemaVersions(database, schemas);
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
     database.exec(
@@ -59,13 +61,13 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
 }
 
 /**
- * Returns `false` for a database without tables, which this program may use. Throws for another
- * program's database.
+ * Returns whether this program created the tables. Returns `false` for a database without tables,
+ * which this program may use. Throws for another program's database.
  */
 function isOurs(database: SqliteDatabase): boolean {
   try {
-    // This statement comes first, because it fails if the file is busy. If a later statement
-    // failed, libsql would leave it open, and then refuse to begin a log.
+    // This statement comes first, because it is the one that fails if the file is busy. If a later
+    // statement failed, libsql would leave it open, and then refuse to begin a write-ahead log.
     if (prepare(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").all().length === 0) return false;
     const [row] = prepare(database, 'PRAGMA application_id').all();
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;

@@ -19,7 +19,7 @@ export type Write<W extends Writes> = <Name extends keyof W & string>(
 ) => Promise<ReturnType<W[Name]>>;
 
 export interface WriteQueue {
-  /** Queues the write with this name. {@link Write} has the exact types. */
+  /** Queues the write with this name. {@link Write} declares the exact types. */
   write(name: string, ...parameters: readonly unknown[]): Promise<never>;
   /** Resolves when every write requested so far has settled. */
   idle(): Promise<void>;
@@ -30,19 +30,20 @@ const LOCK_DEADLINE_MS = 2_000;
 const LOCK_RETRY_MS = 5;
 
 /**
- * How many writes settle in one turn of the event loop. If all writes of a commit did, all their
- * clients would send again at the same time. While 64 clients cancel as fast as they can, a list
- * would then wait 2.3 ms (p99) instead of 1.5, at the same rate of cancels.
+ * How many writes of one commit settle in the same pass of the event loop. If all of them did, all
+ * their clients would send again at the same time, and other requests would wait. With 64 clients
+ * that cancel as fast as they can, a list would take 2.3 ms (p99) instead of 1.5. The limit does
+ * not change the rate of cancels.
  */
 const ANSWERED_AT_ONCE = 4;
 
-/** Publishes how many writes were tried in one commit: `{ writes }`. */
+/** Publishes how many writes each commit contained: `{ writes }`. */
 const commits = channel('store-orders:commit');
 
 /**
- * Creates a queue with group commit: writes that arrive in one turn of the event loop, or while
- * others are being committed, are committed together. While another process holds the lock, the
- * queue waits without blocking the event loop.
+ * Creates a queue that commits several writes together (group commit). These are the writes that
+ * arrive in the same pass of the event loop, or while other writes are being committed. While
+ * another process holds the lock, the queue waits without blocking the event loop.
  */
 export function createWriteQueue(
   commit: (calls: readonly WriteCall[]) => readonly WriteResult[] | Promise<readonly WriteResult[]>,
@@ -69,8 +70,8 @@ export function createWriteQueue(
     } catch (error) {
       for (const write of batch) write.reject(error);
     }
-    // Writes that found the file locked go before newer ones. If an older and a newer write change
-    // the same row, the newer one must come last.
+    // Writes that found the file locked are tried again before newer writes. If an older and a
+    // newer write change the same row, the newer one must come last.
     waiting = [...busy, ...waiting];
     if (waiting.length > 0) {
       if (busy.length > 0) setTimeout(flush, LOCK_RETRY_MS);
@@ -78,7 +79,7 @@ export function createWriteQueue(
       return;
     }
     isScheduled = false;
-    // Callers of `idle` continue after the callers of the writes.
+    // With `setImmediate`, the callers of `write` continue before the callers of `idle`.
     for (const resolve of onIdle) setImmediate(resolve);
     onIdle = [];
   }
