@@ -33,5 +33,5 @@ assert.ok((await response.json()).length > 0);
 process.kill(-npm.pid, 'SIGTERM');
 await ended;
 clearTimeout(late);
-await assert.rejects(fetch(url), 'the program has ended');
+await assert.rejects(fetch(url), 'the program still responds after SIGTERM');
 console.log(`npm start served ${url}, and exited at SIGTERM`);

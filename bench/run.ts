@@ -52,7 +52,6 @@ const PARTS: readonly Part[] = [
     name: 'lists',
     measure: async () => [
       await longLists(),
-      // The same measurement with a million orders instead of 100,000.
       ...(isQuick ? [] : [await longestLists()]),
       await besideLists(),
       await afterAChange(),

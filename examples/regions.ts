@@ -43,8 +43,7 @@ const TRAFFICS: Readonly<Record<string, Traffic>> = {
   'one home': () => [1, 0, 0],
   even: () => [1 / 3, 1 / 3, 1 / 3],
   skewed: () => [0.8, 0.15, 0.05],
-  // The requests move to the next region every 37 s. So they move at a different point of each
-  // window.
+  // Every 37 s, the requests move to the next region: at a different point of each window.
   wandering: (atMs) => [0, 1, 2].map((region) => (Math.floor(atMs / 37_000) % REGIONS === region ? 1 : 0)),
   // The requests go to the first region. But while the counts are on their way, the requests go to
   // the other two regions.

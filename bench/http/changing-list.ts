@@ -47,7 +47,8 @@ interface Measured extends Turns {
 
 /**
  * Measures how much processor time a list costs while the server changes a hundred orders a second.
- * This is the time used in a second with one list, minus the time used in a second without one.
+ * The result is the time used in a second with one list, minus the time used in a second without
+ * one.
  */
 export async function changingList(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));

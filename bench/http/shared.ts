@@ -47,7 +47,7 @@ export async function shared(): Promise<Table> {
     for (const request of [LIST, MISS]) await expectSameBodies(servers, request);
     const rows: string[][] = [];
     for (const request of [LIST, MISS, CANCEL]) {
-      // The first list has the requests per second. Each further list has the processor time per
+      // The first array has the requests per second. Each further array has the processor time per
       // request of one process.
       const figures = subjects.map(({ parts }): number[][] => [[], ...parts.map(() => [])]);
       for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {

@@ -9,7 +9,7 @@ import { type AsyncTake, SUBJECTS } from './limiter-rivals.js';
 // further message, it measures many calls, and replies with the millions of calls per second.
 
 /**
- * How many calls of the limiter are timed together. One alone is shorter than the timer's
+ * How many calls of the limiter are timed together. One call alone is shorter than the timer's
  * resolution.
  */
 const BATCH = 1_000;

@@ -7,7 +7,7 @@ import { DAY_MS, MINUTE_MS, PER_DAY, PER_MINUTE, PLENTY } from '../servers/plent
  */
 export type Take = (key: string) => boolean;
 
-/** Decisions are stored here, so that V8 cannot leave out creating them. */
+/** Stores a decision, so that V8 cannot optimise its creation away. */
 const kept: { decision?: Decision } = {};
 
 export function ours({ isKept = false } = {}): Take {

@@ -13,8 +13,8 @@ const LEAST_WEIGHED = isQuick ? 1 : 1_000;
 const ROUNDS = 4;
 
 /**
- * Measures how many requests per second a limiter decides, each one against two windows, and how
- * much memory a key needs. Compares store-orders with other limiters, and with the least work that
+ * Measures how many requests per second a limiter can check against two windows, and how much
+ * memory it needs per key. Compares store-orders with other limiters, and with the least work that
  * any such limiter has to do.
  */
 export async function limiters(): Promise<readonly Table[]> {

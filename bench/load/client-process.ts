@@ -16,8 +16,9 @@ process.on('message', async (task: CancelTask | ListTask | 'enough') => {
 process.once('disconnect', () => process.exit());
 
 /**
- * Cancels order after order over keep-alive connections. Parses as little of a response as
- * possible, because a complete HTTP client would use more processor time than the measured server.
+ * Sends one cancellation after the other on each keep-alive connection. Parses as little of a
+ * response as possible, because a complete HTTP client would use more processor time than the
+ * measured server.
  */
 async function cancelFor(task: CancelTask): Promise<readonly number[]> {
   const { url, ms, connections, offset, stride, range, fromIndex, perSecond } = task;

@@ -14,7 +14,7 @@ const ROUNDS = 4;
 
 /**
  * Measures the rate of durable cancels without HTTP, and compares it with the rate of plain writes
- * to the disk. Each round measures every way of cancelling once.
+ * to the disk. Each round measures every variant once.
  */
 export async function cancelsInProcess(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));

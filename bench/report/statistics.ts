@@ -7,8 +7,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Divides each value by the floor that was measured in the same round. Values of different rounds
- * are not compared, because the speed of the machine drifts from round to round.
+ * Divides each value by the value to compare it with (the floor), which was measured in the same
+ * round. Values of different rounds are not compared, because the speed of the machine drifts.
  */
 function ratios(values: readonly number[], floors: readonly number[]): readonly number[] {
   return values.map((value, round) => value / (floors[round] ?? Number.NaN));

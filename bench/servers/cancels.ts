@@ -6,9 +6,8 @@ import { announce } from './announce.js';
 import { API_KEY, tenOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// A server with durable cancels. They are either committed together or one by one. The list has
-// only ten orders, which are in memory, so the time of a list shows how long cancels delay other
-// requests.
+// A server with durable cancels, which are committed together or one by one. The list has only ten
+// orders, which are in memory, so the time of a list shows how long cancels delay other requests.
 const [way, file = ''] = process.argv.slice(2);
 const { list } = tenOrders();
 const cancel = way === 'together' ? openSqliteOrderStore(file).cancel : cancelOneByOne(openSqliteDatabase(file));

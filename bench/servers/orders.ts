@@ -1,7 +1,7 @@
 import { createMemoryOrderStore, type OrderInput } from 'store-orders/store';
 import { isQuick } from '../processes/pace.js';
 
-/** The ten orders that every server of a comparison lists. */
+/** The ten orders that the measured servers list. */
 export const TEN: readonly OrderInput[] = Array.from({ length: 10 }, (_, index) => ({
   id: 1_024_801 + index,
   petId: 11 + index,
@@ -23,7 +23,7 @@ export const PENDING_IDS: readonly number[] = Array.from(
 
 export const API_KEY = 'so_benchmark';
 
-/** The first id of `manyOrders`. */
+/** The first id of the orders that `manyOrders` creates. */
 export const FIRST_ID = 1_024_801;
 
 export function tenOrders() {

@@ -1,7 +1,7 @@
 import { createPlan, perDay, perMinute } from 'store-orders/limiter';
 
-// Quotas that no benchmark exceeds. They are below 2^31, like the quotas of any real plan. Larger
-// numbers would be slower: V8 boxes them, and formatting one takes 100 ns.
+// Quotas that no benchmark exceeds. They are below 2^31, like the quotas of any real plan. V8
+// stores larger numbers as objects, and formatting one of them takes 100 ns.
 export const PER_MINUTE = 1e9;
 export const PER_DAY = 2e9;
 export const MINUTE_MS = 60_000;

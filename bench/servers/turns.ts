@@ -1,7 +1,7 @@
 import { existsSync, openSync, readSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** Figures of the event loop since they were last reported. */
+/** Measurements of the event loop since the previous report. */
 export interface Turns {
   /** The processor time of the main thread. */
   readonly usedMs: number;

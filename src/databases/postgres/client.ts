@@ -1,7 +1,8 @@
 /**
- * The part of a PostgreSQL driver that this package uses. A Pool or Client of `pg` has it. For
- * another driver, write an object with the method `query`. Every parameter is passed as text and
- * declared as text, because drivers differ on all other types. Results are text too.
+ * The part of a PostgreSQL driver that this package uses. The Pool and the Client of `pg` can be
+ * used directly. For another driver, write an object with the method `query`. Every parameter is
+ * passed as text and declared as text, because drivers differ on all other types. Results are text
+ * too.
  */
 export interface PostgresClient {
   query(text: string, values?: string[]): Promise<{ readonly rows: readonly PostgresRow[] }>;

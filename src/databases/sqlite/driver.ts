@@ -66,8 +66,8 @@ export function checkFileName(file: string): void {
  */
 export function createPrivately(file: string): boolean {
   try {
-    // The flag `x` avoids opening an existing file. Closing a file that is a database would drop
-    // all locks that this process holds on it.
+    // The flag `x` avoids opening an existing file. Closing a descriptor of an open database would
+    // drop all locks that this process holds on it.
     closeSync(openSync(file, 'ax', 0o600));
     return true;
   } catch {

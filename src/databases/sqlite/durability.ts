@@ -31,16 +31,16 @@ export function opening(database: SqliteDatabase, work: () => void): void {
 }
 
 /**
- * Makes each commit survive a power cut once it has returned. For this, it turns on a write-ahead
- * log and an fsync per commit. (With the drivers' default, `synchronous=NORMAL`, commits have no
- * fsync of their own.) Throws if SQLite does not accept these settings. Accepts a database in
- * memory, which has nothing to lose.
+ * Makes commits durable: after a commit has returned, it survives a power cut. This needs a
+ * write-ahead log and an fsync per commit. (With the drivers' default, `synchronous=NORMAL`,
+ * commits have no fsync of their own.) Throws if SQLite does not accept these settings. Accepts a
+ * database in memory, which has nothing to lose.
  *
  * Also moves the log of an earlier process into the database, and starts a new log. If an fsync of
  * that process failed, the kernel may return frames of the log that are not on disk and never will
- * be. After a power cut, SQLite reads the log only up to the first missing frame. Later commits
- * would be lost. (A process that keeps running after a failed fsync is safe, because SQLite writes
- * those frames again.)
+ * be. After a power cut, SQLite reads the log only up to the first missing frame, and loses the
+ * commits after that frame. (A process that keeps running after a failed fsync is safe, because
+ * SQLite writes those frames again.)
  */
 export function makeDurable(database: SqliteDatabase): void {
   database.exec('PRAGMA journal_mode = WAL');

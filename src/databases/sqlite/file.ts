@@ -47,8 +47,8 @@ export interface SqliteFile extends WriteQueue {
 
 const READ_DEADLINE_MS = 2_000;
 /**
- * A write may take longer than a read, because an fsync of a busy disk takes a while. A timeout of
- * a write is also worse: the caller does not know whether the write was done.
+ * A write is allowed more time than a read, because an fsync of a busy disk takes a while. A
+ * timeout of a write is also worse: the caller does not know whether the write was done.
  */
 const WRITE_DEADLINE_MS = 3_000;
 const RECORD_MS = 1;

@@ -3,7 +3,7 @@ import type { WriteCall, WriteResult, Writes } from './group-commit.js';
 
 interface Waiting {
   readonly call: WriteCall;
-  /** When this write first found the file locked. */
+  /** The time at which this write first found the file locked. */
   busySinceMs?: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -30,10 +30,10 @@ const LOCK_DEADLINE_MS = 2_000;
 const LOCK_RETRY_MS = 5;
 
 /**
- * How many writes of one commit settle in the same pass of the event loop. If all of them did, all
- * their clients would send again at the same time, and other requests would wait. With 64 clients
- * that cancel as fast as they can, a list would take 2.3 ms (p99) instead of 1.5. The limit does
- * not change the rate of cancels.
+ * How many writes of one commit settle in the same pass of the event loop. If all of them settled
+ * together, all their clients would send again at the same time, and other requests would wait.
+ * With 64 clients that cancel as fast as they can, a list would take 2.3 ms (p99) instead of 1.5.
+ * The limit does not change the rate of cancels.
  */
 const ANSWERED_AT_ONCE = 4;
 
