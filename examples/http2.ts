@@ -1,7 +1,7 @@
 /**
- * Serves the orders over HTTP/2 with node:http2. In production, use `createSecureServer({ key,
- * cert, allowHTTP1: true }, …)` with the same handler. Servers of node:https can use this handler
- * too.
+ * Serves the orders over HTTP/2 with node:http2. In production, use the same handler with
+ * `createSecureServer({ key, cert, allowHTTP1: true }, …)`. A server of node:https can use the
+ * handler too.
  *
  *     node --import tsx examples/http2.ts
  *     curl --http2-prior-knowledge -H 'Authorization: Bearer open-sesame' \
