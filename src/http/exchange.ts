@@ -27,10 +27,7 @@ export interface Exchange {
   operation: 'listOrders' | 'cancelOrder' | undefined;
   orderId: OrderId | undefined;
   keyId: string | undefined;
-  /**
-   * The plan whose limits the reply announces: the key's plan, or without a valid key the address
-   * plan.
-   */
+  /** The plan whose limits the reply announces. Without a valid key, the address plan. */
   plan: Plan;
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
@@ -38,10 +35,7 @@ export interface Exchange {
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
-  /**
-   * The id that the client sent. If it sent none and the diagnostics channel has subscribers, a new
-   * id.
-   */
+  /** The client's request id. If it sent none, a new id for the diagnostics channel, if observed. */
   requestId: string | undefined;
 }
 

@@ -5,7 +5,7 @@ export function headOf({ method, url, headers }: Request): RequestHead {
   return { method, url, rawHeaders: [...headers].flat() };
 }
 
-/** Returns the client's address from the request, where srvx and h3 put it. */
+/** Returns the client's address from `request.ip`, which srvx and h3 set. */
 export function ipOf(request: Request): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
 }
@@ -24,7 +24,10 @@ export function toResponse({ status, headers, body }: Reply): Response {
   return new Response(bodyOf(body), { status, headers: fields, ...coded });
 }
 
-/** A 204 requires `null`: even an empty string makes `new Response` throw. */
+/**
+ * Returns the body for `new Response`: `null` if there is no body. For a 204, `new Response` throws
+ * unless the body is `null`, even if it is an empty string.
+ */
 function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
   if (body === undefined) return null;
   if (typeof body === 'string' || body instanceof Uint8Array) return body;
