@@ -35,7 +35,7 @@ export interface Exchange {
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
-  /** The client's request id. If it sent none, a new id for the diagnostics channel, if observed. */
+  /** The client's request id, or a new one if the client sent none and the reply is published. */
   requestId: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The errors that came from the host (its store, its limiter, or a function such as
- * `authenticate`). The value tells what failed, for example `store.list failed`.
+ * `authenticate`). The value of the map is a text such as `store.list failed`.
  */
 const hostErrors = new WeakMap<object, string>();
 

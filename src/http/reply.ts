@@ -23,8 +23,8 @@ interface PreparedError {
 }
 
 /**
- * The values of `WWW-Authenticate`. The `error` attribute is sent only if the client sent a token (RFC
- * 6750 §3).
+ * The values of `WWW-Authenticate`. The `error` attribute is sent only if the client sent a token
+ * (RFC 6750 §3).
  */
 export const CHALLENGE = 'Bearer realm="store-orders"';
 export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;

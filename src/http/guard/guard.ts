@@ -13,8 +13,8 @@ import { NOT_OURS } from '../route.js';
 
 /**
  * Protects other routes of a host in the same way as the routes of the service: checks the key,
- * applies its quotas, and returns the rate-limit fields. Give the guard the limiter and the
- * `authenticate` of the service, so that a key's quota covers the whole API. `admit` never throws
+ * applies the quotas of the key, and returns the rate-limit fields. Give the guard the limiter and
+ * the `authenticate` of the service, so that one quota covers the whole API. `admit` never throws
  * and never rejects.
  */
 export interface Guard {

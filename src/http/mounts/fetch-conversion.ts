@@ -11,8 +11,9 @@ export function ipOf(request: Request): string | undefined {
 }
 
 /**
- * Converts a reply to a Response. Leaves out `Connection`, which the runtime controls: HTTP/2
- * forbids this field, and a Request does not reveal its protocol.
+ * Converts a reply to a Response. `Connection` is left out, because HTTP/2 forbids this field, and
+ * a Request does not reveal whether it came over HTTP/2. The runtime controls the connection
+ * itself.
  */
 export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();

@@ -19,15 +19,15 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export interface NodeMountOptions {
   /**
    * Returns the client's address, by which requests without a valid key are limited. Default: the
-   * framework's `request.ip`, which in Express follows `trust proxy`. Without a framework: the
-   * connection's peer.
+   * framework's `request.ip`, which in Express follows `trust proxy`. If there is no framework, the
+   * default is the address of the connection's peer.
    */
   readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
 }
 
 /**
- * A listener for `node:http`, `https` and `http2`. Called with `next`, it is a middleware for
- * Express and Connect, which passes requests for other paths to `next`.
+ * A listener for `node:http`, `https` and `http2`. If it is called with `next`, it acts as a
+ * middleware for Express and Connect, and passes requests for other paths to `next`.
  */
 export interface NodeHandler {
   /**
@@ -91,7 +91,8 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
   ): void | Promise<void> => {
     const head = originalHead(request);
     if (next === undefined) return answer(request, response, head);
-    // Returns nothing, because restify treats a promise as a call of `next`.
+    // The handler returns nothing here, because restify treats a returned promise as a call of
+    // `next`.
     if (service.owns(head.url ?? '')) answer(request, response, head);
     else next();
   };
