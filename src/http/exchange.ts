@@ -27,7 +27,10 @@ export interface Exchange {
   operation: 'listOrders' | 'cancelOrder' | undefined;
   orderId: OrderId | undefined;
   keyId: string | undefined;
-  /** The plan whose limits the reply announces. Without a valid key, the address plan. */
+  /**
+   * The plan whose limits the reply announces: the plan of the key, or without a valid key the
+   * address plan.
+   */
   plan: Plan;
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;

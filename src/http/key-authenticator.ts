@@ -7,8 +7,8 @@ import { bearerToken } from './request-head.js';
  * key is looked up by its SHA-256 digest, so the time of a look-up does not help to guess a key.
  *
  * Throws a TypeError for a key that no client can send as a bearer token (RFC 6750 §2.1), and for a
- * principal without a plan or with an invalid id. The message gives the position of the bad entry
- * and never contains the key.
+ * principal without a plan or with an invalid id. The error message gives the position of the bad
+ * entry and never contains the key.
  *
  * @example
  * ```ts

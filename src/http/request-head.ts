@@ -68,7 +68,7 @@ export interface ReadHead {
   readonly isMultiplexed: boolean;
   /** `X-Request-Id`, if it was sent once and is short and plain enough to be sent back. */
   readonly requestId: string | undefined;
-  /** W3C Trace Context, if it was sent once and is valid. */
+  /** `traceparent` (W3C Trace Context), if it was sent once and is valid. */
   readonly traceparent: string | undefined;
   // The fields that select the representation of the list. If a field is sent more than once, its
   // values are joined into one list (RFC 9110 §5.3).

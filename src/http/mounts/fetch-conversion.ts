@@ -26,8 +26,8 @@ export function toResponse({ status, headers, body }: Reply): Response {
 }
 
 /**
- * Returns the body for `new Response`: `null` if there is no body. For a 204, `new Response` throws
- * unless the body is `null`, even if it is an empty string.
+ * Returns the body for `new Response`. It is `null` if there is no body, because `new Response`
+ * throws for a 204 with any other body, even an empty string.
  */
 function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
   if (body === undefined) return null;

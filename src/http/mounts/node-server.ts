@@ -85,8 +85,8 @@ function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>):
 }
 
 /**
- * Returns the response in progress on a socket. It is in a private property, which Node's own
- * default `clientError` listener reads too.
+ * Returns the response in progress on a socket. The response is in a private property, which Node's
+ * own default `clientError` listener reads too.
  */
 function responseInProgress(socket: Duplex): ServerResponse | undefined {
   const response: unknown = Reflect.get(socket, '_httpMessage');

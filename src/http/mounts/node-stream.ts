@@ -70,8 +70,7 @@ async function writeOwn(response: ServerResponse, iterator: AsyncIterator<Uint8A
 let lastTurn: Promise<unknown> = Promise.resolve();
 
 /**
- * Resolves in a later pass of the event loop. Only one call resolves in each pass, in the order of
- * the calls.
+ * Resolves in a later pass of the event loop. Calls resolve in their order, only one in each pass.
  */
 function turn(): Promise<unknown> {
   lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)));

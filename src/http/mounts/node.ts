@@ -134,8 +134,8 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
   if (pieces !== undefined) {
     if (isPlain(response)) return writePieces(response, pieces);
     return pipeline(Readable.from(pieces), response).catch(() => {
-      // An emulation of node:http may have no connection to close. It sends the response later, so
-      // the status can still be changed to 500.
+      // An emulation of node:http may have no connection to close. The emulation sends the response
+      // later, so the status can still be changed to 500.
       response.statusCode = 500;
     });
   }

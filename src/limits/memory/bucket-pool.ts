@@ -99,7 +99,7 @@ export class BucketPool {
   /**
    * Returns the state of the bucket that new keys share while the pool is full, if that bucket is
    * in use. A key that later gets a bucket of its own starts with this state. With a full bucket,
-   * it would pass before its `Retry-After` ends.
+   * the next request of the key would pass before its `Retry-After` ends.
    */
   shared(): KeyState | undefined {
     return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;
