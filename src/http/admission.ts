@@ -10,7 +10,7 @@ import { checkFunction, checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
 import { type Reply, refusal } from './reply.js';
 
-/** The owner of an API key, with the plan that it has bought. */
+/** The owner of an API key, and the plan that the owner has bought. */
 export interface Principal {
   /** Identifies the owner in limiters and logs, so it must never be the API key itself. */
   readonly id: string;
@@ -18,8 +18,8 @@ export interface Principal {
 }
 
 /**
- * Returns the principal of an API key, or `undefined` if the key is unknown or revoked. If it
- * throws or rejects, the client receives a 503.
+ * Returns the principal of an API key, or `undefined` if the key is unknown or revoked. If the
+ * function throws or rejects, the client receives a 503.
  */
 export type Authenticate = (apiKey: string) => MaybePromise<Principal | undefined>;
 
@@ -27,12 +27,11 @@ export interface AdmissionOptions {
   readonly limiter: RateLimiter;
   readonly authenticate: Authenticate;
   /**
-   * Returns whether this process remembers the key as recently valid. Provide it if `authenticate`
-   * calls a backend that strangers could keep busy with made-up keys. While an address is over its
-   * limit, its requests with keys for which this returns `false` are refused with 429, without a
-   * look-up. These refusals are not charged, because the key may be valid. Without this function
-   * every key is looked up, even from an address over its limit. If this function throws, the
-   * client receives a 503.
+   * Returns whether this process remembers the key as recently valid. Provide this function if
+   * `authenticate` calls a backend that strangers could keep busy with made-up keys. If it returns
+   * `false`, the key is looked up only while the client's address is within its limit. Over that
+   * limit, the request is refused with 429. Without this function, every key is looked up. If this
+   * function throws, the client receives a 503.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /**
@@ -48,8 +47,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * Returns a plan that allows each address `quota` requests per minute. The policy is named
- * `address-minute`, a name that no policy of the fixed plans has.
+ * Returns a plan that allows each address `quota` requests per minute. Its policy is named
+ * `address-minute`, to tell it from the policy `minute` of the fixed plans.
  */
 export function addressPerMinute(quota: number): Plan {
   const policies = [{ ...perMinute(quota), name: 'address-minute' }];
@@ -59,16 +58,16 @@ export function addressPerMinute(quota: number): Plan {
 export const ADDRESS_PLAN = addressPerMinute(600);
 
 /**
- * Decides whether a request may be served. `identify` checks the key, then charges it, then calls
- * `serve`.
+ * Decides whether a request may be served. `identify` checks the key, counts the request against
+ * the key's quota, and then calls `serve`.
  */
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**
-   * Charges a request without a valid key to its address. If `reply` is an error code, returns the
-   * refusal with this code. If it is a function, returns its result. If the address is over its
-   * limit, returns a 429 instead, and the connection is closed, so that a client that does not stop
-   * must open a new one for each request.
+   * Counts a request without a valid key against the limit of its client address. Returns the error
+   * reply for the code `reply`, or the result of `reply` if that is a function. If the address is
+   * over its limit, returns a 429 instead and closes the connection. A client that keeps sending
+   * must then open a new connection for each request.
    */
   chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }
@@ -96,8 +95,8 @@ export function createAdmission<Served>(
   }
 
   /**
-   * Looks up a key, unless the client's address is over its limit. The address is charged only if
-   * the key turns out to be invalid.
+   * Looks up a key, unless the client's address is over its limit. The request counts against the
+   * address only if the key turns out to be invalid.
    */
   function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
     const look = ({ inForce }: Decision) =>
@@ -107,8 +106,7 @@ export function createAdmission<Served>(
   }
 
   function admit(exchange: Exchange, principal: Principal | undefined): Served | Reply | Promise<Served | Reply> {
-    // An `authenticate` that is not type-checked may return `null`, which also means an unknown
-    // key.
+    // An `authenticate` written in JavaScript can also return `null` for an unknown key.
     if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
     const { id, plan } = principal;
     // Principals without an id would all share one quota.
@@ -127,8 +125,7 @@ export function createAdmission<Served>(
     principal: Principal,
     decision: Decision,
   ): Served | Reply | Promise<Served | Reply> {
-    // This line comes first, so that a limiter that returns no decision fails before the request is
-    // served.
+    // This line comes before `serve`, because it throws if the limiter has returned no decision.
     exchange.limitFields = limitFields(decision, draftFields);
     return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }
@@ -169,8 +166,8 @@ const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
 };
 
 /**
- * Throws a TypeError that names an invalid or unknown option. The names in `others` are allowed
- * too.
+ * Throws a TypeError or RangeError that names an invalid or unknown option. `others` are the names
+ * of further allowed options.
  */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
   checkOptions(options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);

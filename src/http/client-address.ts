@@ -20,9 +20,9 @@ export function socketAddress(request: AddressedRequest): string | undefined {
 /**
  * Creates a function that returns the client's address behind `proxies` trusted proxies. Each proxy
  * appends the address of its peer to `X-Forwarded-For`, so the client's address is entry number
- * `proxies` from the right. Reads the entries from the right, and stops at an invalid one. The
- * result is then the entry that was read before it, or the connection's peer if there is none.
- * Throws a RangeError if `proxies` is not a whole number from 0 up.
+ * `proxies` from the right. The function reads the entries from the right. If there are too few, or
+ * one is invalid, it returns the last valid entry that it has read. If it has read none, it returns
+ * the connection's peer. Throws a RangeError if `proxies` is not a whole number from 0 up.
  */
 export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
   if (!Number.isInteger(proxies) || proxies < 0) throw new RangeError('proxies: expected a whole number from 0 up');
@@ -41,9 +41,9 @@ export function forwardedAddress(proxies: number): (request: AddressedRequest) =
 
 /**
  * Returns the key under which an address is limited. The key of an IPv4 address is the address
- * itself, without the prefix that maps it into IPv6. The key of an IPv6 address is its /64 prefix,
- * because one subscriber has all addresses of that prefix. Invalid and missing addresses share one
- * fixed key.
+ * itself. For an IPv4 address that is mapped into IPv6, it is the IPv4 address. The key of any
+ * other IPv6 address is its /64 prefix, because one subscriber has all addresses of that prefix.
+ * Invalid and missing addresses share one fixed key.
  */
 export function addressKey(address: string | undefined): string {
   const text = address === undefined ? undefined : bare(address);

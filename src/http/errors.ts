@@ -1,6 +1,6 @@
 /**
- * Every `code` of an Error object of this service. (The specification, part 7, does not define the
- * values.)
+ * Every value of `code` in an Error object of this service. The specification (part 7) does not
+ * define these values.
  */
 export type ErrorCode =
   | 'missing_api_key'
@@ -71,8 +71,8 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   ],
 };
 
-/** Lists every error code. */
-// ERRORS does not compile if a code is missing or unknown, so the list is complete.
+/** All error codes. */
+// The list is complete, because the type of ERRORS requires every code.
 export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ERRORS) as ErrorCode[];
 
 export function errorObject(code: ErrorCode): ErrorObject {

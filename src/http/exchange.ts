@@ -7,19 +7,18 @@ import type { ReadHead } from './request-head.js';
 import type { Route } from './route.js';
 
 /**
- * The client's address, or a function that returns it. The function is called only to limit a
- * request by its address, and for the diagnostics channel.
+ * The client's address, or a function that returns it. The function is called only if the address
+ * is needed: to limit a request by it, or for the diagnostics channel.
  */
 export type ClientAddress = string | undefined | (() => string | undefined);
 
 /**
- * The mutable state of one request and its reply. Each step adds its results, so that a failure
- * anywhere still gets an accurate reply.
+ * The mutable state of one request and its reply. Each step stores its results here, so that the
+ * reply is accurate even if a later step fails.
  */
 export interface Exchange {
   readonly route: Route;
   readonly method: string | undefined;
-  /** The request target. */
   readonly target: string | undefined;
   readonly rawHeaders: readonly string[];
   readonly head: ReadHead;
@@ -28,7 +27,10 @@ export interface Exchange {
   operation: 'listOrders' | 'cancelOrder' | undefined;
   orderId: OrderId | undefined;
   keyId: string | undefined;
-  /** The plan whose limits the reply announces: initially the address plan, later the key's. */
+  /**
+   * The plan whose limits the reply announces: the plan of the key, or without a valid key the
+   * address plan.
+   */
   plan: Plan;
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
@@ -36,13 +38,13 @@ export interface Exchange {
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
-  /** The client's request id, or a new one if the diagnostics channel has subscribers. */
+  /** The client's request id, or a new one if the client sent none and the reply is published. */
   requestId: string | undefined;
 }
 
 /**
- * Creates the exchange with every field set. An object that gets fields later would slow down every
- * step that reads it.
+ * Creates the exchange with all its fields. If fields were added later, every step that reads the
+ * object would be slower.
  */
 export function createExchange(
   route: Route,
@@ -93,9 +95,9 @@ function createRequestId(): string {
 }
 
 /**
- * Creates ids together, because each draw of random numbers takes microseconds. Each id is a string
- * of its own: a slice of a longer text would keep that text alive, and Node.js would take longer to
- * check the slice.
+ * Creates 128 ids at a time and returns one, because each call for random numbers takes
+ * microseconds. Each id is built as a separate string. A slice of a longer string would keep that
+ * string in memory, and Node.js would take longer to check the slice as a header value.
  */
 function drawIds(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(ID_BATCH * ID_LENGTH));
@@ -108,17 +110,19 @@ function drawIds(): string {
 }
 
 /**
- * Published on the `node:diagnostics_channel` named `store-orders:reply`, once for each reply. If a
- * list fails after its reply has begun, the reply is published a second time, with the `error`.
- * Contains no secrets.
+ * The message that is published on the `node:diagnostics_channel` named `store-orders:reply`, once
+ * for each reply. If a list fails after its reply has begun, a second message is published, with
+ * the `error`. A message contains no secrets.
  */
 export interface ReplyMessage {
   /**
-   * The client's `X-Request-Id`, otherwise one created by this process. The reply carries it too.
+   * The client's `X-Request-Id`, or an id from this process if the client sent none. The reply
+   * carries the same id.
    */
   readonly requestId: string | undefined;
   /**
-   * The request's `traceparent` (W3C Trace Context) if valid: the parent of a span for this reply.
+   * The request's `traceparent` (W3C Trace Context), if it is valid. Use it as the parent of a
+   * tracing span for this reply.
    */
   readonly traceparent?: string | undefined;
   readonly method?: string | undefined;
@@ -130,7 +134,7 @@ export interface ReplyMessage {
   readonly bytes?: number | undefined;
   /** The code of the Error object. */
   readonly code?: ErrorCode | undefined;
-  /** The specification's operation name. */
+  /** The name of the operation in the specification. */
   readonly operation?: 'listOrders' | 'cancelOrder' | undefined;
   readonly orderId?: OrderId | undefined;
   /** The principal's id. */
@@ -138,13 +142,14 @@ export interface ReplyMessage {
   /** Name of the plan whose limits the reply announces. */
   readonly plan: string;
   /**
-   * The error of a part of the host (behind a 503 or a truncated list) or of the service itself
-   * (behind a 500).
+   * The error that caused a 500, a 503 or a truncated list. With a 500, it comes from the service
+   * itself. With a 503, it comes from the store, the limiter, or a function of the host such as
+   * `authenticate`.
    */
   readonly error?: unknown;
   /**
-   * The time from reading the request's head until the reply is ready, without the time to write
-   * it.
+   * The time from when the request's head has been read until the reply is ready. It does not
+   * include the time to write the reply.
    */
   readonly durationMs: number;
 }
@@ -153,8 +158,8 @@ const CHANNEL = 'store-orders:reply';
 const replies = channel(CHANNEL);
 
 /**
- * Publishes the reply on the diagnostics channel. Without subscribers, only warns of the first
- * failure of each kind.
+ * Publishes the reply on the diagnostics channel. If the channel has no subscribers, emits a
+ * process warning for the first failure of each kind.
  */
 export function publish(exchange: Exchange, status: number, bytes: number | undefined): void {
   if (!replies.hasSubscribers) {
@@ -203,8 +208,8 @@ function upTo(mark: string, text: string): string {
 }
 
 /**
- * Returns `undefined` if the host cannot determine the address. A request that was served without
- * the address must still get its reply.
+ * Returns the client's address, or `undefined` if the host cannot determine it. A request that was
+ * served without its address must still get its reply.
  */
 function knownAddress(exchange: Exchange): string | undefined {
   try {
@@ -220,7 +225,7 @@ function warn({ error, operation }: Exchange): void {
   const failed = hostFailure(error) ?? `${operation ?? 'the service'} failed`;
   if (warnedOf.has(failed)) return;
   warnedOf.add(failed);
-  // Some runtimes of a fetch handler have no `process`.
+  // Some runtimes in which a fetch handler runs have no global `process`.
   globalThis.process?.emitWarning?.(
     `${failed}: ${kindOf(error)}. Further failures of this kind are not shown here. To receive each with its error, ` +
       `subscribe to the diagnostics channel "${CHANNEL}".`,

@@ -1,21 +1,28 @@
 /**
- * The errors of the host's parts (store, limiter, `authenticate`), each with the part that failed.
+ * The errors that came from the host (its store, its limiter, or a function such as
+ * `authenticate`). The value of the map is a text such as `store.list failed`.
  */
 const hostErrors = new WeakMap<object, string>();
 
-/** Returns which part of the host failed, in words, or `undefined` if the service itself failed. */
+/**
+ * Returns what failed, if the error came from the host. Returns `undefined` if the service itself
+ * failed.
+ */
 export function hostFailure(error: unknown): string | undefined {
   return typeof error === 'object' && error !== null ? hostErrors.get(error) : undefined;
 }
 
-/** Marks an error as the host's and throws it. */
+/** Records that an error came from the host, and throws the error. */
 export function failHost(what: string, error: unknown): never {
   const thrown = typeof error === 'object' && error !== null ? error : new Error(String(error), { cause: error });
   if (!hostErrors.has(thrown)) hostErrors.set(thrown, what);
   throw thrown;
 }
 
-/** Calls a part of the host. An error that it throws is marked as the host's. */
+/**
+ * Calls a function of the host, such as `store.list`. If the function throws, records that the
+ * error came from the host.
+ */
 export function hostCall<T>(part: string, call: () => T): T {
   try {
     return call();
@@ -25,14 +32,14 @@ export function hostCall<T>(part: string, call: () => T): T {
 }
 
 /**
- * Passes the result of a part of the host to `next`. A rejection of `promise` is marked as the
- * host's, but an error of `next` is not.
+ * Passes the result of an asynchronous function of the host to `next`. If `promise` rejects,
+ * records that the error came from the host. An error of `next` is not recorded.
  */
 export function afterHost<T, R>(part: string, promise: Promise<T>, next: (value: T) => R | Promise<R>): Promise<R> {
   return Promise.resolve(promise).then(next, (error: unknown) => failHost(`${part} failed`, error));
 }
 
-/** Passes on a list that the store streams, and marks errors of the stream as the host's. */
+/** Yields what the store streams. Records that an error of the stream came from the host. */
 export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
     yield* stream;
@@ -41,7 +48,9 @@ export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T
   }
 }
 
-/** Passes on the items of the store's list, and marks errors of the iteration as the host's. */
+/**
+ * Yields the items of the store's list. Records that an error of the iteration came from the host.
+ */
 export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
   try {
     yield* items;

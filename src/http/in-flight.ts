@@ -1,12 +1,14 @@
-/** Counts work in flight, so that closing can wait for it. */
+/**
+ * Counts unfinished work, such as replies and streams, so that closing the service can wait for it.
+ */
 export interface InFlight {
   readonly isClosed: boolean;
   /**
-   * Makes `close` wait for this work. Code that awaits the same promise runs before `close`
-   * resolves, so that the reply is written.
+   * Makes `close` wait for this work. `close` resolves only after the code that awaits the same
+   * promise has run, so that the reply is written first.
    */
   hold(work: Promise<unknown>): void;
-  /** Resolves when no work is held. */
+  /** Marks the service as closed. Resolves when all work that was passed to `hold` has ended. */
   close(): Promise<void>;
 }
 

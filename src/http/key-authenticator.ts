@@ -3,13 +3,12 @@ import type { Principal } from './admission.js';
 import { bearerToken } from './request-head.js';
 
 /**
- * Creates an `authenticate` function over keys that are known at the start. The keys themselves are
- * not stored. A key is looked up by its SHA-256 digest, so the time of the look-up reveals nothing
- * about a guessed key.
+ * Creates an `authenticate` function for a fixed set of keys. The keys themselves are not stored. A
+ * key is looked up by its SHA-256 digest, so the time of a look-up does not help to guess a key.
  *
  * Throws a TypeError for a key that no client can send as a bearer token (RFC 6750 §2.1), and for a
- * principal without an id or a plan. The message identifies the entry by its position, never by its
- * text.
+ * principal without a plan or with an invalid id. The error message gives the position of the bad
+ * entry and never contains the key.
  *
  * @example
  * ```ts

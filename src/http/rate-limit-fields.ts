@@ -7,9 +7,9 @@ function seconds(ms: number): number {
 }
 
 /**
- * Returns the header fields of a decision, as alternating names and values: `X-RateLimit-*` for the
- * window that will refuse first (specification, part 8). With `draft`, also the fields of the IETF
- * RateLimit draft, for every window.
+ * Returns the header fields of a decision, as alternating names and values. The `X-RateLimit-*`
+ * fields describe the window that will refuse first (specification, part 8). If `draft` is true,
+ * adds the fields of the IETF RateLimit draft, which describe every window.
  */
 export function limitFields(decision: Decision, draft: boolean): string[] {
   const { policy, remaining, resetAtMs } = decision.inForce;
@@ -32,8 +32,9 @@ export function limitFields(decision: Decision, draft: boolean): string[] {
 }
 
 /**
- * Returns the fields for a reply without a decision: no requests remain until `resetAtMs`, in Unix
- * time. The limiter may have failed because of an invalid plan, so this function accepts one.
+ * Returns the rate-limit fields of a reply for which the limiter made no decision. They announce
+ * that no requests remain until `resetAtMs`, in Unix time. `plan` can be invalid, because the
+ * limiter may have failed for that reason.
  */
 export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
   return trio(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
@@ -51,7 +52,8 @@ function trio(limit: number, remaining: number, resetAtMs: number): string[] {
 }
 
 /**
- * Returns `Retry-After` in seconds (RFC 9110 §10.2.3). Never 0, which clients take as "at once".
+ * Returns `Retry-After` in seconds (RFC 9110 §10.2.3). Never 0, because a client would then retry
+ * immediately.
  */
 export function retryAfter(ms: number): string {
   return `${Math.max(1, seconds(ms))}`;

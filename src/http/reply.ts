@@ -3,10 +3,10 @@ import { type Exchange, publish } from './exchange.js';
 import { hostFailure, isPromise } from './host-call.js';
 import { retryAfter, unavailableFields } from './rate-limit-fields.js';
 
-/** A response before it is written: exactly what `writeHead` and `end` accept. */
+/** A prepared response, which has to be written to the connection. */
 export interface Reply {
   readonly status: number;
-  /** Alternating names and values. */
+  /** The names and values of the header fields, alternating. */
   readonly headers: string[];
   /** ASCII text, bytes, or bytes in pieces. `undefined` if there is no body. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
@@ -22,7 +22,10 @@ interface PreparedError {
   readonly body: string;
 }
 
-/** The challenge has the `error` attribute only if a token was sent (RFC 6750 §3). */
+/**
+ * The values of `WWW-Authenticate`. The `error` attribute is sent only if the client sent a token
+ * (RFC 6750 §3).
+ */
 export const CHALLENGE = 'Bearer realm="store-orders"';
 export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
@@ -31,7 +34,7 @@ const UNAVAILABLE_MS = 1_000;
 
 const prepared = new Map<ErrorCode, PreparedError>();
 
-/** Prepares the parts that all replies with this error code share. */
+/** Prepares the status, header fields and body that all replies with this error code share. */
 function prepare(code: ErrorCode): PreparedError {
   const object = errorObject(code);
   const body = JSON.stringify(object);
@@ -44,8 +47,8 @@ function prepare(code: ErrorCode): PreparedError {
 }
 
 /**
- * Returns a reply with the Error object of `code`, the limit fields and, if `name` is given, one
- * more header field.
+ * Returns a reply with the Error object of `code` and the rate-limit fields. If `name` is given,
+ * adds a header field with this name.
  */
 export function refusal(exchange: Exchange, code: ErrorCode, name?: string, value = ''): Reply {
   exchange.code = code;
@@ -60,7 +63,7 @@ export function unavailable(exchange: Exchange): Reply {
 }
 
 /**
- * Returns the limit fields of the decision. Without a decision, they announce that no requests
+ * Returns the rate-limit fields. If the limiter made no decision, they announce that no requests
  * remain.
  */
 export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[] {
@@ -68,7 +71,8 @@ export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[
 }
 
 /**
- * Runs a step and turns a failure into a reply: 503 if a part of the host failed, otherwise 500.
+ * Runs a step and turns its failure into a reply: 503 if the failure came from the host (its store,
+ * its limiter or a function such as `authenticate`), otherwise 500.
  */
 export function attempt<T>(
   exchange: Exchange,
@@ -105,7 +109,7 @@ export function finish(exchange: Exchange, reply: Reply, isClosing = false): Rep
   publish(exchange, reply.status, exchange.method === 'HEAD' ? 0 : lengthOf(reply.body));
   if (exchange.method !== 'HEAD') return reply;
   if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
-    // Stops the store's reading of the list, because a reply to HEAD has no body.
+    // The store can stop reading the list, because a reply to HEAD has no body.
     reply.body[Symbol.asyncIterator]()
       .return?.()
       .catch(() => {});

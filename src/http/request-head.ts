@@ -1,16 +1,19 @@
 /**
- * The parts of a request that the service reads, under Node's names, so that an `IncomingMessage`
- * fits.
+ * The parts of a request that the service reads. They have the names of Node.js, so that an
+ * `IncomingMessage` can be passed.
  */
 export interface RequestHead {
   readonly method?: string | undefined;
   /** The request target: a path with or without query, or an absolute URL (RFC 9112 §3.2). */
   readonly url?: string | undefined;
-  /** Alternating names and values, as received. A repeated field is listed repeatedly. */
+  /**
+   * The names and values of the header fields as received, alternating. A repeated field is listed
+   * repeatedly.
+   */
   readonly rawHeaders: readonly string[];
   /**
-   * The header fields by name. They are read only if `rawHeaders` is empty: some emulations of
-   * node:http fill only `headers`.
+   * The header fields by name. They are read only if `rawHeaders` is empty, because some emulations
+   * of node:http fill only `headers`.
    */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
   /**
@@ -31,9 +34,9 @@ export function withTarget(request: RequestHead, url: string): RequestHead {
 }
 
 /**
- * Returns the request with its header fields in `rawHeaders`. A request that has them only in
- * `headers` was not received over HTTP, so it needs no Host. In `headers`, a repeated field is
- * noticed only if its value is an array.
+ * Returns the request with its header fields in `rawHeaders`. A request with header fields only in
+ * `headers` was not received over HTTP, so it needs no Host. In `headers`, a field counts as
+ * repeated only if its value is an array.
  */
 export function withRawHeaders(request: RequestHead): RequestHead {
   // `headers` is read only if necessary, because Node.js builds it on the first read. That takes a
@@ -49,26 +52,26 @@ export function withRawHeaders(request: RequestHead): RequestHead {
 export interface ReadHead {
   /** The bearer token. */
   readonly apiKey: string | undefined;
-  /** Why there is no `apiKey`, if there is none. */
+  /** The error code if there is no `apiKey`. */
   readonly keyFault: KeyFault;
   /**
    * Whether the request has content (RFC 9110 §9.3.1). The content is not read, so the connection
    * cannot be reused.
    */
   readonly hasContent: boolean;
-  /** Why the request is refused before its key is checked. */
+  /** The error code if the request must be refused before its key is checked. */
   readonly fault: HeadFault | undefined;
   /**
-   * Whether the request has a stream of its own, on which `Connection` must not be sent (RFC 9113
+   * Whether this is an HTTP/2 request. Its response must not have a `Connection` field (RFC 9113
    * §8.2.2).
    */
   readonly isMultiplexed: boolean;
   /** `X-Request-Id`, if it was sent once and is short and plain enough to be sent back. */
   readonly requestId: string | undefined;
-  /** W3C Trace Context, if it was sent once and is valid. */
+  /** `traceparent` (W3C Trace Context), if it was sent once and is valid. */
   readonly traceparent: string | undefined;
-  // The fields that select a representation. A field sent more than once is joined into one list
-  // (RFC 9110 §5.3).
+  // The fields that select the representation of the list. If a field is sent more than once, its
+  // values are joined into one list (RFC 9110 §5.3).
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly acceptEncoding: string | undefined;
@@ -93,8 +96,8 @@ export const UNREADABLE: ReadHead = {
 
 /**
  * A request with at least this many header items (names and values counted separately) is refused.
- * Unless `maxHeadersCount` is set, Node.js 20 silently drops further fields, and one of those could
- * be a second credential.
+ * Unless `maxHeadersCount` is set, Node.js 20 silently drops further fields. A dropped field could
+ * be a second `Authorization`, which must be refused.
  */
 const MAX_HEADER_ITEMS = 2_000;
 
@@ -158,7 +161,7 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
     }
   }
   if (authorizations > 1) {
-    // Two credentials are ambiguous: a proxy may use the first and a server the last.
+    // Two `Authorization` fields are ambiguous: a proxy may use the first and a server the last.
     apiKey = undefined;
     keyFault = 'invalid_api_key';
   }
@@ -191,8 +194,8 @@ function join(before: string | undefined, value: string): string {
 const REQUEST_ID = /^[\w.:+/=@-]{1,128}$/;
 
 /**
- * W3C Trace Context §3.2.2: `version-traceid-parentid-flags`. Version ff and ids of zeros are
- * invalid. A version above 00 may continue after the flags.
+ * Matches `version-traceid-parentid-flags` (W3C Trace Context §3.2.2). Version ff and ids of zeros
+ * are invalid. In a version above 00, further text may follow the flags.
  */
 const TRACEPARENT =
   /^(?!ff|00.{53}-|.{3}0{32}-|.{36}0{16}-)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[\w.:+/=@-]{0,200})?$/;
@@ -203,8 +206,8 @@ const TRACEPARENT =
 const HOST = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i;
 
 /**
- * The most recent valid Host. Most requests repeat it, and a comparison is cheaper than the
- * pattern.
+ * The most recent valid Host. Most requests have the same Host, and comparing is cheaper than
+ * matching the pattern.
  */
 let validHost = 'localhost';
 
@@ -224,8 +227,8 @@ export function bearerToken(value: string): string | undefined {
 }
 
 /**
- * Reports whether an `Authorization` field that has no valid token has a malformed one. With a
- * scheme other than `Bearer`, or with `Bearer` alone, no key was sent.
+ * Reports whether an `Authorization` field without a valid token contains a malformed one. A field
+ * with another scheme than `Bearer`, or with `Bearer` alone, contains no token.
  */
 function isMalformedBearer(value: string): boolean {
   return BEARER_SCHEME.test(value) && value.trim().length > 'bearer'.length;

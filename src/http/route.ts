@@ -1,8 +1,8 @@
 import { isHost } from './request-head.js';
 
 /**
- * The resource to which a request target refers: the list or one order (by the text of its id). If
- * there is none, the reason.
+ * The resource that a request target names: the list, or one order by the text of its id. If the
+ * target names neither, the reason.
  */
 export type Route =
   | { readonly resource: 'orders' }
@@ -15,12 +15,12 @@ const TOO_LONG: Route = { resource: 'too_long' };
 const MALFORMED: Route = { resource: 'malformed' };
 
 /**
- * Longest request target, in characters, with its query. Valid paths of this service have fewer
- * than a hundred characters after the base path.
+ * The longest accepted request target, in characters, including the query. Valid paths of this
+ * service have fewer than a hundred characters after the base path.
  */
 const MAX_TARGET_LENGTH = 8_192;
 
-/** Checks a base path. Throws a TypeError naming the option. */
+/** Throws a TypeError that names the option, unless the base path is valid. */
 export function checkBasePath(basePath: string): void {
   if (typeof basePath !== 'string' || !/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$/.test(basePath)) {
     throw new TypeError(
@@ -31,8 +31,8 @@ export function checkBasePath(basePath: string): void {
 
 /**
  * Creates a router for request targets below `basePath` (specification, part 4). The query is
- * ignored (4.1: "Parameters: none"). Nothing is percent-decoded, so that every order has exactly
- * one spelling.
+ * ignored (4.1: "Parameters: none"). Nothing is percent-decoded, so that each order has exactly one
+ * path.
  */
 export function createRouter(basePath: string): (target: string) => Route {
   const collection = `${basePath}/store/orders`;

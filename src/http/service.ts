@@ -18,18 +18,21 @@ export interface OrderServiceOptions extends AdmissionOptions {
   readonly basePath?: string | undefined;
 }
 
-/** The service itself, without a transport. It never throws and never rejects. */
+/**
+ * The service itself, independent of any server or framework. Its methods never throw and never
+ * reject.
+ */
 export interface OrderService {
   /** The path segments with which all paths begin. */
   readonly basePath: string;
   /**
    * Responds to a request. Returns a promise only if the store, the limiter or `authenticate`
-   * returns one, or if the list cannot be serialised or compressed at once.
+   * returns one, or if the list cannot be serialised or compressed synchronously.
    */
   respond(request: RequestHead, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /**
-   * Returns the reply to a request that could not be parsed, and charges the client's address.
-   * Close the connection after the reply.
+   * Returns the reply to a request that could not be parsed, and counts the request against the
+   * client's address. Close the connection after the reply.
    */
   refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /**
@@ -38,9 +41,9 @@ export interface OrderService {
    */
   owns(target: string): boolean;
   /**
-   * Makes the service respond to every further request with 503. Resolves when earlier requests
-   * have their replies and the store is no longer read. Every list that is being streamed or
-   * serialised is first read to its end. Sending the remaining bytes is up to the server.
+   * Makes the service respond with 503 to every further request. Resolves when all earlier requests
+   * have their replies and the store is no longer read. A list that is being streamed or serialised
+   * is first read to its end. The server still has to send the remaining bytes.
    */
   close(): Promise<void>;
 }
@@ -48,8 +51,8 @@ export interface OrderService {
 export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
 
 /**
- * The methods of RFC 9110 §9.3 and RFC 5789, which get 405 where a path does not support them. Any
- * other method gets 501.
+ * The standard methods (RFC 9110 §9.3 and RFC 5789). A path that does not support one of them
+ * responds with 405. Any other method gets 501.
  */
 const METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' ');
 
@@ -61,8 +64,8 @@ const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorC
 };
 
 /**
- * Creates the service from a store, a limiter and an `authenticate` function. Throws a TypeError
- * that names an invalid option.
+ * Creates the service from a store, a limiter and an `authenticate` function. Throws a TypeError or
+ * RangeError that names an invalid option.
  *
  * @example
  * ```ts
@@ -126,7 +129,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     const id = parseOrderId(idText);
     if (id === undefined) return refusal(exchange, 'invalid_order_id');
     exchange.orderId = id;
-    // An order has no representation, so no tag can match (RFC 9110 §13.1.1).
+    // An order has no representation, so no entity tag in `If-Match` can match (RFC 9110 §13.1.1).
     const { ifMatch } = exchange.head;
     if (ifMatch !== undefined && ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
     const outcome = hostCall('store.cancel', () => store.cancel(id));

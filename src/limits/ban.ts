@@ -11,14 +11,14 @@ export const NO_STRIKES: BanState = {
   forgetAtMs: 0,
 };
 
-/** Reports whether the state can be dropped, because it equals that of an unknown key. */
+/** Reports whether the state equals that of an unknown key, so that it need not be stored. */
 export function isForgettable({ refusedAtMs, banEndMs, level }: BanState): boolean {
   return refusedAtMs === 0 && banEndMs === 0 && level === 0;
 }
 
 /**
- * Brings the state up to `nowMs`. Drops expired strikes, bans and levels. If the clock has stepped
- * back, clamps instants that would lie too far ahead.
+ * Returns the state at `nowMs`, without refusals and bans that have expired. If the clock has
+ * stepped back, instants that lie too far in the future are moved back as well.
  */
 export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: number): BanState {
   if (state === NO_STRIKES) return state;
@@ -40,7 +40,8 @@ export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: num
 }
 
 /**
- * Returns how many refusals of a streak can be forgiven. More requests cannot have been in flight.
+ * Returns how many refusals in a row can be forgiven. They are forgiven because the requests may
+ * have been in flight at the first refusal. More requests than this cannot have been in flight.
  */
 function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
   return Math.max(10 * policy.after, Math.min(...policies.map(({ quota }) => quota)));
@@ -48,8 +49,8 @@ function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
 
 /**
  * Returns the state after a window has refused a request. `state` must be a result of `settleBan`.
- * The refusal starts a streak, is forgiven, or counts as a strike. Strike number `after` bans the
- * key.
+ * The first refusal after an allowed request is only recorded. A later refusal is either forgiven
+ * or counts towards a ban. The key is banned when `policy.after` refusals count.
  */
 export function refused(state: BanState, policy: BanPolicy, policies: Plan['policies'], nowMs: number): BanState {
   const { refusedAtMs, forgiven, strikesAtMs, level } = state;
@@ -64,14 +65,17 @@ export function refused(state: BanState, policy: BanPolicy, policies: Plan['poli
 }
 
 /**
- * Returns the state after an allowed request, which ends the streak. `state` must be a result of
- * `settleBan`.
+ * Returns the state after an allowed request: earlier refusals are removed. `state` must be a
+ * result of `settleBan`.
  */
 export function passed(state: BanState): BanState {
   return state.refusedAtMs === 0 ? state : { ...state, refusedAtMs: 0, forgiven: 0, strikesAtMs: [] };
 }
 
-/** Returns the state with a ban set by hand, starting now. It does not raise the level. */
+/**
+ * Returns the state with a ban that an operator has set, beginning now. Such a ban does not make
+ * later bans longer.
+ */
 export function banned(state: BanState, banMs: number, nowMs: number): BanState {
   return { ...passed(state), banEndMs: nowMs + banMs, banMs };
 }

@@ -1,8 +1,8 @@
-/** Supplies a limiter with time, in whole milliseconds. */
+/** A clock for limiters, in whole milliseconds. */
 export interface Clock {
   /**
-   * Returns the time of a clock that neither an administrator nor NTP can step. It is close to Unix
-   * time, so that stored instants still hold after a restart.
+   * Returns the time of a clock that does not jump when an administrator or NTP sets the system
+   * time. It is close to Unix time, so that stored instants are still valid after a restart.
    */
   nowMs(): number;
   /**
@@ -23,20 +23,20 @@ const TOLERATED_MS = 1_000;
 
 /**
  * Creates a clock from the process's monotonic clock. The offset to Unix time is measured at most
- * once a second. It changes only when it is wrong by more than a second, so that an announced reset
- * does not wobble.
+ * once a second. It changes only when it is wrong by more than a second, so that the announced
+ * reset times do not vary by small amounts.
  */
 export function createSystemClock(): Clock {
-  // `performance` and `timeOrigin` are getters. Reading them in every `nowMs` would take a quarter
-  // of its time.
+  // `performance` and `timeOrigin` are getters. Reading them in every call of `nowMs` would take a
+  // quarter of the call's time.
   const { performance } = globalThis;
   const { timeOrigin } = performance;
   let offsetMs = 0;
   let checkedMs = Number.NEGATIVE_INFINITY;
   const nowMs = () => Math.floor(timeOrigin + performance.now());
   // Rare work is in separate functions, here and in memory/limiter.ts, so that V8 can inline the
-  // common path. Shortening `charge` (memory/bucket-pool.ts) saved 4 to 8 % of the time of a
-  // `take`.
+  // common path. For the same reason, `charge` in memory/bucket-pool.ts was shortened, which saved
+  // 4 to 8 % of the time of a `take`.
   function check(now: number): number {
     checkedMs = now;
     const measuredMs = Date.now() - now;

@@ -1,24 +1,26 @@
 import type { Plan, QuotaPolicy } from './plan.js';
 
 /**
- * Takes tokens from the buckets of a key. Being over quota is a decision, not an error. If a method
- * throws or rejects, the limiter has failed and the client receives a 503. A wrapper of a limiter
- * implements this interface too.
+ * A rate limiter, which counts the requests of each key in token buckets. A request over its quota
+ * is not an error: `take` returns a decision that refuses it. If `take` throws or rejects, the
+ * limiter has failed, and the client receives a 503. A wrapper of a limiter implements this
+ * interface too.
  */
 export interface RateLimiter {
   /**
-   * Takes `cost` tokens (default 1) from every window of `plan`, or from none if the key is banned
-   * or one window has too few. A cost of 0 takes nothing and only reports. Throws a RangeError if
-   * the cost is not a whole number, or exceeds a quota and could never pass.
+   * Takes `cost` tokens (default: 1) from every window of `plan`. If the key is banned or a window
+   * has too few tokens, takes none. With a cost of 0, only reports the state. Throws a RangeError
+   * if the cost is not a whole number, or if it is above a quota, because such a request could
+   * never pass.
    */
   take(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
 }
 
 /**
- * The verdict on one request. Instants are whole milliseconds of the limiter's clock; add
- * `utcOffsetMs` for Unix time. Some properties may be computed on access, and a spread does not
- * copy those. Destructure the decision instead. `JSON.stringify` and `console.log` show all
- * properties.
+ * The decision on one request. Instants are whole milliseconds of the limiter's clock. Add
+ * `utcOffsetMs` to convert them to Unix time. Some properties can be getters, which a spread
+ * (`{ ...decision }`) does not copy. Destructure the decision instead. `JSON.stringify` and
+ * `console.log` show all properties.
  */
 export interface Decision {
   readonly key: string;
@@ -27,35 +29,36 @@ export interface Decision {
   /** Whether the request may proceed. Always true in shadow mode. */
   readonly allowed: boolean;
   /**
-   * The verdict of the windows and the ban, even in shadow mode. Only a request `within_quota` was
-   * charged.
+   * The decision of the windows and of the ban, even in shadow mode. A request takes tokens only if
+   * this is `within_quota`.
    */
   readonly verdict: 'within_quota' | 'over_quota' | 'banned';
   readonly nowMs: number;
   readonly utcOffsetMs: number;
   /**
-   * How long to wait, in milliseconds: 0 when within quota. A retry at any earlier instant is
-   * refused, and one after exactly this wait passes.
+   * The time until the request can pass, in milliseconds. It is 0 if the request is within quota. A
+   * retry after exactly this time is allowed, if no other request takes tokens in the meantime. An
+   * earlier retry is refused.
    */
   readonly retryAfterMs: number;
   /**
-   * Every window of the plan after this request, in the plan's order. A ban does not change them.
+   * The windows of the plan after this request, in the plan's order. A ban does not change them.
    */
   readonly windows: readonly WindowState[];
   /**
-   * The window to announce, one of `windows`. If windows refuse the request, it is the refusing
-   * window that resets last. Otherwise it is the window with the least remaining, or on a tie the
-   * one that resets last. If every request costs 1, the number of further requests that pass is
-   * exactly its `remaining`.
+   * The window whose state is announced to the client. If windows refuse the request, it is the one
+   * of them that resets last. Otherwise it is the window with the least `remaining`, and of several
+   * with the same number the one that resets last. If every request costs 1, exactly `remaining`
+   * further requests pass.
    *
    * During a ban, `remaining` is 0, and `resetAtMs` is the instant when a request would pass. The
-   * window is the one that would be in force a millisecond before that instant, so every response
+   * window is the one that would be announced a millisecond before that instant. So every response
    * during a ban announces the same window.
    */
   readonly inForce: WindowState;
 }
 
-/** Copies the decision into a plain object, of which a spread copies every property. */
+/** Copies the decision into an object without getters, so that a spread copies every property. */
 export function plainDecision(decision: Decision): Decision {
   const { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce } = decision;
   return { key, plan, cost, allowed, verdict, nowMs, utcOffsetMs, retryAfterMs, windows, inForce };
@@ -63,18 +66,21 @@ export function plainDecision(decision: Decision): Decision {
 
 export interface WindowState {
   readonly policy: QuotaPolicy;
-  /** Whole tokens left. */
+  /** The number of whole tokens left. */
   readonly remaining: number;
   /** The instant when the bucket is full again. */
   readonly resetAtMs: number;
   /**
-   * The first instant when more than `remaining` can be taken. With interval refill, it is
-   * `resetAtMs`.
+   * The first instant when more than `remaining` tokens can be taken. With interval refill, this is
+   * the same instant as `resetAtMs`.
    */
   readonly refillAtMs: number;
 }
 
-/** The whole state that a limiter keeps of one key. Plain data that survives JSON. */
+/**
+ * Everything that a limiter stores about one key, as plain data that can be converted to JSON and
+ * back.
+ */
 export interface KeyState {
   readonly buckets: readonly NamedBucket[];
   readonly ban?: BanState;
@@ -88,29 +94,26 @@ export interface NamedBucket {
   readonly name: string;
   readonly windowMs: number;
   readonly refill: QuotaPolicy['refill'];
-  /** See `Bucket` in token-bucket.ts. */
+  /** For `taken` and `atMs`, see `Bucket` in token-bucket.ts. */
   readonly taken: number;
   readonly atMs: number;
 }
 
-/** The refusals and bans of a key. An instant of 0 means "not set". */
+/** The refusals and bans of a key. An instant that is not set is 0. */
 export interface BanState {
-  /**
-   * The instant of the first refusal in the current streak. The next allowed request ends the
-   * streak.
-   */
+  /** The instant of the first refusal since the last allowed request or the last ban. */
   readonly refusedAtMs: number;
-  /** How many further refusals of the streak were forgiven (see `BanPolicy.graceMs`). */
+  /** How many refusals after the first were forgiven (see `BanPolicy.graceMs`). */
   readonly forgiven: number;
   /**
-   * The instants of the streak's strikes that still count, ascending. There are fewer than the
-   * plan's `ban.after`.
+   * The instants of the later refusals that count towards a ban, ascending. There are fewer than
+   * the plan's `ban.after`.
    */
   readonly strikesAtMs: readonly number[];
   readonly banEndMs: number;
   /** The length of the ban that ends at `banEndMs`. */
   readonly banMs: number;
-  /** How many bans still count towards the length of the next one. */
+  /** How many earlier bans still make the next ban longer. */
   readonly level: number;
   readonly forgetAtMs: number;
 }

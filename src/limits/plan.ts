@@ -13,56 +13,56 @@ export interface QuotaPolicy {
    */
   readonly refill: 'interval' | 'continuous';
   /**
-   * `first`: an interval window begins at its first request. `utc`: it ends at the next multiple of
-   * `windowMs` in UTC.
+   * `first`: an interval window begins at its first request. `utc`: an interval window ends at the
+   * next multiple of `windowMs` in UTC.
    */
   readonly align: 'first' | 'utc';
 }
 
 /**
- * When, and for how long, every request of a key that ignores 429s is refused (specification, part
- * 5).
+ * The rule for banning a key that ignores 429s (specification, part 5). During a ban, every request
+ * of the key is refused.
  */
 export interface BanPolicy {
   /**
-   * The number of strikes that start a ban, at most 1,000. A strike is a refusal that neither
-   * begins a streak nor is forgiven (see `graceMs`).
+   * The number of refusals that start a ban, at most 1,000. The first refusal after an allowed
+   * request does not count, and forgiven refusals do not count either (see `graceMs`). An allowed
+   * request sets the count to 0.
    */
   readonly after: number;
-  /** The time within which the strikes must fall. */
+  /** Refusals count towards the same ban only if they occur within this time. */
   readonly withinMs: number;
   /**
-   * A streak is a series of refusals without an allowed request between them. Refusals within this
-   * time after the first of a streak are forgiven, because those requests may already have been in
-   * flight. At most `10 × after` refusals are forgiven, or the plan's smallest quota if that is
-   * more. An allowed request ends the streak.
+   * Refusals within this time after the first refusal are forgiven, because the requests may have
+   * been sent before the client received the first 429. At most `10 × after` refusals in a row are
+   * forgiven, or as many as the smallest quota of the plan if that is more.
    */
   readonly graceMs: number;
-  /** Length of the first ban. Each further ban is `factor` times longer, up to `maxMs`. */
+  /** Length of the first ban. Each further ban is `factor` times as long, up to `maxMs`. */
   readonly baseMs: number;
   readonly factor: number;
   readonly maxMs: number;
-  /** When this time has passed since the end of a ban, the next ban counts as a first one again. */
+  /**
+   * If this time passes between the end of a ban and the next ban, the next ban is as long as a
+   * first ban.
+   */
   readonly forgetMs: number;
 }
 
 /**
  * The quota policies that a key has bought. A request takes one token from each policy, or from
- * none. Create it with {@link createPlan}.
+ * none of them if it is refused. Create a plan with {@link createPlan}.
  */
 export interface Plan {
   readonly name: string;
   /** The policies of the plan, from 1 to 32. */
   readonly policies: readonly QuotaPolicy[];
   readonly ban: BanPolicy | false;
-  /**
-   * `false` for shadow mode, in which requests are counted and limits announced, but nothing is
-   * refused.
-   */
+  /** `false` for shadow mode: requests are counted and limits announced, but nothing is refused. */
   readonly enforce: boolean;
   /**
-   * `key` for issued keys. `address` for client addresses: a limiter remembers only a bounded
-   * number of them, because strangers choose them.
+   * `key` for API keys. `address` for client addresses. A limiter stores only a limited number of
+   * addresses, because strangers can choose any addresses.
    */
   readonly partition: 'key' | 'address';
 }
@@ -70,11 +70,14 @@ export interface Plan {
 export interface PlanOptions {
   readonly name: string;
   readonly policies: readonly QuotaPolicyOptions[];
-  /** Each field has a default. `false` disables bans, which is the default of an `address` plan. */
+  /**
+   * Each field has a default. `false` disables bans, and is the default if `partition` is
+   * `address`.
+   */
   readonly ban?: BanOptions | false | undefined;
-  /** Default: true. */
+  /** See {@link Plan.enforce}. Default: true. */
   readonly enforce?: boolean | undefined;
-  /** Default: `key`. */
+  /** See {@link Plan.partition}. Default: `key`. */
   readonly partition?: 'key' | 'address' | undefined;
 }
 
@@ -84,9 +87,9 @@ export interface QuotaPolicyOptions {
   readonly name: string;
   readonly quota: number;
   readonly windowMs: number;
-  /** Default: `interval`. */
+  /** See {@link QuotaPolicy.refill}. Default: `interval`. */
   readonly refill?: 'interval' | 'continuous' | undefined;
-  /** Default: `first`. */
+  /** See {@link QuotaPolicy.align}. Default: `first`. */
   readonly align?: 'first' | 'utc' | undefined;
 }
 
@@ -107,7 +110,7 @@ const DEFAULT_BAN: BanPolicy = {
 
 const PLAN_FIELDS = ['name', 'policies', 'ban', 'enforce', 'partition'];
 const POLICY_FIELDS = ['name', 'quota', 'windowMs', 'refill', 'align'];
-// DEFAULT_BAN does not compile if a field is missing or unknown, so the list is complete.
+// The list is complete, because the type of DEFAULT_BAN requires every field.
 export const BAN_FIELDS = Object.keys(DEFAULT_BAN) as (keyof BanPolicy)[];
 
 /**
@@ -133,11 +136,12 @@ export function checkPlan(plan: Plan): void {
   complete(plan, allFields);
 }
 
-/** Throws unless `value` is an object with the right fields. */
+/** Throws unless `value` is an object whose fields match the names in `known`. */
 type CheckFields = (where: string, value: object, known: readonly string[]) => void;
 
 /**
- * The most policies of a plan. Each policy costs every request time and space in the header fields.
+ * The largest number of policies in a plan. Each policy makes every request take longer, and takes
+ * space in the header fields.
  */
 const MAX_POLICIES = 32;
 
@@ -155,7 +159,7 @@ function complete(options: PlanOptions, checkFields: CheckFields): Plan {
   oneOf(where('enforce'), enforce, [true, false]);
   oneOf(where('partition'), partition, ['key', 'address']);
   if (partition === 'address' && ban !== false) {
-    throw new TypeError(`${where('ban')}: expected false with partition address`);
+    throw new TypeError(`${where('ban')}: expected false with partition "address"`);
   }
   const completed = policies.map((policy, index) => completePolicy(where(`policies[${index}]`), policy, checkFields));
   const names = new Set(completed.map((policy) => policy.name));
@@ -170,7 +174,8 @@ function complete(options: PlanOptions, checkFields: CheckFields): Plan {
 }
 
 /**
- * Reports whether the plan can no longer change, so that results computed from it can be cached.
+ * Reports whether the plan and everything in it is frozen. Results computed from such a plan can be
+ * cached.
  */
 export function isFrozen(plan: Plan): boolean {
   return [plan, plan.ban, plan.policies, ...plan.policies].every(Object.isFrozen);
@@ -178,7 +183,7 @@ export function isFrozen(plan: Plan): boolean {
 
 const snapshots = new WeakSet<Plan>();
 
-/** Returns the plan itself if it can no longer change, otherwise a frozen copy. */
+/** Returns the plan itself if all of it is frozen, otherwise a frozen copy. */
 export function snapshotPlan(plan: Plan): Plan {
   if (snapshots.has(plan)) return plan;
   const { ban, policies } = plan;
@@ -206,7 +211,7 @@ function completePolicy(where: string, options: QuotaPolicyOptions, checkFields:
   oneOf(`${where}.refill`, refill, ['interval', 'continuous']);
   oneOf(`${where}.align`, align, ['first', 'utc']);
   if (refill === 'continuous' && align === 'utc') {
-    throw new TypeError(`${where}.align: expected first with continuous refill`);
+    throw new TypeError(`${where}.align: expected "first" with continuous refill`);
   }
   if (refill === 'continuous' && quota * windowMs > Number.MAX_SAFE_INTEGER) {
     throw new RangeError(`${where}: expected quota × windowMs up to 2^53-1 with continuous refill`);
@@ -217,7 +222,10 @@ function completePolicy(where: string, options: QuotaPolicyOptions, checkFields:
 /** The largest integer of a structured field (RFC 9651 §3.3.1). */
 const MAX_PRINTED_INTEGER = 999_999_999_999_999;
 
-/** The largest allowed `ban.after`. It is bounded because the instant of each strike is stored. */
+/**
+ * The largest allowed `ban.after`. There is a limit, because the instant of each refusal that
+ * counts is stored.
+ */
 export const MAX_STRIKES = 1_000;
 
 function completeBan(where: string, options: BanOptions, checkFields: CheckFields): BanPolicy {
@@ -259,8 +267,8 @@ function allFields(where: string, value: object, known: readonly string[]): void
 }
 
 /**
- * Throws unless `value` is a whole number from `min` to `max`. The default of `max` is small enough
- * to be added to an instant without rounding.
+ * Throws unless `value` is a whole number from `min` to `max`. The default of `max` is so small
+ * that it can be added to an instant without rounding.
  */
 export function wholeNumber(where: string, value: number, min: number, max = MAX_PRINTED_INTEGER): void {
   if (Number.isInteger(value) && value >= min && value <= max) return;

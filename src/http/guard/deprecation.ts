@@ -1,22 +1,20 @@
 import { checkOptions } from '../options.js';
 
-/** An announcement about an operation, sent with its responses. */
+/** An announcement about an API operation, sent in the headers of the operation's responses. */
 export interface Announcement {
   /** When the operation was or will be deprecated (RFC 9745). */
   readonly deprecatedAt?: Date | undefined;
   /** When the operation stops responding (RFC 8594). Must not be before `deprecatedAt`. */
   readonly sunsetAt?: Date | undefined;
-  /**
-   * The address of a page with details, such as the replacement or the limits of a beta operation.
-   */
+  /** The URL of a page with details, for example on the replacement of the operation. */
   readonly documentation?: string | undefined;
 }
 
 /**
- * Returns the header fields `Deprecation`, `Sunset` and `Link` as pairs of name and value, as `new
- * Headers()` accepts them. The link's relation is `deprecation` if `deprecatedAt` is set (RFC 9745
- * §3), otherwise `sunset` if `sunsetAt` is set (RFC 8594 §6), and `service-doc` if neither is set
- * (RFC 8631 §4.1). Throws a TypeError or RangeError that names the option.
+ * Returns the header fields `Deprecation`, `Sunset` and `Link` as pairs of name and value, which
+ * `new Headers()` accepts. The relation of the link is `deprecation` if `deprecatedAt` is set (RFC
+ * 9745 §3). Otherwise it is `sunset` if `sunsetAt` is set (RFC 8594 §6). If neither is set, it is
+ * `service-doc` (RFC 8631 §4.1). Throws a TypeError or RangeError that names the invalid option.
  */
 export function announcementFields(announcement: Announcement): [name: string, value: string][] {
   checkOptions(announcement, ['deprecatedAt', 'sunsetAt', 'documentation']);

@@ -12,24 +12,28 @@ import { type RequestHead, readHead, withRawHeaders } from '../request-head.js';
 import { NOT_OURS } from '../route.js';
 
 /**
- * Applies the key check, the quotas and the limit fields of the service to other routes of a host,
- * so that a key's quota covers the whole API. Give it the limiter and the `authenticate` of the
- * service. It never throws and never rejects.
+ * Protects other routes of a host in the same way as the routes of the service: checks the key,
+ * applies the quotas of the key, and returns the rate-limit fields. Give the guard the limiter and
+ * the `authenticate` of the service, so that one quota covers the whole API. `admit` never throws
+ * and never rejects.
  */
 export interface Guard {
-  /** Charges a request. Returns a promise only if the limiter or `authenticate` does. */
+  /**
+   * Checks the key of a request, and counts the request against the key's quota. Returns a promise
+   * only if the limiter or `authenticate` returns one.
+   */
   admit(request: RequestHead, clientAddress?: ClientAddress): GuardOutcome | Promise<GuardOutcome>;
 }
 
 /**
- * If the request is admitted, the host responds and adds the limit fields in `headers` (alternating
- * names and values). Otherwise the host sends `reply`.
+ * If the request is admitted, the host sends its own response and adds the rate-limit fields in
+ * `headers` (alternating names and values). Otherwise the host sends `reply`.
  */
 export type GuardOutcome =
   | { readonly admitted: true; readonly principal: Principal; readonly headers: readonly string[] }
   | { readonly admitted: false; readonly reply: Reply };
 
-/** Creates a guard. Throws a TypeError that names an invalid option. */
+/** Creates a guard. Throws a TypeError or RangeError that names an invalid option. */
 export function createGuard(options: AdmissionOptions): Guard {
   checkAdmissionOptions(options);
   const { addressPlan = ADDRESS_PLAN } = options;

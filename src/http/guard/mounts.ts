@@ -33,8 +33,9 @@ export function nodeGuard(
         send(response, outcome.reply);
         return;
       }
-      // The client has hung up, or the host has responded in the meantime. (In HTTP/2 the socket is
-      // then `undefined`. In HTTP/1 it is `null` while an earlier response is being sent.)
+      // The client has hung up, or the host has already responded. In HTTP/2, the response then has
+      // no socket (`undefined`). In HTTP/1, a socket of `null` only means that an earlier response
+      // is still being sent.
       if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);
@@ -48,8 +49,8 @@ export function nodeGuard(
 }
 
 /**
- * Wraps a handler from Request to Response. Calls the handler for admitted requests and responds to
- * all others.
+ * Wraps a handler that takes a Request and returns a Response. Calls the handler for admitted
+ * requests and responds to all others.
  */
 export function fetchGuard<Context extends unknown[] = unknown[]>(
   guard: Guard,
@@ -70,9 +71,9 @@ export function fetchGuard<Context extends unknown[] = unknown[]>(
 }
 
 function withFields(answer: Response, fields: readonly string[]): Response {
-  // A protocol switch or a network error cannot carry header fields.
+  // A response of status 101 (protocol switch) or 0 (network error) cannot be copied.
   if (answer.status < 200) return answer;
-  // A copy, because the headers of a fetched response are immutable.
+  // The response is copied, because the headers of a fetched response are immutable.
   const response = new Response(answer.body, answer);
   forEachField(fields, (name, value) => response.headers.set(name, value));
   return response;

@@ -1,23 +1,26 @@
-/** The supported content codings (RFC 9110 §8.4.1), best first. */
+/** The supported content codings (RFC 9110 §8.4.1). The one that compresses best comes first. */
 export type Coding = 'br' | 'gzip' | 'identity';
 
 const CODINGS: readonly Coding[] = ['br', 'gzip', 'identity'];
 
 const ALIASES: ReadonlyMap<string, string> = new Map([['x-gzip', 'gzip']]);
 
-/** Matches one member: a coding or `*`, with an optional weight of up to three decimals. */
+/**
+ * Matches one list member of the field: a coding or `*`, with an optional weight of up to three
+ * decimals.
+ */
 const MEMBER = /^([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?$/;
 
 /**
- * Returns the client's preferred coding by its `Accept-Encoding` (RFC 9110 §12.5.3): the one with
- * the highest weight, or among equal weights the one that compresses best. A field that lists
- * codings but not `identity` selects one of them. A field that accepts no supported coding is
- * ignored, and so is a malformed member. Short content is not compressed, unless the client refuses
- * `identity`.
+ * Returns the content coding that the client prefers according to its `Accept-Encoding` (RFC 9110
+ * §12.5.3). This is the supported coding with the highest weight. If several have that weight, it
+ * is the one that compresses best. A coding that is not listed, even `identity`, has the weight of
+ * `*`, or 0 if `*` is not listed. If the field accepts no supported coding, the result is
+ * `identity`. Malformed list members are ignored. Short content is not compressed, unless the
+ * client refuses `identity`.
  */
 export function preferredCoding(acceptEncoding: string | undefined, isShort: boolean): Coding {
-  // For short content the field matters only if it refuses `identity`, which takes a weight of
-  // zero.
+  // For short content, the field matters only if it refuses `identity` with a weight of zero.
   if (acceptEncoding === undefined || (isShort && !acceptEncoding.includes('=0'))) return 'identity';
   const weights = new Map<string, number>();
   for (const member of acceptEncoding.toLowerCase().split(',')) {

@@ -1,4 +1,5 @@
-// Imported, because fake timers in a host's tests replace the global `setImmediate`.
+// This import is necessary, because fake timers in a host's tests replace the global
+// `setImmediate`.
 import { setImmediate } from 'node:timers';
 import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
@@ -8,7 +9,10 @@ import { createReplayableBytes, type ReplayableBytes } from './replayable-bytes.
 
 export type Batches = Iterable<OrderBatch> | AsyncIterable<OrderBatch | StreamedText>;
 
-/** The bytes of a batch: a comma, then its orders. The first batch is sent without the comma. */
+/**
+ * The bytes of a batch: a comma, then its orders. The first batch of a list is sent without the
+ * comma.
+ */
 interface SerializedBatch {
   readonly bytes: Buffer;
   readonly digest: string;
@@ -18,9 +22,10 @@ const OPEN = Buffer.from('[');
 const CLOSE = Buffer.from(']');
 
 /**
- * Creates a serialiser of frozen lists. It caches the bytes of a frozen batch until the batch is
- * garbage-collected, so only the new batches of a list are serialised. Between two new batches the
- * event loop can run. A list with a single new batch is serialised synchronously.
+ * Creates a serialiser of frozen lists, which consist of batches of orders. The bytes of a frozen
+ * batch are cached until the batch is garbage-collected. So each list costs time only for batches
+ * that are not cached. Between two of those, the event loop can run. A list that is not streamed is
+ * serialised synchronously if at most one of its batches is not cached.
  */
 export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
   const remembered = new WeakMap<object, SerializedBatch>();
@@ -58,7 +63,7 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
         return close();
       }
 
-      /** Yields before each batch that must be serialised, except the first. */
+      /** Yields before each batch that is not cached, except the first. */
       function* appendInTurns(stored: Iterable<OrderBatch>): Generator<undefined, string> {
         let isFirst = true;
         for (const batch of hostItems(stored)) {
@@ -79,8 +84,8 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
 }
 
 /**
- * Returns the JSON text of a batch of a streamed list. A failure to fetch the text is marked as the
- * host's.
+ * Returns the JSON text of a batch of a streamed list. If the store fails to provide the text,
+ * records that the error came from the host.
  */
 export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
   if (typeof batch !== 'object' || !('version' in batch)) return printBatch(batch);
@@ -89,8 +94,9 @@ export function textOf(batch: OrderBatch | StreamedText): string | Promise<strin
 }
 
 /**
- * Returns the object under which the bytes of a batch are cached. Returns `undefined` for a text
- * without a version, and for a batch that the host may still change.
+ * Returns the object under which the bytes of a batch are cached: its version, or the frozen batch
+ * itself. Returns `undefined` for a batch that cannot be cached, which is a string or an array that
+ * is not frozen.
  */
 function versionOf(batch: OrderBatch | StreamedText): object | undefined {
   if (typeof batch === 'string') return undefined;

@@ -4,8 +4,8 @@ import type { Coding } from './accept-encoding.js';
 import type { Produce } from './replayable-bytes.js';
 
 /**
- * The shortest list that is compressed, in bytes. Compression of a shorter list saves a few hundred
- * bytes, and its response fits into one packet anyway.
+ * Lists with fewer bytes than this are not compressed. Compression would save only a few hundred
+ * bytes, and the response fits into one network packet anyway.
  */
 export const LEAST_COMPRESSED = 1_024;
 
@@ -23,8 +23,8 @@ const COMPRESSORS = {
 };
 
 /**
- * Compresses the list on zlib's threads. Returns an empty digest, because the entity tag uses the
- * digest of the uncompressed list.
+ * Returns a function that compresses the list on zlib's threads. The digest that it returns is
+ * empty, because the entity tag is made from the digest of the uncompressed list.
  */
 export function compress(pieces: AsyncIterable<Uint8Array>, coding: Exclude<Coding, 'identity'>): Produce {
   return async (add) => {

@@ -14,8 +14,8 @@ export function entityTag(digest: string, coding: Coding): string {
 const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
 /**
- * Reports whether `If-Match` (by strong comparison) or `If-None-Match` (by weak comparison) names
- * the strong tag, or any tag by `*` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2).
+ * Reports whether `field` contains the strong tag or is `*` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2).
+ * `If-Match` needs the strong comparison, and `If-None-Match` the weak one.
  */
 export function namesTag(field: string, tag: string, comparison: 'strong' | 'weak'): boolean {
   if (field.trim() === '*') return true;

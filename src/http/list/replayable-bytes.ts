@@ -38,14 +38,14 @@ export interface Failure {
 export type Produce = (add: (piece: Uint8Array) => void) => string | Promise<string>;
 
 /**
- * All pieces of a complete body. The readers share them, so a reader that takes many at a time uses
- * no memory of its own.
+ * All pieces of a complete body. Every reader receives the same buffers, so a reader that takes
+ * many pieces at a time uses no further memory.
  */
 interface Pieces extends AsyncIterable<Uint8Array>, Iterable<Uint8Array> {}
 
 /**
  * Runs the producer to its end, whether anybody reads or not, and keeps the pieces for later
- * readers. A reader that is slow or hangs up delays no other.
+ * readers. A reader that is slow or hangs up does not delay the others.
  */
 export function createReplayableBytes(produce: Produce): ReplayableBytes {
   const produced: Uint8Array[] = [];
@@ -116,7 +116,7 @@ export function createReplayableBytes(produce: Produce): ReplayableBytes {
   };
 }
 
-/** Wraps a serialised text for readers that need bytes. */
+/** Converts a serialised list to bytes that are complete from the start. */
 export function replayableText(text: string, digest: string): ReplayableBytes {
   const whole = { body: text, length: text.length, digest };
   const done = Promise.resolve(undefined);

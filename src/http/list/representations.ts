@@ -17,21 +17,22 @@ export interface Representation {
   readonly fields: readonly string[];
   readonly body: Reply['body'];
   /**
-   * For a body that is still incomplete: resolves when it is complete, or to the failure. Never
-   * rejects.
+   * Present if the body is not complete. Resolves to `undefined` when the body is complete, or to
+   * the failure. Never rejects.
    */
   readonly ended?: Promise<Failure | undefined>;
 }
 
 export const PRECONDITION_FAILED: Representation = { status: 412, fields: [], body: undefined };
 
-/** Selects the representation of a frozen list that suits a request. */
+/** Returns the representation of a frozen list that answers a request. */
 export type Representations = (request: ListRequest) => Representation | Promise<Representation>;
 
 /**
- * Creates representations from the bytes of the list. The list is compressed when a client first
- * asks for a coding, even while the list is still being serialised. A HEAD or conditional request
- * waits until the list is complete, because the list's tag and length are unknown until then.
+ * Creates the representations of a list from the list's bytes. The list is compressed when a client
+ * first asks for compression, even while the list is still being serialised. A HEAD or conditional
+ * request waits until the list is complete, because the list's tag and length are unknown until
+ * then.
  */
 export function createRepresentations(identity: ReplayableBytes): Representations {
   const compressed = new Map<Coding, ReplayableBytes>();
@@ -49,7 +50,7 @@ export function createRepresentations(identity: ReplayableBytes): Representation
     const coding = preferredCoding(acceptEncoding, isShort);
     if (whole !== undefined && isConditional) {
       // The conditions are checked in the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is
-      // ignored (§13.1.4), because the list has no date.
+      // ignored (§13.1.4), because the list has no modification date.
       const tag = entityTag(whole.digest, coding);
       if (ifMatch !== undefined && !namesTag(ifMatch, tag, 'strong')) return PRECONDITION_FAILED;
       if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, tag, 'weak')) {
@@ -77,7 +78,7 @@ export function createRepresentations(identity: ReplayableBytes): Representation
   function start(coding: Exclude<Coding, 'identity'>): ReplayableBytes {
     const bytes = createReplayableBytes(compress(identity.read(), coding));
     compressed.set(coding, bytes);
-    // Drops a failed compression, so that the next request tries again.
+    // After a failed compression, the next request tries again.
     bytes.ended.then((failure) => failure !== undefined && compressed.delete(coding));
     return bytes;
   }
@@ -91,7 +92,7 @@ export function createRepresentations(identity: ReplayableBytes): Representation
     return fields;
   }
 
-  /** Returns the fields that a 304 also has (RFC 9110 §15.4.5). */
+  /** Returns the header fields that a 200 and a 304 have in common (RFC 9110 §15.4.5). */
   function validators(coding: Coding): string[] {
     const digest = identity.whole()?.digest;
     const tag = digest === undefined ? [] : ['ETag', entityTag(digest, coding)];

@@ -13,25 +13,25 @@ import {
 } from './representations.js';
 
 /**
- * The number of orders that are serialised without a pause, which takes less than half a
- * millisecond. The text of a list of at most this length is sent in one write with the head.
+ * The number of orders that are serialised without a pause, in less than half a millisecond. A
+ * frozen list of at most this length is sent in one write together with the response head.
  */
 const BATCH = 512;
 
 /**
- * A list that is not frozen is sent as a string, in one write with the head, if its text has at
- * most this length. For a longer text, a Buffer is cheaper.
+ * The text of a list that is not frozen is sent as a string if it has at most this length, in one
+ * write together with the response head. A longer text is sent as a Buffer, which is then cheaper.
  */
 const LARGEST_TEXT = 65_536;
 
 const JSON_TYPE: readonly string[] = ['Content-Type', 'application/json'];
 
 /**
- * Creates the serialiser of one service. It serialises a frozen list once, and caches the most
- * recent frozen list. A list that is not frozen may still change, so it is serialised each time,
- * without a tag and uncompressed. The serialiser returns a promise only for a list that it cannot
- * serialise at once. The promise resolves when the first piece of the list exists, so that a store
- * that fails before then leads to a 503.
+ * Creates the list serialiser of one service. A frozen list is serialised once, and the most recent
+ * frozen list is cached. A list that is not frozen can still change. So it is serialised for each
+ * request, without an entity tag and uncompressed. The serialiser returns a promise only if it
+ * cannot serialise the list synchronously. The promise resolves when the first piece of the list
+ * exists. A store that fails before then still leads to a 503.
  */
 export function createListSerializer(): (
   listed: ListedOrders,
@@ -43,7 +43,7 @@ export function createListSerializer(): (
   function remember(listed: ListedOrders, bytes: ReplayableBytes): Representations {
     const representations = createRepresentations(bytes);
     remembered = { listed, representations };
-    // A failed list is dropped, so that the next request tries again.
+    // A list that failed is not kept, so that the next request tries again.
     bytes.ended.then((failure) => {
       if (failure !== undefined && remembered?.representations === representations) remembered = undefined;
     });
@@ -72,7 +72,7 @@ export function createListSerializer(): (
   };
 }
 
-/** Distinguishes an array of orders from an array of batches. */
+/** Reports whether the list is an array of orders. Otherwise it consists of batches of orders. */
 function isOrders(listed: ListedOrders): listed is readonly Order[] {
   if (Symbol.asyncIterator in listed) return false;
   const [first] = hostItems<Order | OrderBatch>(listed);
@@ -119,8 +119,9 @@ async function* serializeStream(
 }
 
 /**
- * Returns an iterator over `first` and `rest`. It is not a generator, because a generator that
- * never started runs no cleanup, and the store's work must end even if nobody reads.
+ * Returns an iterator over `first` and `rest`. Its `return` ends the work of the store even if
+ * nobody has read from it. A generator could not do that, because one that never started runs no
+ * cleanup.
  */
 function resume(
   first: IteratorResult<Uint8Array, undefined>,

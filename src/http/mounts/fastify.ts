@@ -6,8 +6,8 @@ import type { OrderService } from '../service.js';
 import { withVary } from './vary.js';
 
 /**
- * The part of a Fastify instance that the mount uses. Not exported, so that no editor suggests it
- * instead of the real type.
+ * The part of a Fastify instance that the mount uses. Not exported, so that editors suggest
+ * Fastify's own type.
  */
 interface FastifyInstanceLike {
   readonly prefix: string;
@@ -46,11 +46,12 @@ const UNLISTED = { schema: { hide: true } };
 
 /**
  * Creates a plugin that mounts the service in Fastify 5, also under NestJS:
- * `app.register(fastifyPlugin(service))`. The reply is Fastify's own, so the host's hooks and their
- * headers stay in force. The host's content parsers, which refuse a DELETE with a JSON type and no
- * content, are bypassed. To drop readers that stall, set the app's `connectionTimeout`. The
- * client's address is `request.ip`, which follows the app's `trustProxy`. Throws unless the
- * plugin's `prefix`, if any, is the beginning of the service's `basePath`.
+ * `app.register(fastifyPlugin(service))`. The response is sent through Fastify's reply, so the
+ * host's hooks run and the headers that they set are kept. The host's content parsers are bypassed,
+ * because they refuse a DELETE with a JSON content type and an empty body. To disconnect clients
+ * that stop reading, set the app's `connectionTimeout`. The client's address is `request.ip`, which
+ * follows the app's `trustProxy`. Throws unless the plugin's `prefix`, if any, is the beginning of
+ * the service's `basePath`.
  * @example
  * ```ts
  * import { fastify } from 'fastify';
@@ -70,16 +71,16 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
       throw new TypeError(`prefix: expected the beginning of the service's basePath, ${service.basePath}`);
     }
     const answer = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {
-      // The raw target is checked again, because Fastify's router decodes paths, and may be
-      // configured to ignore case and slashes.
+      // The raw request target is checked again, because Fastify's router decodes the path, and can
+      // be configured to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
       const answered = service.respond(request.raw, () => request.ip);
       const isMultiplexed = 'stream' in request.raw;
       if (!(answered instanceof Promise)) return send(reply, answered, isMultiplexed);
       return answered.then((settled) => send(reply, settled, isMultiplexed));
     };
-    // Content is not read (RFC 9110 §9.3.5), so every content type is accepted, even an invalid
-    // one.
+    // The body of a request is not read (RFC 9110 §9.3.5), so every content type is accepted, even
+    // an invalid one.
     app.addContentTypeParser('*', (_request, _content, done) => done(null));
     app.addHook('onRequest', ({ raw }, _reply, done) => {
       delete raw.headers['content-type'];
@@ -102,8 +103,8 @@ function send(reply: FastifyReplyLike, { status, headers, body }: Reply, isMulti
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return reply.send(body);
   const stream = Readable.from(body);
   if (isMultiplexed) {
-    // Without this, Fastify would end the HTTP/2 stream without an error, as if the truncated body
-    // were complete.
+    // Without this listener, Fastify would end the HTTP/2 stream without an error, as if the
+    // truncated body were complete.
     stream.once('error', (error) => reply.raw.headersSent && reply.raw.destroy(error));
   }
   return reply.send(stream);

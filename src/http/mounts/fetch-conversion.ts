@@ -5,14 +5,15 @@ export function headOf({ method, url, headers }: Request): RequestHead {
   return { method, url, rawHeaders: [...headers].flat() };
 }
 
-/** Returns the client's address from the request, where srvx and h3 put it. */
+/** Returns the client's address from `request.ip`, which srvx and h3 set. */
 export function ipOf(request: Request): string | undefined {
   return 'ip' in request && typeof request.ip === 'string' ? request.ip : undefined;
 }
 
 /**
- * Converts a reply to a Response. Leaves out `Connection`, which the runtime controls: HTTP/2
- * forbids this field, and a Request does not reveal its protocol.
+ * Converts a reply to a Response. `Connection` is left out, because HTTP/2 forbids this field, and
+ * a Request does not reveal whether it came over HTTP/2. The runtime controls the connection
+ * itself.
  */
 export function toResponse({ status, headers, body }: Reply): Response {
   const fields = new Headers();
@@ -24,7 +25,10 @@ export function toResponse({ status, headers, body }: Reply): Response {
   return new Response(bodyOf(body), { status, headers: fields, ...coded });
 }
 
-/** A 204 requires `null`: even an empty string makes `new Response` throw. */
+/**
+ * Returns the body for `new Response`. It is `null` if there is no body, because `new Response`
+ * throws for a 204 with any other body, even an empty string.
+ */
 function bodyOf(body: Reply['body']): ConstructorParameters<typeof Response>[0] {
   if (body === undefined) return null;
   if (typeof body === 'string' || body instanceof Uint8Array) return body;

@@ -4,16 +4,17 @@ import { headOf, ipOf, toResponse } from './fetch-conversion.js';
 
 export interface FetchMountOptions<Context extends unknown[]> {
   /**
-   * Returns the client's address, by which requests without a valid key are limited, from the
-   * request and the runtime's further arguments. Default: `request.ip`, which srvx and h3 set.
-   * Requests without a valid key and without an address share one limit.
+   * Returns the client's address. The parameters of this function are the request and the further
+   * arguments that the runtime passes to the handler. Default: `request.ip`, which srvx and h3 set.
+   * Requests without a valid key are limited by the client's address. Those without an address
+   * share one limit.
    */
   readonly clientAddress?: ((request: Request, ...context: Context) => string | undefined) | undefined;
 }
 
 /**
- * Creates a handler from Request to Response that mounts the service in Hono, h3, Bun, Deno and
- * other hosts.
+ * Creates a handler that takes a Request and returns a Response. It mounts the service in Hono, h3,
+ * Bun, Deno and other hosts.
  * @example
  * ```ts
  * import { fetchHandler } from 'store-orders/fetch';

@@ -18,9 +18,9 @@ interface KoaContextLike {
 
 /**
  * Creates a middleware that mounts the service in Koa 3. Requests for other paths are passed to
- * `next`. The reply is Koa's own, so fields that other middleware sets stay in force. To drop
- * readers that stall, set the server's `timeout`. The client's address is `ctx.ip`, which follows
- * the app's `proxy` options.
+ * `next`. The response is sent by Koa, so header fields that other middleware sets are kept. To
+ * disconnect clients that stop reading, set the server's `timeout`. The client's address is
+ * `ctx.ip`, which follows the app's `proxy` options.
  * @example
  * ```ts
  * import Koa from 'koa';
@@ -49,8 +49,8 @@ export function koaMiddleware(
 
 function send(ctx: KoaContextLike, { status, headers, body }: Reply): void {
   ctx.status = status;
-  // The body is set before the headers, because Koa derives some of them from it. An absent body is
-  // not set at all, because Koa would turn the reply into a 204.
+  // The body is set before the headers, because Koa sets some headers when it receives the body. If
+  // there is no body, it is not set at all, because Koa would turn the reply into a 204.
   if (body !== undefined) ctx.body = bodyOf(body);
   forEachField(withVary(headers, ctx.response.get('Vary')), (name, value) => ctx.set(name, value));
 }

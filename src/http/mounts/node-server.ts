@@ -21,9 +21,10 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
 };
 
 /**
- * Makes the service respond to requests that Node.js would otherwise respond to, or drop, by
- * itself: malformed requests, requests that time out, unknown methods, `CONNECT`, and requests with
- * `Expect`, without `Host`, or from a client that has closed its sending half.
+ * Makes the service respond to requests that Node.js would otherwise drop or respond to by itself.
+ * These are malformed requests, requests that time out, and requests with an unknown method, with
+ * `CONNECT`, with `Expect` or without `Host`. They are also the requests of a client that has
+ * closed its sending half of the connection.
  */
 export function attachTo<S extends Server>(
   server: S,
@@ -31,7 +32,7 @@ export function attachTo<S extends Server>(
   clientAddress: (request: IncomingMessage) => string | undefined,
 ): S {
   checkMethods('server', server, ['on', 'emit']);
-  // Node.js reads both options at each connection, so they can be set on an existing server.
+  // Node.js reads both options for each new connection, so they can be set on an existing server.
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   const refused = new WeakSet<Duplex>();
@@ -41,8 +42,8 @@ export function attachTo<S extends Server>(
     lastAnswer(socket, () => service.respond(request, () => clientAddress(request)));
   });
   server.on('clientError', (error: ClientError, socket) => {
-    // Bytes after a malformed request cause further errors on a socket that already has its
-    // response.
+    // After a malformed request, further bytes cause further errors, but the service has already
+    // responded.
     if (refused.has(socket)) return;
     lastAnswer(socket, () => {
       refused.add(socket);
@@ -52,15 +53,15 @@ export function attachTo<S extends Server>(
   return server;
 }
 
-/** Sends a response on a socket that Node.js no longer handles, and closes it. */
+/** Sends a last response on a socket that Node.js no longer handles, then closes the socket. */
 function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const close = () => void socket.destroy();
   const write = (reply: Reply) => void socket.end(serializeReply(reply), 'latin1', close);
   const response = responseInProgress(socket);
   if (!socket.writable) close();
   else if (response?.writableEnded) socket.end(close);
-  // Sends nothing: a second response would corrupt one that has begun. If the request in progress
-  // is complete, the client would take this response for the response to that request.
+  // Nothing is sent. If a response has already begun, a second one would corrupt it. If the request
+  // in progress is complete, the client would take this response for the response to that request.
   else if (response?.headersSent || response?.req.complete) close();
   else {
     const reply = ask();
@@ -69,7 +70,7 @@ function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   }
 }
 
-/** Matches a request line whose method may be unknown but that is otherwise valid (RFC 9112 §3). */
+/** Matches a valid request line (RFC 9112 §3). The method can be unknown. */
 const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ [^ \r\n]+ HTTP\/1\.[01]\r?\n/;
 
 function codeOf({ code = '', rawPacket, bytesParsed = 0 }: ClientError): RefusalCode {
@@ -84,8 +85,8 @@ function remoteAddress(socket: Duplex & Partial<Pick<Socket, 'remoteAddress'>>):
 }
 
 /**
- * Returns the response in progress on a socket. Node's own default `clientError` listener reads the
- * same property.
+ * Returns the response in progress on a socket. The response is in a private property, which Node's
+ * own default `clientError` listener reads too.
  */
 function responseInProgress(socket: Duplex): ServerResponse | undefined {
   const response: unknown = Reflect.get(socket, '_httpMessage');

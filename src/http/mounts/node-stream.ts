@@ -1,20 +1,21 @@
 import type { ServerResponse } from 'node:http';
-// Imported, because fake timers in a host's tests replace the global `setImmediate`.
+// This import is necessary, because fake timers in a host's tests replace the global
+// `setImmediate`.
 import { setImmediate } from 'node:timers';
 import { dropIfSilent } from './silent-readers.js';
 
 /**
- * Bytes of a list that are written to the system at a time (one window). Each turn of the event
- * loop writes one window, however many readers there are. Such a turn takes 4 ms of processor time
- * (median; at most 5 ms). When fifty readers each wrote a window in the same turn, that turn took
- * 18 ms (at most 86 ms).
+ * The number of bytes of a list that are passed to the system at a time. Each pass of the event
+ * loop writes this much for one client only, however many clients there are. Such a pass takes 4 ms
+ * of processor time (median; at most 5 ms). When a single pass wrote this much for each of fifty
+ * clients, it took 18 ms (at most 86 ms).
  */
 const WINDOW_BYTES = 524_288;
 
 /**
- * Writes the pieces at the pace of the reader, and ends the response. A failure midway closes the
- * connection, so that the client can tell that the list is truncated. If the reader hangs up, the
- * iterator of the pieces is ended. Never rejects.
+ * Writes the pieces as fast as the client reads, and ends the response. If the pieces fail midway,
+ * closes the connection, so that the client can tell that the list is truncated. If the client
+ * hangs up, closes the iterator of the pieces. Never rejects.
  */
 export async function writePieces(response: ServerResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   try {
@@ -33,8 +34,8 @@ function isIterable(pieces: AsyncIterable<Uint8Array>): pieces is AsyncIterable<
 }
 
 /**
- * Writes pieces that many readers share. The response is corked, so that many pieces go to the
- * system in one call.
+ * Writes pieces that many clients share. The response is corked, so that one system call writes
+ * many pieces.
  */
 async function writeShared(response: ServerResponse, pieces: Iterable<Uint8Array>): Promise<void> {
   const iterator = pieces[Symbol.iterator]();
@@ -49,7 +50,7 @@ async function writeShared(response: ServerResponse, pieces: Iterable<Uint8Array
 }
 
 async function writeOwn(response: ServerResponse, iterator: AsyncIterator<Uint8Array>): Promise<void> {
-  // Ends the iterator as soon as the reader hangs up, even while it is waiting for its next piece.
+  // The iterator is closed as soon as the client hangs up, even while the next piece is awaited.
   const end = () => void iterator.return?.().then(undefined, () => {});
   response.once('close', end);
   await turn();
@@ -68,13 +69,15 @@ async function writeOwn(response: ServerResponse, iterator: AsyncIterator<Uint8A
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 
-/** Each call resolves in a turn of the event loop of its own, in the order of the calls. */
+/**
+ * Resolves in a later pass of the event loop. Calls resolve in their order, only one in each pass.
+ */
 function turn(): Promise<unknown> {
   lastTurn = lastTurn.then(() => new Promise((resolve) => setImmediate(resolve)));
   return lastTurn;
 }
 
-/** Resolves when everything written was accepted by the system, or the connection is closed. */
+/** Resolves when the system has accepted everything written, or when the connection is closed. */
 function taken(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const stopWatching = dropIfSilent(response);

@@ -19,27 +19,28 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export interface NodeMountOptions {
   /**
    * Returns the client's address, by which requests without a valid key are limited. Default: the
-   * framework's `request.ip`, which in Express follows `trust proxy`. Without a framework: the
-   * connection's peer.
+   * framework's `request.ip`, which in Express follows `trust proxy`. If there is no framework, the
+   * default is the address of the connection's peer.
    */
   readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
 }
 
 /**
- * A listener for `node:http`, `https` and `http2`. Called with `next`, it is a middleware for
- * Express and Connect, which passes requests for other paths to `next`.
+ * A listener for `node:http`, `https` and `http2`. If it is called with `next`, it acts as a
+ * middleware for Express and Connect, and passes requests for other paths to `next`.
  */
 export interface NodeHandler {
   /**
-   * Without `next`, returns a promise if the reply is written later, for hosts that wait for it.
+   * Returns a promise if `next` is not passed and the reply is written later. Some hosts wait for
+   * this promise.
    */
   (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void | Promise<void>;
   /**
-   * Prepares the `node:http` or `https` server in which the handler is mounted, and returns it.
-   * Without `attach`, Node.js itself responds to requests that it cannot parse, unknown methods,
-   * `CONNECT`, `Expect` and a missing `Host`. It also drops the response to a client that has
-   * closed its sending half. With `attach`, the service responds to all of them, with its Error
-   * object and the limit fields.
+   * Prepares and returns the `node:http` or `https` server in which the handler is mounted. Without
+   * `attach`, Node.js itself responds to malformed requests, and to requests with an unknown
+   * method, with `CONNECT` or `Expect`, or without `Host`. It also drops the response to a client
+   * that has closed its sending half of the connection. With `attach`, the service responds to all
+   * these requests, so that every error has an Error object and the rate-limit fields.
    */
   attach<S extends Server>(server: S): S;
 }
@@ -58,7 +59,7 @@ interface NodeResponse extends NodeJS.WritableStream {
 
 /**
  * Creates a handler that mounts the service in any server compatible with node:http. Headers that
- * the host has set stay.
+ * the host has already set are kept.
  * @example
  * ```ts
  * import { createServer } from 'node:http';
@@ -81,7 +82,8 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
     return reply instanceof Promise ? reply.then((settled) => send(response, settled)) : send(response, reply);
   });
 
-  // Exactly three named parameters, because hosts recognise a middleware by their number.
+  // The function has exactly three named parameters, because hosts recognise a middleware by the
+  // number of its parameters.
   const handle = (
     request: NodeRequest,
     response: ServerResponse | Http2ServerResponse,
@@ -89,7 +91,8 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
   ): void | Promise<void> => {
     const head = originalHead(request);
     if (next === undefined) return answer(request, response, head);
-    // Returns nothing, because restify treats a promise as a call of `next`.
+    // The handler returns nothing here, because restify treats a returned promise as a call of
+    // `next`.
     if (service.owns(head.url ?? '')) answer(request, response, head);
     else next();
   };
@@ -99,9 +102,10 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
 }
 
 /**
- * Returns the request with the target that Connect and Express keep in `originalUrl` when they
- * remove their mount path from `url`. A request of an emulation of node:http was not received over
- * HTTP, so it needs no Host: its HTTP version is left out.
+ * Returns the request with its original target. Connect and Express keep this target in
+ * `originalUrl` when they remove the mount path from `url`. A request from an emulation of
+ * node:http was not received over HTTP. Its HTTP version is left out, so that the request needs no
+ * Host.
  */
 export function originalHead(request: NodeRequest): RequestHead {
   const url = 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : request.url;
@@ -119,8 +123,8 @@ export function frameworkAddress(request: NodeRequest): string | undefined {
 export function send(response: NodeResponse, { status, headers, body }: Reply): void | Promise<void> {
   const pieces = typeof body === 'object' && Symbol.asyncIterator in body ? body : undefined;
   if (response.destroyed || response.headersSent) {
-    // The client has hung up, or the host has responded in the meantime. The store need not read
-    // on.
+    // The client has hung up, or the host has already responded. The store can stop reading the
+    // list.
     pieces?.[Symbol.asyncIterator]()
       .return?.()
       .then(undefined, () => {});
@@ -130,8 +134,8 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
   if (pieces !== undefined) {
     if (isPlain(response)) return writePieces(response, pieces);
     return pipeline(Readable.from(pieces), response).catch(() => {
-      // An emulation of node:http may have no connection to close. It sends the response later, so
-      // it can still send a 500.
+      // An emulation of node:http may have no connection to close. The emulation sends the response
+      // later, so the status can still be changed to 500.
       response.statusCode = 500;
     });
   }
@@ -142,12 +146,13 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
 }
 
 /**
- * Sends the head and the body in one `write`. If the body is given to `end`, an empty chunk follows
- * it, and the system call is a `writev`, with which the whole request takes a tenth longer.
+ * Sends the head and the body in one system call, `write`. If the body were passed to `end`,
+ * Node.js would append an empty chunk and call `writev`, and the whole request would take a tenth
+ * longer.
  */
 function endWith(response: ServerResponse, body: string): void {
   const { socket } = response;
-  // Without `cork` here, `write` would cork the socket itself, until the next tick.
+  // Without this `cork`, `response.write` would cork the socket itself, until the next tick.
   socket?.cork();
   response.write(body, 'latin1');
   socket?.uncork();
@@ -155,23 +160,26 @@ function endWith(response: ServerResponse, body: string): void {
 }
 
 /**
- * Reports whether this is HTTP/1 on a real connection. Emulations of node:http have a class or a
- * socket of their own.
+ * Reports whether this is an HTTP/1 response on a real connection. An emulation of node:http has
+ * its own class of responses or of sockets.
  */
 function isConnected(response: NodeResponse): response is ServerResponse {
   return response instanceof ServerResponse && response.socket instanceof Socket;
 }
 
-/** Reports whether `write` is Node's own. Compression middleware replaces it. */
+/**
+ * Reports whether `response.write` is Node's own method, on a real connection. Compression
+ * middleware replaces this method.
+ */
 function isPlain(response: NodeResponse): response is ServerResponse {
   return isConnected(response) && !Object.hasOwn(response, 'write');
 }
 
 /**
- * Passes the headers as one flat list only to Node's own `writeHead`. Middleware that adds headers
- * at the last moment (compression, sessions, response times) replaces `writeHead`, and its
- * replacement in on-headers before 1.1 misreads a flat list. Emulations of node:http misread or
- * ignore a flat list.
+ * Passes all headers in one array to `writeHead` if that is Node's own method. Otherwise sets the
+ * headers one by one. Middleware for compression, sessions or response times replaces `writeHead`.
+ * The replacement in on-headers before 1.1 misreads such an array, and emulations of node:http
+ * misread or ignore it.
  */
 function writeHead(response: NodeResponse, status: number, headers: string[]): void {
   if (!Object.hasOwn(response, 'writeHead') && (isConnected(response) || 'stream' in response)) {

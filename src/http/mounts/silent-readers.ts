@@ -17,9 +17,10 @@ const watches = new Map<ServerResponse, Watch>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Closes the connection if its client reads none of the waiting data for 30 s (60 s where the
- * system does not report what the client has acknowledged). Checks every 10 s, and any progress
- * counts. Stops when everything is sent, or when the returned function is called.
+ * Closes the connection if its client reads none of the waiting data for 30 s. Where the system
+ * does not report what the client has acknowledged, the limit is 60 s. The client is checked every
+ * 10 s, and any progress restarts the time. The checks end when everything is sent, or when the
+ * returned function is called.
  */
 export function dropIfSilent(response: ServerResponse): () => void {
   const { socket } = response;
@@ -57,10 +58,10 @@ async function check(): Promise<void> {
 const CONNECTION = /:(\w{4}) \w+:(\w{4}) \w\w (\w{8}):/g;
 
 /**
- * Returns the number of bytes, in hexadecimal, that each client's system has not acknowledged, by
- * the ports of both ends. Only Linux publishes this number. On other systems a client makes
- * progress only when this system accepts more data from Node.js. That happens megabytes at a time,
- * and a client that reads 20 kB/s takes a minute for each megabyte.
+ * Returns how many bytes each client's system has not acknowledged, as hexadecimal text. The keys
+ * are the ports of both ends. Only Linux publishes these numbers. On other systems, progress is
+ * visible only when the system accepts more data from Node.js, a megabyte or more at a time. A
+ * client that reads 20 kB/s takes a minute for a megabyte.
  */
 async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
   const bytes = new Map<string, string>();
@@ -68,8 +69,8 @@ async function unacknowledgedBytes(): Promise<ReadonlyMap<string, string>> {
     const text = await readFile(`/proc/self/net/${file}`, 'latin1').catch(() => '');
     for (const [, local, remote, unacknowledged = ''] of text.matchAll(CONNECTION)) {
       const ports = `${Number(`0x${local}`)} ${Number(`0x${remote}`)}`;
-      // Two clients with different addresses may use the same port. Progress of either counts for
-      // both.
+      // Two clients with different addresses may use the same port. Then the progress of either
+      // counts for both.
       bytes.set(ports, (bytes.get(ports) ?? '') + unacknowledged);
     }
   }

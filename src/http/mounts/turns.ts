@@ -3,15 +3,16 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 
 /**
- * How many requests of one connection may wait for earlier responses. When so many wait, nothing
- * more is read from the connection.
+ * How many requests of one connection can wait for earlier responses. When more arrive, the service
+ * stops reading from the connection.
  */
 const MOST_WAITING = 16;
 
 /**
- * How many requests of all connections together may wait in excess of `MOST_WAITING`. Such requests
- * exist because Node.js delivers everything that it has already read from a connection, up to 64
- * KiB. Each waiting request holds 1.6 kB. A connection that would exceed this number is closed.
+ * How many requests beyond `MOST_WAITING` can wait, on all connections together. Such requests
+ * exist because Node.js still delivers what it has already read from a connection, up to 64 KiB.
+ * Each waiting request takes 1.6 kB of memory. A connection whose next request would exceed this
+ * number is closed.
  */
 const MOST_EXTRA = 4_096;
 
@@ -25,9 +26,9 @@ const queues = new WeakMap<Socket, Queue>();
 let extra = 0;
 
 /**
- * Wraps a listener so that it is called for one request of a connection at a time, after earlier
- * responses have been sent (RFC 9112 §9.3.2). If an earlier response has closed the connection,
- * later requests are not carried out.
+ * Wraps a listener so that it handles the requests of one connection one after another, each after
+ * the earlier responses have been sent (RFC 9112 §9.3.2). If an earlier response has closed the
+ * connection, later requests are not carried out.
  */
 export function inTurn<
   Request extends IncomingMessage | Http2ServerRequest,
@@ -37,14 +38,15 @@ export function inTurn<
   listener: (request: Request, response: Response, ...rest: Rest) => void | Promise<void>,
 ): (request: Request, response: Response, ...rest: Rest) => void | Promise<void> {
   function call(request: Request, response: Response, ...rest: Rest): void | Promise<void> {
-    // HTTP/2 is exempt: its `writable` is that of the stream, which is never writable for HEAD.
+    // HTTP/2 requests are exempt: their `socket.writable` is that of the stream, and the stream of
+    // a HEAD request is never writable.
     if (request.socket?.writable === false && !('stream' in request)) return;
     return listener(request, response, ...rest);
   }
 
   return (request, response, ...rest) => {
-    // Node.js gives a response its socket when earlier responses have been sent, so this one need
-    // not wait. An emulation of node:http has no connection on which requests could wait.
+    // If a response already has its socket, all earlier responses of the connection have been sent.
+    // HTTP/2 responses and emulations of node:http never wait here.
     if (response.socket !== null || !(response instanceof ServerResponse)) {
       return call(request, response, ...rest);
     }
@@ -63,7 +65,7 @@ function createQueue(socket: Socket): Queue {
   socket.once('close', () => {
     extra -= Math.max(0, queue.waiting - MOST_WAITING);
   });
-  // Node.js resumes the socket after each response, so it must be paused again.
+  // Node.js resumes the socket after each response, so the socket must be paused again.
   socket.on('resume', () => queue.isPaused && socket.pause());
   return queue;
 }

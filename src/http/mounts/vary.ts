@@ -1,8 +1,8 @@
 import { forEachField } from '../reply.js';
 
 /**
- * Adds the host's `Vary` to the reply's fields, because the host's responses may vary by other
- * fields too (RFC 9110 §12.5.5).
+ * Puts the host's `Vary` before the `Vary` of the reply, because the host's responses may depend on
+ * other request fields too (RFC 9110 §12.5.5).
  */
 export function withVary(headers: string[], hosts: unknown): string[] {
   if (hosts === undefined || hosts === '') return headers;

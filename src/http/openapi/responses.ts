@@ -24,11 +24,12 @@ export interface OpenApiResponse {
 export type OpenApiResponses = Readonly<Record<string, Reference>>;
 
 /**
- * Where an error can occur: in both operations, only in cancellation, or outside the operations.
+ * The requests that can get an error: those to both operations, only cancellations, or those with
+ * an unknown path or method (`elsewhere`).
  */
 type Origin = 'operations' | 'cancelOrder' | 'elsewhere';
 
-/** The origin of every code. A code without an origin does not compile. */
+/** Which requests can get each error code. The compiler requires an entry for every code. */
 const ORIGINS: Readonly<Record<ErrorCode, Origin>> = {
   bad_request: 'operations',
   missing_api_key: 'operations',
@@ -52,16 +53,16 @@ const ORIGINS: Readonly<Record<ErrorCode, Origin>> = {
 };
 
 interface ResponseText {
-  /** The name of the component. */
+  /** The name of the response in the document's `components`. */
   readonly name: string;
   readonly description: string;
-  /** Headers in addition to those of every error. */
+  /** The headers that this error has in addition to those of every error. */
   readonly headers?: readonly HeaderName[];
 }
 
 /**
- * The response components by status, or by status and origin for the responses outside the
- * operations.
+ * The texts of the error responses. A key is the status, followed by `elsewhere` if the error is
+ * that of an unknown path or method.
  */
 const TEXTS: Readonly<Record<string, ResponseText>> = {
   400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },
@@ -176,7 +177,8 @@ function textOf({ status, origin }: { readonly status: number; readonly origin: 
 }
 
 /**
- * Returns the response for all codes that share a text, with the real Error objects as examples.
+ * Returns one response for all error codes with the same text. Its examples are the real Error
+ * objects of these codes.
  */
 function errorResponse(text: ResponseText): OpenApiResponse {
   const errors = ERRORS.filter((error) => textOf(error) === text);

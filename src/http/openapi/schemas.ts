@@ -2,12 +2,12 @@ import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { errorObject } from '../errors.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
-/** Plain JSON that never changes. */
+/** A read-only JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
 /**
- * A reference to a component. A type rather than an interface, because only a type is assignable to
- * {@link Json}.
+ * A reference to a component. This is a type and not an interface, because only a type is
+ * assignable to {@link Json}.
  */
 export type Reference = { readonly $ref: string };
 
@@ -16,14 +16,14 @@ export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): 
 }
 
 /**
- * As numbers, the bounds of int64 are rounded to -2^63 and 2^63. `printOpenApiDocument` prints them
+ * As a number, the maximum of int64 is rounded to 2^63. `printOpenApiDocument` prints both bounds
  * exactly.
  */
 const INT64 = { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) };
 
 /**
- * An order id beyond 2^53 that a double holds exactly, so that the example stays exact in every
- * reader.
+ * An order id above 2^53 that a double can hold exactly, so that every JSON parser reads the
+ * example exactly.
  */
 export const EXAMPLE_ID = 9_007_199_254_740_994;
 
@@ -69,7 +69,9 @@ const ORDER_LIST = {
 
 const EXAMPLE_ERROR = errorObject('order_already_shipped');
 
-/** Returns the schemas by name. The Error object's schema lists all `codes`. */
+/**
+ * Returns the schemas by name. `codes` are the values that the `code` of an Error object can have.
+ */
 export function schemas(codes: readonly string[]): Readonly<Record<string, Json>> {
   return {
     Order: ORDER,
@@ -115,7 +117,10 @@ function integer(minimum: number) {
   return { type: 'integer', format: 'int64', minimum, maximum: MAX_PRINTED_INTEGER };
 }
 
-/** Returns the schema of a list whose items are a policy's name and two numbers. */
+/**
+ * Returns the schema of a header that lists windows. Each window has the policy's name and two
+ * numbers, named `first` and `second`.
+ */
 function windows(first: string, second: string) {
   const item = `"[A-Za-z][A-Za-z0-9_.-]*";${first}=[0-9]{1,15};${second}=[0-9]{1,15}`;
   return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
@@ -211,12 +216,12 @@ export const LIMIT_HEADERS = [
   'RateLimit',
 ] as const satisfies readonly HeaderName[];
 
-/** `Allow` is defined inline, because the components are only for the responses of operations. */
+/** `Allow` is defined inline and not as a component, because no response of an operation has it. */
 const { Allow: ALLOW, ...SHARED_HEADERS } = HEADERS;
 
 export const headers: Readonly<Record<string, Json>> = SHARED_HEADERS;
 
-/** Returns these headers, by reference if they are components. */
+/** Returns the headers with these names. All except `Allow` are references to components. */
 export function headersOf(names: readonly HeaderName[]): Readonly<Record<string, Json>> {
   return Object.fromEntries(names.map((name) => [name, name === 'Allow' ? ALLOW : refer('headers', name)]));
 }

@@ -4,19 +4,19 @@ import type { Instant } from '../token-bucket.js';
 import { PackedDecision } from './packed-decision.js';
 import { MAX_PACKED_TAKEN, type PackedPlan } from './packed-plan.js';
 
-/** The key of the bucket that newcomers to a full pool share. No address is spelled like this. */
+/** The key of the bucket that new addresses share while the pool is full. No address equals it. */
 const OVERFLOW = '*';
 
 /**
- * How many states are checked for expiry when a newcomer arrives, which is a key without a state.
- * With two, the checks keep pace with a growing pool.
+ * How many stored states are checked for expiry when a new key arrives. With two checks for each
+ * new key, all states are checked in turn even while the pool grows.
  */
 const SWEPT_PER_NEWCOMER = 2;
 
 // A slot is 24 bytes for the packed state of one key: the ends of two windows, then the tokens
-// taken in them. A free slot holds the number of the next free slot. A shape is the list of windows
-// in a state. A slot reference combines the numbers of a slot and a shape, so a key takes one
-// look-up and no object.
+// taken in each window. A free slot contains the number of the next free slot. A shape is the list
+// of windows in a state, and each shape has a number. A slot reference is one integer that combines
+// the numbers of a slot and of a shape. So reading a state takes one look-up and creates no object.
 const SHAPE_BITS = 5;
 const SHAPE_MASK = 2 ** SHAPE_BITS - 1;
 const MAX_SLOTS = 2 ** (31 - SHAPE_BITS);
@@ -26,12 +26,12 @@ const UNPACKED = 0;
 const NO_WINDOW_MS = Number.NEGATIVE_INFINITY;
 
 /**
- * Holds at most `max` states by key. Expired states are removed a few at a time as newcomers
- * arrive, so there is no timer and no pause. A state that still matters is never dropped: newcomers
- * to a full pool share one bucket instead.
+ * Stores the states of at most `max` keys. Expired states are removed a few at a time when new keys
+ * arrive, so there is no timer and no pause. A state that has not expired is never removed.
+ * Instead, new keys share one bucket while the pool is full.
  *
- * The state of one or two interval windows without refusals or a ban is packed into bytes. Any
- * other state is kept as an object.
+ * A state is packed into bytes if it has one or two interval windows, and neither refusals nor a
+ * ban. Any other state is kept as an object.
  */
 export class BucketPool {
   readonly #max: number;
@@ -40,7 +40,7 @@ export class BucketPool {
   /** The list of windows for each shape. Shape n is at index n − 1. */
   readonly #shapes: (readonly Identity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
-  // Two typed arrays over the same bytes.
+  // `#ends` and `#taken` are views of the same bytes.
   #ends = new Float64Array(0);
   #taken = new Int32Array(0);
   #slots = 0;
@@ -51,10 +51,11 @@ export class BucketPool {
   }
 
   /**
-   * Takes tokens from a packed state exactly as `decide` in rule.ts would, if all windows have
-   * enough. Otherwise changes nothing and returns `undefined`, and the caller has to use `decide`.
-   * This happens for a newcomer, for a refusal, for a state of another shape, after the clock has
-   * stepped back, and when a calendar window (`align: 'utc'`) begins.
+   * Takes tokens from a packed state and returns the same decision as `decide` in rule.ts, but
+   * faster. Changes nothing and returns `undefined` if only `decide` can decide. This is the case
+   * if the key has no state, if its state has other windows, or if a window refuses the request. It
+   * is also the case after the clock has stepped back, and when a calendar window (`align: 'utc'`)
+   * begins.
    */
   charge(key: string, packed: PackedPlan, cost: number, instant: Instant): PackedDecision | undefined {
     const slotRef = this.#slotRefs.get(key);
@@ -86,8 +87,8 @@ export class BucketPool {
   }
 
   /**
-   * Returns the key under which the state is stored: `key` itself, or that of the shared bucket if
-   * the pool is full of other keys.
+   * Returns the key under which the state is stored: `key` itself, or the key of the shared bucket
+   * if `key` is new and the pool is full.
    */
   keyOf(key: string, nowMs: number): string {
     if (this.#slotRefs.has(key)) return key;
@@ -96,9 +97,9 @@ export class BucketPool {
   }
 
   /**
-   * Returns the state of the bucket that newcomers to a full pool share, if it is in use. A
-   * newcomer that later gets its own bucket starts from this state. If it started with a full
-   * bucket, it would pass before its `Retry-After` ends.
+   * Returns the state of the bucket that new keys share while the pool is full, if that bucket is
+   * in use. A key that later gets a bucket of its own starts with this state. With a full bucket,
+   * the next request of the key would pass before its `Retry-After` ends.
    */
   shared(): KeyState | undefined {
     return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;
@@ -109,7 +110,10 @@ export class BucketPool {
     return slotRef === undefined ? undefined : this.#read(slotRef);
   }
 
-  /** Stores the state, packed if it has this shape. `undefined` forgets the key. */
+  /**
+   * Stores the state of the key, packed if the state has this shape. If the state is `undefined`,
+   * removes the key.
+   */
   set(key: string, state: KeyState | undefined, shape: number = this.shapeOf(state?.buckets ?? [])): void {
     const before = this.#slotRefs.get(key);
     if (state === undefined) {
@@ -125,8 +129,8 @@ export class BucketPool {
   }
 
   /**
-   * Returns the number of the shape of these buckets. Returns 0 if they cannot be packed, or if too
-   * many shapes are in use already.
+   * Returns the number of the shape for these buckets. Returns 0 if they cannot be packed, or if
+   * too many shapes are in use already.
    */
   shapeOf(buckets: readonly Identity[]): number {
     const [first, second] = buckets;
@@ -152,7 +156,9 @@ export class BucketPool {
     return { buckets: buckets.filter(({ taken }) => taken > 0) };
   }
 
-  /** Writes the state into the slot. Returns false if it does not fit. */
+  /**
+   * Writes the state into the slot. Returns false if the state cannot be packed with this shape.
+   */
   #pack(slot: number, { buckets, ban }: KeyState, shapeNumber: number): boolean {
     const shape = this.#shapes[shapeNumber - 1];
     if (shape === undefined || ban !== undefined) return false;

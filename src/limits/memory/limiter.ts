@@ -8,29 +8,33 @@ import { BucketPool } from './bucket-pool.js';
 import { type PackedPlan, packPlan } from './packed-plan.js';
 
 /**
- * {@link RateLimiter} in memory. Every method is synchronous. It is exact, never forgets a counter
- * that still matters, and starts no timer.
+ * A {@link RateLimiter} that stores its counts in memory. Every method is synchronous. The counts
+ * are exact, and none is removed while it can affect a decision. No timer is started.
  */
 export interface MemoryLimiter extends RateLimiter {
   take(key: string, plan: Plan, cost?: number): Decision;
   /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision;
   /**
-   * Puts back what a decision took from windows that are still open. Call it at most once for each
-   * decision of `take`.
+   * Puts back the tokens that a decision took from windows that have not ended. Call it at most
+   * once for each decision of `take`.
    */
   refund(decision: Decision): void;
   /**
-   * Returns what is remembered of a key, or `undefined`. Store it and pass it to `restore` later.
+   * Returns the stored state of a key, or `undefined` if there is none. The state can be saved, and
+   * passed to `restore` later.
    */
   inspect(key: string): KeyState | undefined;
-  /** Replaces everything remembered of a key: its windows, strikes and bans. */
+  /** Replaces the stored state of a key: its windows, refusals and bans. */
   restore(key: string, state: KeyState): void;
-  /** Forgets the key: its buckets are full again and it is not banned. */
+  /** Removes the stored state of a key. Its buckets are then full, and it is not banned. */
   reset(key: string): void;
-  /** Refuses the key for `ms` milliseconds from now, whatever its plan says about bans. */
+  /**
+   * Refuses every request of the key for `ms` milliseconds from now, whatever its plan says about
+   * bans.
+   */
   ban(key: string, ms: number): void;
-  /** Ends a ban and forgets earlier ones. */
+  /** Ends the ban of a key, and forgets its refusals and earlier bans. */
   unban(key: string): void;
 }
 
@@ -49,10 +53,10 @@ interface PooledPlan extends PackedPlan {
 }
 
 /**
- * Creates an in-memory rate limiter. Keys and addresses (plans with `partition: 'address'`) live in
- * separate pools, so that strangers, who choose their addresses, cannot evict a key. `inspect`,
- * `restore`, `reset`, `ban` and `unban` work on keys. Throws a TypeError or RangeError that names
- * the bad option.
+ * Creates an in-memory rate limiter. API keys are stored separately from addresses (plans with
+ * `partition: 'address'`), so that requests from many addresses do not affect the keys. `inspect`,
+ * `restore`, `reset`, `ban` and `unban` work only on keys. Throws a TypeError or RangeError that
+ * names the bad option.
  *
  * @example
  * ```ts
@@ -83,8 +87,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     if (packed === undefined) {
       checkPlan(plan);
       const pool = plan.partition === 'address' ? addresses : keys;
-      // A plan that was not made by `createPlan` may still change, but decisions that refer to it
-      // must not.
+      // A plan that was not made by `createPlan` can still change. Decisions must not change with
+      // it, so they refer to a copy.
       const snapshot = snapshotPlan(plan);
       packed = { ...packPlan(snapshot, pool.shapeOf(plan.policies)), pool };
       if (snapshot !== plan) return packed;
@@ -111,8 +115,8 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     const bucketKey = pool.keyOf(key, now.nowMs);
     const stored = pool.get(bucketKey);
     const { decision, next } = decide(bucketKey, stored ?? pool.shared(), plan, cost, now);
-    // The refusal of a newcomer is not stored, because it comes only from the shared bucket's
-    // state, which is stored already.
+    // If a key without a state of its own is refused, nothing is stored. The refusal follows from
+    // the state of the shared bucket, which is stored already.
     const isChanged = stored !== undefined || decision.verdict === 'within_quota';
     if (isChanged && !isPeek) pool.set(bucketKey, next, shape);
     return decision;

@@ -1,18 +1,21 @@
 import type { Plan, QuotaPolicy } from '../plan.js';
 
-/** The most tokens that a packed bucket counts, so that the count fits into 32 bits. */
+/** A packed bucket counts at most this many tokens, so that the count fits into 32 bits. */
 export const MAX_PACKED_TAKEN = 2 ** 31 - 1;
 
-/** The longest packed window, 24.8 days, so that the time left in it fits into 32 bits. */
+/**
+ * The longest window for which `BucketPool.charge` can decide without rule.ts: 24.8 days. The time
+ * left in such a window fits into 32 bits.
+ */
 const MAX_FAST_WINDOW_MS = 2 ** 31 - 1;
 
 /**
- * A plan in the form that the pool reads for every request. If there is no second window, its
- * numbers are those of a window that never refuses.
+ * A plan in the form that the pool reads for every request. If the plan has only one window, the
+ * fields of the second window describe one that never refuses.
  */
 export interface PackedPlan {
   readonly plan: Plan;
-  /** The number of the shape of its buckets. See `BucketPool.shapeOf`. */
+  /** The number of the shape of the plan's buckets, from `BucketPool.shapeOf`. */
   readonly shape: number;
   /**
    * The same number as `shape`, or -1 if every request under this plan has to be decided by
@@ -26,8 +29,8 @@ export interface PackedPlan {
   readonly secondQuota: number;
   readonly secondWindowMs: number;
   /**
-   * The length of a window that begins now. `Infinity` for a calendar window, so that rule.ts
-   * decides when one begins.
+   * The length of a window that begins now. It is `Infinity` for a calendar window
+   * (`align: 'utc'`), because rule.ts decides when such a window begins.
    */
   readonly firstFreshMs: number;
   readonly secondFreshMs: number;

@@ -16,15 +16,18 @@ import {
 import { INSPECT, PROBE, SCRIPT, SCRIPT_SHA } from './script.js';
 
 /**
- * Sends one command to the server and resolves to its reply. `key` is the only key that the command
- * touches, for cluster clients that cannot find it in the command.
+ * Sends one command to the Redis server and resolves to the server's reply. `key` is the only key
+ * that the command uses. Cluster clients need it if they cannot find the key in the command.
  */
 export type SendCommand = (command: [name: string, ...parameters: string[]], key: string) => Promise<unknown>;
 
-/** The result of a call, and when the server acted. */
+/** The reply to a call of the script, with the instant when the server ran the script. */
 export type Seen = Found | Passed;
 
-/** How many key names are cached. Computing the digest in a name takes longer than a look-up. */
+/**
+ * How many Redis key names are cached. Computing the digest that is part of a name takes longer
+ * than a look-up in the cache.
+ */
 const REMEMBERED_NAMES = 10_000;
 
 export type RedisCalls = ReturnType<typeof createRedisCalls>;
@@ -32,8 +35,8 @@ export type RedisCalls = ReturnType<typeof createRedisCalls>;
 /** Creates the functions that send the limiter's calls to Redis. Each call is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
   /**
-   * How far the server's time was ahead of this process's time when the last call reached the
-   * server. Includes how long the call took to get there.
+   * How far the server's clock is ahead of this process's `performance.now()`, in milliseconds. It
+   * is measured by each call, and includes the time that the call took to reach the server.
    */
   let aheadMs = performance.timeOrigin;
 
@@ -49,8 +52,9 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   }
 
   /**
-   * Resolves to what `read` returns for the reply. `sentMs` is the process's time before the call
-   * was sent. Not `async`, because every decision would pay for the extra promises.
+   * Sends a call and resolves to what `read` returns for the reply. `sentMs` is the process's time
+   * before the call was sent. The function is not `async`, because the extra promises would slow
+   * down every decision.
    */
   function call<T>(
     mode: Call['mode'],
@@ -67,7 +71,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     const planText = plan === undefined ? NO_PLAN : planArgument(plan);
 
     function ask(command: string, script: string): Promise<T> {
-      // The server does nothing after this instant, because the caller has stopped waiting.
+      // The server does nothing after this instant, because the caller no longer waits then.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
       return sendOrReject([command, script, '1', name, latest, planText, ...rest], name).then(
@@ -76,8 +80,9 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
           const isInTime = performance.now() - sinceMs < patienceMs;
           if (isInTime) aheadMs = found.nowMs - sentMs;
           if ('utcOffsetMs' in found) return read(found, sinceMs);
-          // The reply came in time, but by the server's clock the call was late: the clock was
-          // stepped, or another server of the cluster replied. Sends it again with the new offset.
+          // The reply came in time, but the server reported that the call was late. Either the
+          // server's clock was set, or another server of the cluster replied. The call is sent
+          // again with the new offset.
           if (isInTime) return ask(command, script);
           throw new Error('the call reached the server after its deadline');
         },
@@ -119,7 +124,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   };
 }
 
-/** Clients word this error differently: "NOSCRIPT No matching script", "NoScriptError". */
+/** Redis clients word this error differently: "NOSCRIPT No matching script", "NoScriptError". */
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && /no_?script/i.test(error.message);
 }
