@@ -4,7 +4,8 @@ export async function writeBehind<T>(batches: AsyncIterable<T>, write: (batch: T
   for await (const batch of batches) {
     await writing;
     writing = write(batch);
-    // A failure is thrown where `writing` is awaited. Until then it must not count as unhandled.
+    // The next `await writing` throws a failure. Before that, Node.js must not report it as
+    // unhandled.
     writing.catch(() => {});
   }
   await writing;

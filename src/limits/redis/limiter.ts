@@ -14,8 +14,8 @@ export type { OnBackendError, SendCommand };
  * A {@link RateLimiter} that counts keys in a Redis or Valkey server, for all processes together.
  * It decides as the memory limiter does. Each request calls one script in the server. After the
  * server has refused a key, this process may refuse further requests of the key for up to a second
- * without a call. While the server fails, `take` and `peek` follow `onBackendError`, and a method
- * that needs the server rejects.
+ * without a call. While the server fails, `take` and `peek` follow `onBackendError`, and other
+ * methods that need the server reject.
  */
 export interface RedisLimiter extends RateLimiter {
   /** Returns what `take` would decide now. Changes nothing. */
@@ -51,8 +51,8 @@ export interface RedisLimiter extends RateLimiter {
 
 export interface RedisLimiterOptions {
   /**
-   * Sends a command to the server through a client of your choice, for example `(command) =>
-   * ioredis.call(...command)` or `(command) => redis.sendCommand(command)`.
+   * Sends a command to the server through a client of your choice, for example
+   * `(command) => ioredis.call(...command)` or `(command) => redis.sendCommand(command)`.
    */
   readonly send: SendCommand;
   /** Prefix of the names of the limiter's keys in the server. Default: `store-orders:`. */

@@ -31,7 +31,7 @@ export interface LocalFallbackOptions {
 
 /**
  * A limiter whose methods settle within `patienceMs`. While the server fails, this process decides
- * in `take` and `peek`, and a method that needs the server rejects.
+ * in `take` and `peek`, and other methods that need the server reject.
  */
 export interface LimiterWithFallback extends Omit<BackendLimiter, 'charge' | 'carryBan' | 'probe'> {
   readonly mode: Mode;

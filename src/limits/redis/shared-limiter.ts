@@ -39,7 +39,7 @@ export interface SharedLimiter extends BackendLimiter {
   peek(key: string, plan: Plan, cost?: number, report?: Report): Promise<Decision>;
 }
 
-/** What this process knows of a key that the server has refused. */
+/** The facts that this process knows about a key that the server has refused. */
 export interface Refusal {
   readonly state: KeyState;
   /**

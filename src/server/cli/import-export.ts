@@ -100,8 +100,8 @@ async function store(
 }
 
 /**
- * Returns the mistake that the reader has thrown. A storage may have wrapped it in an error of its
- * own.
+ * Returns the mistake in the input that has led to this error, if any. A storage may have wrapped
+ * the mistake in an error of its own.
  */
 function mistakeBehind(error: unknown): ImportMistake | undefined {
   if (error instanceof ImportMistake) return error;
@@ -125,7 +125,7 @@ interface Input {
   readonly bytes: number;
 }
 
-/** Opens the file. Throws if it cannot be read or is a directory. */
+/** Opens the file, or stdin for `-`. Throws if the file cannot be read or is a directory. */
 function openInput(file: string): Input {
   if (file === '-') return { stream: process.stdin, bytes: fstatSync(process.stdin.fd).size };
   const fd = openSync(file, 'r');
