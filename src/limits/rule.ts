@@ -140,7 +140,8 @@ function remember(
 }
 
 /**
- * Returns the state to store, or `undefined` if all buckets are full and no refusal or ban counts.
+ * Returns the state to store, or `undefined` if all buckets are full and no refusal or ban is
+ * stored.
  */
 export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STRIKES): KeyState | undefined {
   if (!isForgettable(ban)) return { buckets, ban };

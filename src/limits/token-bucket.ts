@@ -63,8 +63,8 @@ export function withTaken(bucket: Bucket, policy: QuotaPolicy, tokens: number): 
 }
 
 /**
- * Returns how many whole tokens are left. Returns 0 if the plan has become smaller, and more tokens
- * were taken before than its quota allows.
+ * Returns how many whole tokens are left. Returns 0 if the key has changed to a smaller plan and
+ * has already taken more tokens than its quota.
  */
 export function remaining(bucket: Bucket, policy: QuotaPolicy): number {
   return Math.max(0, Math.floor((policy.quota * unit(policy) - bucket.taken) / unit(policy)));

@@ -4,8 +4,8 @@ export async function writeBehind<T>(batches: AsyncIterable<T>, write: (batch: T
   for await (const batch of batches) {
     await writing;
     writing = write(batch);
-    // The next `await writing` throws a failure. Before that, Node.js must not report it as
-    // unhandled.
+    // If the write fails, the next `await writing` throws. Until then, Node.js must not report the
+    // rejection as unhandled.
     writing.catch(() => {});
   }
   await writing;

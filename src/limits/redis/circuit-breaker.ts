@@ -3,7 +3,9 @@ export interface CircuitBreakerOptions {
   readonly patienceMs: number;
   /** Resolves if the server works again. */
   readonly probe: () => Promise<unknown>;
-  /** Called with the error when the server begins to fail, and without one when it works again. */
+  /**
+   * Called with the error when the server begins to fail, and with no argument when it works again.
+   */
   readonly onChange: (error?: unknown) => void;
 }
 
@@ -17,8 +19,8 @@ export interface CircuitBreaker {
    */
   run<T>(asked: Promise<T>, done?: (value: T) => T, failed?: (error: unknown) => T): Promise<T>;
   /**
-   * Returns `undefined` if the server can be called. Otherwise returns the server's error and starts
-   * a probe, at most once a second.
+   * Returns `undefined` if the server can be called. Otherwise returns the server's error, and
+   * starts a probe at most once a second.
    */
   failure(): { readonly error: unknown } | undefined;
 }

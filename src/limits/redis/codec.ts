@@ -27,7 +27,10 @@ export function planArgument(plan: Plan): string {
   return made;
 }
 
-/** The number of windows is sent as one character. Its code is this code plus the number. */
+/**
+ * The number of windows is sent as one character. The code of the character is this constant plus
+ * the number.
+ */
 const FIRST_CHARACTER = 48;
 
 /**
@@ -68,8 +71,8 @@ export type Amount = readonly [number, number];
 
 /**
  * Returns the script's arguments that follow the deadline and the plan: cost, mode, instant,
- * report, then each number of `amounts`. The instant is one argument, with a space between its two
- * numbers, and so is the report. A plain request (`take` with cost 1) has none of these arguments,
+ * report, then each number of `amounts`. The instant and the report are one argument each, with
+ * spaces between their numbers. A plain request (`take` with cost 1) has none of these arguments,
  * because the script has defaults for them.
  */
 export function callArguments({ mode, cost, report, instant, amounts = [] }: Call): readonly string[] {

@@ -150,7 +150,10 @@ export function createLedger(
 
     owes,
 
-    /** Charges the server for this key's tokens, and tells it of the key's ban. Never rejects. */
+    /**
+     * Charges the server for the tokens that this key received without it, and tells it of the
+     * key's ban, if any. Never rejects.
+     */
     settle: settleKey,
 
     /**

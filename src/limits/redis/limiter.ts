@@ -92,10 +92,10 @@ const OPTIONS = ['send', 'prefix', 'onBackendError', 'deadlineMs', 'maxAddresses
 const modes = channel('store-orders:limiter');
 
 /**
- * Creates a rate limiter whose keys are counted in a Redis or Valkey server. Addresses (plans with
- * `partition: 'address'`) are counted in this process's memory, because strangers choose them and
- * could fill the server or keep it busy. Opens and closes no connection. Throws a TypeError or
- * RangeError that names the bad option.
+ * Creates a rate limiter whose keys are counted in a Redis or Valkey server. Keys of a plan with
+ * `partition: 'address'` are client addresses. They are counted in this process's memory, because
+ * strangers could fill the server with such keys, or keep it busy. Opens and closes no connection.
+ * Throws a TypeError or RangeError that names the bad option.
  */
 export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   onlyFields('options', options, OPTIONS);

@@ -244,7 +244,7 @@ export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 /**
  * Lua that fails if the server cannot write. It appends an empty text to a key, and deletes the key
- * if that has created it.
+ * if this creates it.
  */
 export const PROBE = /* lua */ `
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end

@@ -71,11 +71,11 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
       const fits = plan.policies.every((policy, index) =>
         holds({ taken: numbers[2 * index + 1] ?? Number.NaN, atMs: 0 }, policy, 0),
       );
-      if (!fits) throw new Error('the script let a request pass that the rule refuses');
+      if (!fits) throw new Error('the script allowed a request that must be refused');
       return new PassedDecision(key, plan, cost, utcOffsetMs, numbers);
     }
     const { decision, next } = decide(key, seen.state, plan, cost, seen);
-    if (decision.verdict === 'within_quota') throw new Error('the script refused a request that the rule lets pass');
+    if (decision.verdict === 'within_quota') throw new Error('the script refused a request that must be allowed');
     if (sentMs !== undefined && next !== undefined) {
       const { nowMs, othersFullAtMs } = seen;
       const isLocal = clock !== undefined;
@@ -83,8 +83,8 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
         state: next,
         othersFullAtMs,
         aheadMs: isLocal ? 0 : nowMs - performance.now(),
-        // The server reports its time in whole milliseconds, rounded down, so it may be up to one
-        // later.
+        // The server reports its time in whole milliseconds, rounded down. Its clock may be up to a
+        // millisecond ahead of that.
         mostAheadMs: isLocal ? 0 : nowMs + 1 - sentMs,
       });
     }

@@ -1,8 +1,6 @@
 import type { Order, OrderId } from '../order.js';
 
-/**
- * Orders sorted by id, in frozen batches. A batch to which nothing was added stays the same object.
- */
+/** Orders sorted by id, in frozen batches. A batch that does not change stays the same object. */
 export interface SortedBatches {
   readonly batches: readonly (readonly Order[])[];
   /** Returns a copy with these orders added. They replace orders with the same ids. */
@@ -67,7 +65,7 @@ function merge(older: readonly Order[], newer: readonly Order[]): Order[] {
 /**
  * Splits a batch that has become too large. Most new orders are added to the last batch, so it is
  * split into batches of `BATCH` orders, which then seldom change. Any other batch is split only
- * when it has more than twice as many orders.
+ * when it has more than `2 * BATCH` orders.
  */
 function split(orders: readonly Order[], isLast: boolean): (readonly Order[])[] {
   if (!isLast && orders.length <= 2 * BATCH) return [Object.freeze(orders)];

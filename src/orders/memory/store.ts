@@ -18,8 +18,8 @@ const MANY = 1_000;
  */
 export interface MemoryOrderStore extends OwnedOrderStore {
   /**
-   * Returns frozen orders, or frozen batches of them if there are more than 512. In both cases
-   * `list().flat()` is every order.
+   * Returns a frozen array of orders, or of frozen batches if there are more than 512 orders. In
+   * both cases, `list().flat()` has all orders.
    */
   list(): readonly Order[] | readonly (readonly Order[])[];
   cancel(id: OrderId): CancelOutcome;

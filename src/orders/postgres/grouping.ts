@@ -3,8 +3,8 @@ const SLOW_MS = 25;
 
 /**
  * Groups calls that are made in the same pass of the event loop, or while another group is in
- * flight. `send` receives one group of at most `most` calls. It runs after the last of these calls
- * was made.
+ * flight. `send` receives one group of at most `most` calls, after the last of these calls was
+ * made.
  */
 export function createGrouping<Call>(
   most: number,

@@ -12,8 +12,8 @@ import { type OrderTable, type PostgresOrderTable, readOrder, readTable } from '
 import { createTransition } from './transition.js';
 
 /**
- * An {@link OwnedOrderStore} in a PostgreSQL database. Before it reports a change as done, the
- * change is on the server's disk.
+ * An {@link OwnedOrderStore} in a PostgreSQL database. A change is on the server's disk before the
+ * store reports it as done.
  */
 export interface PostgresOrderStore extends OwnedOrderStore {
   /**

@@ -33,9 +33,9 @@ export interface PostgresOrderTable {
     readonly complete?: string | undefined;
   };
   /**
-   * For each status that the column does not store under the name used here: the text that the
-   * column has instead, or several texts. All of them are read as this status, and the first is
-   * written. An order with any other text, or with NULL, can be neither cancelled nor shipped.
+   * The texts that the column has for a status, if it does not store the status under its own name.
+   * If a status has several texts, all of them are read as this status, and the first is written.
+   * An order with any other text, or with NULL, can be neither cancelled nor shipped.
    */
   readonly statuses?: Readonly<Partial<Record<KnownStatus, string | readonly string[] | undefined>>> | undefined;
 }
@@ -53,7 +53,7 @@ export interface OrderTable {
   readonly status: string;
   /** SQL that serialises a row as `printOrder` does. */
   readonly json: string;
-  /** The status that a text in the status column stands for, for all known statuses. */
+  /** The known status that each text in the status column stands for. */
   readonly statuses: ReadonlyMap<string, OrderStatus>;
 }
 

@@ -97,9 +97,10 @@ export function preparePages(database: SqliteDatabase): PageReader {
     pageText: (first, last) => String(select.get(first, last, ALL)?.['json']),
 
     /**
-     * A page is split when it has grown to more than twice its length. The last page has its normal
-     * length at most, because most new orders are added there. {@link readChangedPages} does not
-     * call this function for it.
+     * A page is split when it has grown to more than twice its length. The last page is split as
+     * soon as it has more than {@link PAGE} orders: most new orders are added there, so the full
+     * pages before it seldom change. {@link readChangedPages} does not call this function for the
+     * last page.
      */
     pageLength(first, last) {
       const orders = Number(count.get(first, last, 2n * PAGE + 1n)?.['orders']);
@@ -124,8 +125,8 @@ export async function* readPages(
     // The next pages are read while these are sent.
     if (!isEnd) {
       asked = reader.readPages(last + 1n, to, length);
-      // The loop handles a failure when it awaits `asked`. Before that, Node.js must not report the
-      // failure as unhandled.
+      // If the read fails, `await asked` throws. Until then, Node.js must not report the rejection
+      // as unhandled.
       asked.catch(() => {});
     }
     for (const { last, json } of pages) {

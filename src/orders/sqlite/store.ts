@@ -83,9 +83,9 @@ export interface FileParts {
 /**
  * Creates an order store over an open handle of node:sqlite, better-sqlite3 or libsql. The caller
  * closes the handle. The file must be new or created by this store. Sets WAL and
- * `synchronous=FULL`. Also sets `busy_timeout=0`, because the store waits for other processes'
- * locks itself, without blocking the event loop. Throws if SQLite rejects one of these settings, if
- * the file belongs to another program, or if its tables have a newer version.
+ * `synchronous=FULL`, and throws if SQLite rejects either. Also throws if the file belongs to
+ * another program, or if its tables have a newer version. Sets `busy_timeout=0`, because the store
+ * waits for other processes' locks itself, without blocking the event loop.
  *
  * All statements run on the caller's thread, so each commit blocks the event loop during its fsync.
  */
