@@ -26,9 +26,9 @@ interface Settled {
 }
 
 /**
- * Decides on one request, as all limiters do: it passes if every window has enough tokens and the
- * key is not banned. Pure: `state` is not changed. `cost` must be a whole number, and must not
- * exceed any quota.
+ * Decides on one request, as all limiters do: the request passes if every window has enough tokens
+ * and the key is not banned. Pure: `state` is not changed. `cost` must be a whole number, and must
+ * not exceed any quota.
  */
 export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant): Ruling {
   const { nowMs, utcOffsetMs } = instant;
@@ -149,7 +149,7 @@ export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STR
 }
 
 /**
- * Returns the state after a refund. Only windows that are still open get their tokens back. Pure.
+ * Returns the state after a refund. Only windows that have not ended get their tokens back. Pure.
  */
 export function giveBack(state: KeyState, decision: Decision, nowMs: number): KeyState | undefined {
   const { cost, windows, utcOffsetMs } = decision;

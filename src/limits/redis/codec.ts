@@ -4,7 +4,7 @@ import type { Instant } from '../token-bucket.js';
 
 type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'carry_ban' | 'unban';
 
-/** The plan argument of a call that needs no plan. */
+/** The text to send in place of a plan, for a call that needs none. */
 export const NO_PLAN = '=0||';
 
 const known = new WeakMap<Plan, string>();

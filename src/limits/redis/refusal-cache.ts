@@ -6,7 +6,7 @@ import { decide } from '../rule.js';
 import { planArgument, type Report } from './codec.js';
 import { type BackendLimiter, type Refusal, refusalOf, type SharedLimiter } from './shared-limiter.js';
 
-/** A refused key: its state in the server, and the refusals in this process since then. */
+/** A key that the server has refused, and the refusals of the key in this process since then. */
 interface Entry {
   readonly plan: Plan;
   readonly refusal: Refusal;

@@ -67,7 +67,7 @@ export function createTransition<Outcome extends string>(
 
     async together(ids) {
       // This statement is not prepared, because a plan made for a small table would read the whole
-      // table once it has grown.
+      // table even after the table has grown.
       const { rows } = await client.query(several, [`{${ids.join(',')}}`]);
       const found = new Map(rows.map((row) => [String(row['id']), row]));
       return (id) => {

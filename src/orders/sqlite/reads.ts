@@ -18,7 +18,9 @@ export interface Look {
 /** The facts that a reader receives when it begins to read a long list. */
 export interface BegunList {
   readonly revision: bigint;
-  /** The ids of orders put since the given revision, or `undefined` if they are not known. */
+  /**
+   * The ids of orders put since the given revision, or `undefined` if not all of them are known.
+   */
   readonly changed: readonly OrderId[] | undefined;
 }
 

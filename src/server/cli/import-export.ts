@@ -57,10 +57,7 @@ function readStatuses({ flags }: Invocation): readonly string[] | undefined {
   return statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status)) ? statuses : undefined;
 }
 
-/**
- * The orders to import, the name of their file or stream in messages, and the options of the
- * command.
- */
+/** The orders to import, the name of their source in messages, and the options of the command. */
 interface Importing {
   readonly name: string;
   readonly chunks: AsyncIterable<Buffer>;
