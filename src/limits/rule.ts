@@ -26,8 +26,9 @@ interface Settled {
 }
 
 /**
- * Decides on one request by the rule that all limiters share: every window and the ban together.
- * Pure: `state` is not changed. `cost` must be a whole number and not exceed any quota.
+ * Decides on one request, as all limiters do: the request passes if every window has enough tokens
+ * and the key is not banned. Pure: `state` is not changed. `cost` must be a whole number, and must
+ * not exceed any quota.
  */
 export function decide(key: string, state: KeyState | undefined, plan: Plan, cost: number, instant: Instant): Ruling {
   const { nowMs, utcOffsetMs } = instant;
@@ -69,7 +70,7 @@ function charged({ policy, bucket, refuses }: Settled, cost: number): Settled {
   return { policy, bucket: withTaken(bucket, policy, cost), refuses };
 }
 
-/** Returns what a decision reports about a bucket, which must be settled. */
+/** Returns what a decision reports about a bucket. `bucket` must be a result of `settle`. */
 export function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
   return {
     policy,
@@ -80,10 +81,10 @@ export function windowState(policy: QuotaPolicy, bucket: Bucket): WindowState {
 }
 
 function banAfter(ban: BanState, plan: Plan, cost: number, passes: boolean, nowMs: number): BanState {
-  // Refusals during a ban do not count, so that its end never moves.
+  // Refusals during a ban do not count, so they never make the ban longer.
   if (cost === 0 || ban.banEndMs > 0) return ban;
   if (passes) return passed(ban);
-  // In shadow mode no client was told to wait, so a refusal is not a strike.
+  // In shadow mode no client was told to wait, so a refusal does not count towards a ban.
   return plan.ban === false || !plan.enforce ? ban : refused(ban, plan.ban, plan.policies, nowMs);
 }
 
@@ -107,8 +108,8 @@ function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: In
 }
 
 /**
- * Returns which of two windows to announce when neither refuses: the one with less remaining, or on
- * a tie the one that resets later.
+ * Returns which of two windows to announce if neither refuses the request: the one with fewer
+ * tokens left, or the one that is full later if both have the same number left.
  */
 export function lesser(a: WindowState, b: WindowState): WindowState {
   if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;
@@ -116,8 +117,8 @@ export function lesser(a: WindowState, b: WindowState): WindowState {
 }
 
 /**
- * Returns the state to store. Only these buckets change: those that were charged, and those whose
- * end `settle` has moved because the clock has stepped back.
+ * Returns the state to store. A bucket changes only if it was charged, or if its window ends
+ * earlier because the clock has stepped back.
  */
 function remember(
   state: KeyState | undefined,
@@ -138,20 +139,23 @@ function remember(
   return keyState([...kept, ...changed], ban);
 }
 
-/** Returns the state to store, or `undefined` if all buckets are full and there are no refusals. */
+/**
+ * Returns the state to store, or `undefined` if all buckets are full and no refusal or ban is
+ * stored.
+ */
 export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STRIKES): KeyState | undefined {
   if (!isForgettable(ban)) return { buckets, ban };
   return buckets.length === 0 ? undefined : { buckets };
 }
 
 /**
- * Returns the state after a refund. Only windows that are still open get their tokens back. Pure.
+ * Returns the state after a refund. Only windows that have not ended get their tokens back. Pure.
  */
 export function giveBack(state: KeyState, decision: Decision, nowMs: number): KeyState | undefined {
   const { cost, windows, utcOffsetMs } = decision;
   const buckets = state.buckets.flatMap((stored) => {
     const window = windows.find(({ policy }) => isSame(stored, policy));
-    // After its reset, a window has all its tokens again. Putting back more would make too many.
+    // A window that has ended since the decision has all its tokens again, so nothing is put back.
     if (window === undefined || window.resetAtMs <= nowMs) return stored;
     if (stored.refill === 'interval' && stored.atMs !== window.resetAtMs) return stored;
     const bucket = withTaken(settle(stored, window.policy, { nowMs, utcOffsetMs }), window.policy, -cost);
@@ -163,8 +167,8 @@ export function giveBack(state: KeyState, decision: Decision, nowMs: number): Ke
 }
 
 /**
- * Returns the instant from which the state equals that of an unknown key, and can be dropped
- * without loss.
+ * Returns the time from which the state can be dropped, because it then equals that of an unknown
+ * key.
  */
 export function mattersUntilMs({ buckets, ban }: KeyState): number {
   return Math.max(ban?.banEndMs ?? 0, ban?.forgetAtMs ?? 0, ...buckets.map(fullByMs));

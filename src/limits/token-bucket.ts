@@ -15,7 +15,7 @@ export interface Bucket {
   readonly atMs: number;
 }
 
-/** An instant of the limiter's clock, with its offset to Unix time. */
+/** A time of the limiter's clock, and the offset to add to it for Unix time. */
 export interface Instant {
   readonly nowMs: number;
   readonly utcOffsetMs: number;
@@ -30,8 +30,8 @@ export function settle(bucket: Bucket | undefined, policy: QuotaPolicy, instant:
   const { windowMs } = policy;
   if (policy.refill === 'continuous') {
     if (bucket === undefined) return { taken: 0, atMs: nowMs };
-    // After a change to a smaller plan, the deficit is at most the whole bucket, so that one window
-    // refills it.
+    // After a change to a smaller plan, the deficit may exceed the new quota. It is limited to the
+    // whole bucket, so that one window refills it.
     const deficit = Math.min(bucket.taken, policy.quota * windowMs);
     const elapsedMs = Math.min(Math.max(0, nowMs - bucket.atMs), windowMs);
     return { taken: Math.max(0, deficit - elapsedMs * policy.quota), atMs: nowMs };
@@ -63,8 +63,8 @@ export function withTaken(bucket: Bucket, policy: QuotaPolicy, tokens: number): 
 }
 
 /**
- * Returns the number of whole tokens left. This is 0 if more tokens were taken under an earlier,
- * larger plan than the quota now allows.
+ * Returns how many whole tokens are left. Returns 0 if the key has changed to a smaller plan and
+ * has already taken more tokens than its quota.
  */
 export function remaining(bucket: Bucket, policy: QuotaPolicy): number {
   return Math.max(0, Math.floor((policy.quota * unit(policy) - bucket.taken) / unit(policy)));
@@ -76,8 +76,8 @@ export function resetAtMs(bucket: Bucket, policy: QuotaPolicy): number {
 }
 
 /**
- * Returns the first instant when more than {@link remaining} can be taken. For a full bucket this
- * is now plus the time in which one token is refilled.
+ * Returns the first instant when more than {@link remaining} tokens can be taken. For a full bucket
+ * with continuous refill, returns when one missing token would be refilled.
  */
 export function refillAtMs(bucket: Bucket, policy: QuotaPolicy): number {
   if (policy.refill === 'interval') return bucket.atMs;
@@ -85,7 +85,10 @@ export function refillAtMs(bucket: Bucket, policy: QuotaPolicy): number {
   return bucket.atMs + Math.ceil(deficit / policy.quota);
 }
 
-/** Returns the first instant when the bucket {@link holds} `tokens`, given that it does not now. */
+/**
+ * Returns the first instant when the bucket {@link holds} `tokens`. Call this only if it does not
+ * hold them now.
+ */
 export function holdsAtMs(bucket: Bucket, policy: QuotaPolicy, tokens: number): number {
   if (policy.refill === 'interval') return bucket.atMs;
   const missing = bucket.taken + (tokens - policy.quota) * policy.windowMs;

@@ -1,13 +1,13 @@
 /**
  * `pending`, `shipped` and `cancelled` are the statuses of this service. A host may have other
- * statuses. An order with one of those can be neither cancelled nor shipped.
+ * statuses, in which an order can be neither cancelled nor shipped.
  */
 export type OrderStatus = 'pending' | 'shipped' | 'cancelled' | (string & {});
 
 /** The statuses of this service. */
 export const ORDER_STATUSES: readonly OrderStatus[] = ['pending', 'shipped', 'cancelled'];
 
-/** The result of a cancel. Only `cancelled` means that the order was changed. */
+/** The result of cancelling. Only `cancelled` means that the order was changed. */
 export type CancelOutcome = 'cancelled' | 'already_shipped' | 'already_cancelled' | 'not_pending' | 'not_found';
 
 /** The result of shipping. Only `shipped` means that the order was changed. */
@@ -21,9 +21,10 @@ const TRANSITIONS = new Map<string | undefined, { readonly cancel: CancelOutcome
 ]);
 
 /**
- * Returns the outcome of cancelling an order that has this status, which is `undefined` for an
- * order that does not exist (specification, part 3: only a pending order can be cancelled). Pure. A
- * store calls it inside its atomic step, and writes `cancelled` if that is the outcome.
+ * Returns the outcome of cancelling an order that has this status. Only a pending order can be
+ * cancelled (specification, part 3). `status` is `undefined` if the order does not exist. Pure. A
+ * store calls this function inside its atomic step. If the outcome is `cancelled`, the store writes
+ * this status.
  */
 export function cancelOutcome(status: OrderStatus | undefined): CancelOutcome {
   return TRANSITIONS.get(status)?.cancel ?? 'not_pending';

@@ -69,7 +69,7 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * Parses a JSON array element by element, each with the line on which it begins, so that an error
+ * Yields the elements of a JSON array, each with the line on which it begins, so that an error
  * message can name the line.
  */
 export function* parseJsonArray(text: string): Generator<{ readonly line: number; readonly value: unknown }> {
@@ -209,12 +209,14 @@ class JsonReader {
 }
 
 const NUMBER_PARTS = /^(-?[0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
-/** The most zeros that are appended to the digits, because the largest double is below 10^309. */
+/**
+ * At most this many zeros are appended to the digits, because the largest double is below 10^309.
+ */
 const MAX_SHIFT = 308;
 
 /**
- * Returns the exact integer value of a JSON number, or `undefined` if it has a fraction or is out
- * of range.
+ * Returns the exact integer value of a JSON number. Returns `undefined` if the number has a
+ * fraction, or needs more than {@link MAX_SHIFT} zeros.
  */
 function integerOf(number: string): bigint | undefined {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? [];

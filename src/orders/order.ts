@@ -5,8 +5,8 @@
 export type OrderId = bigint;
 
 /**
- * An order as the API returns it (specification, part 2). An unknown field is absent, never `null`.
- * The status is not included: see {@link OrderRecord}.
+ * An order as the API returns it (specification, part 2). A field without a value is absent, never
+ * `null`. The status is not included: see {@link OrderRecord}.
  */
 export interface Order {
   readonly id: OrderId;
@@ -27,7 +27,7 @@ const CANONICAL_INTEGER = /^(?:0|-?[1-9][0-9]{0,18})$/;
 /**
  * Parses the canonical decimal form of an int64: no sign but `-`, no leading zero, no exponent, no
  * percent-encoding. Returns `undefined` for anything else (`01`, `+1`, `1e0`, `0x1`, `-0`, 2^63),
- * so that every order has exactly one spelling.
+ * so that every id has exactly one spelling.
  */
 export function parseOrderId(text: string): OrderId | undefined {
   if (!CANONICAL_INTEGER.test(text)) return undefined;

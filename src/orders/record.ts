@@ -24,7 +24,7 @@ export interface OrderInput {
 
 /**
  * `field` is absent if the whole value is wrong, for example not an object. `message` is a sentence
- * without its subject.
+ * without its subject, such as `must be an integer`.
  */
 export type ParsedRecord =
   | { readonly ok: true; readonly record: OrderRecord }
@@ -38,9 +38,9 @@ export interface ParseRecordOptions {
 }
 
 /**
- * Validates one record from outside. Never throws. A field that is `undefined` is absent from the
- * record. An unknown status is rejected, because a typo would create an order that can be neither
- * cancelled nor shipped.
+ * Validates one record, for example from a file. Never throws. A field with the value `undefined`
+ * counts as absent. An unknown status is rejected, because a typo would create an order that can be
+ * neither cancelled nor shipped.
  */
 export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordOptions = {}): ParsedRecord {
   const parsed = parseRecord(input);
@@ -63,8 +63,8 @@ const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
- * Validates a record with any word as its status. Written by hand, because a valibot schema takes
- * ten times as long (3.1 µs instead of 0.35), and an import may have millions of records.
+ * Validates a record that may have any word as its status. Does not use a valibot schema, which
+ * would take ten times as long (3.1 µs instead of 0.35). An import may have millions of records.
  */
 function parseRecord(input: unknown): ParsedRecord {
   if (typeof input !== 'object' || input === null) return { ok: false, message: 'must be an object' };
@@ -106,11 +106,12 @@ function wrong(field: string, message: string): ParsedRecord {
   return { ok: false, field, message };
 }
 
-/** Returns the exact integer, or the message of an error. */
+/** Returns the exact integer, or what is wrong with the value. */
 function readInt64(value: unknown): bigint | string {
   if (Number.isSafeInteger(value)) return BigInt(Number(value));
   if (typeof value !== 'bigint' && typeof value !== 'number') return 'must be an integer';
-  // A literal such as 1e400 becomes an infinite number. It is an integer, but far too large.
+  // A literal such as 1e400 becomes `Infinity`. The value is then rejected below, as an integer
+  // that is too large.
   if (Number.isNaN(value) || (Number.isFinite(value) && !Number.isInteger(value))) return 'must be an integer';
   if (value < INT64_MIN || value > INT64_MAX) return 'must fit into int64, -2^63 to 2^63-1';
   return typeof value === 'bigint' ? value : 'must be a bigint if it is beyond 2^53-1';
@@ -184,7 +185,7 @@ function twoDigits(text: string, at: number): number {
 
 const MINUTES_OF_DAY = 1_440;
 
-/** Reports whether a minute, counted from some midnight, is 23:59. */
+/** Reports whether this number of minutes, counted from any midnight, falls on 23:59. */
 function isLastOfDay(minute: number): boolean {
   return (minute + 1) % MINUTES_OF_DAY === 0;
 }

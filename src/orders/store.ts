@@ -8,8 +8,9 @@ import type { OrderInput, OrderRecord } from './record.js';
 export type MaybePromise<T> = T | Promise<T>;
 
 /**
- * Stores orders: everything that the service needs from a host. Expected outcomes are values. If a
- * method throws or rejects, the store has failed and the client receives a 503.
+ * An order store, which is all that the service needs from a host. Expected outcomes, such as an
+ * unknown order, are return values. If a method throws or rejects, the store has failed and the
+ * client receives a 503.
  */
 export interface OrderStore {
   /**
@@ -18,16 +19,16 @@ export interface OrderStore {
    *
    * Freeze what will never change, and return the same object until an order changes. A frozen list
    * is serialised once and cached for all readers; its batches are read once, to the end. A frozen
-   * batch is cached too, and not serialised again in the next list that contains it.
+   * batch is cached too. It is not serialised again when the next list contains it.
    *
    * A list that is not frozen is serialised for every request, however long that takes. Its batches
-   * are read as fast as the client reads, and no further once the client disconnects.
+   * are read as fast as the client receives them. Reading stops when the client disconnects.
    */
   list(): MaybePromise<ListedOrders>;
   /**
    * Cancels the order if its status allows it, in one atomic step. Of any number of concurrent
-   * calls for one pending order, exactly one returns `cancelled`. Before this call returns, the
-   * change must be as durable as the store ever makes it.
+   * calls for one pending order, exactly one returns `cancelled`. The store must return this
+   * outcome only when the change is as durable as the store can make it.
    */
   cancel(id: OrderId): MaybePromise<CancelOutcome>;
 }
@@ -35,16 +36,19 @@ export interface OrderStore {
 export type ListedOrders = readonly Order[] | readonly OrderBatch[] | AsyncIterable<OrderBatch | StreamedText>;
 
 /**
- * Some orders of a list, or their JSON texts separated by commas, as `printOrder` serialises them.
- * The text is for databases that serialise faster than this process.
+ * Some orders of a list. A batch can also be the JSON texts of its orders, as `printOrder`
+ * serialises them, separated by commas. This form is for databases that serialise faster than this
+ * process.
  */
 export type OrderBatch = readonly Order[] | string | VersionedText;
 
-/** A batch whose text need not be read if it is cached from an earlier list. */
+/** A batch as text. If the text is cached from an earlier list, it need not be read again. */
 export interface VersionedText {
-  /** The same object as long as the text is the same. */
+  /** Must be the same object as long as the text does not change. */
   readonly version: object;
-  /** Returns the text. A caller that needs it calls this before it requests the next batch. */
+  /**
+   * Returns the text. A caller that needs the text calls this before it requests the next batch.
+   */
   text(): string;
 }
 
@@ -54,7 +58,10 @@ export interface StreamedText {
   text(): string | Promise<string>;
 }
 
-/** A bundled store, with further methods for its owner. The service never calls them. */
+/**
+ * A store that comes with this package. It has further methods, which its owner calls and the
+ * service does not.
+ */
 export interface OwnedOrderStore extends OrderStore {
   /**
    * Adds all the orders or none. If an id exists already, nothing is stored and the outcome is
@@ -62,7 +69,9 @@ export interface OwnedOrderStore extends OrderStore {
    */
   put(orders: Iterable<OrderInput>, options?: PutOptions): MaybePromise<PutOutcome>;
   get(id: OrderId): MaybePromise<OrderRecord | undefined>;
-  /** Marks a pending order as shipped, atomically with respect to `cancel`. */
+  /**
+   * Marks a pending order as shipped. If `cancel` runs at the same time, only one of them succeeds.
+   */
   ship(id: OrderId): MaybePromise<ShipOutcome>;
   /**
    * Stops the store's own work. A database handle that was passed in stays open: the caller that

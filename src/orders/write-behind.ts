@@ -4,7 +4,8 @@ export async function writeBehind<T>(batches: AsyncIterable<T>, write: (batch: T
   for await (const batch of batches) {
     await writing;
     writing = write(batch);
-    // A failure is thrown where `writing` is awaited. Until then it must not count as unhandled.
+    // If the write fails, the next `await writing` throws. Until then, Node.js must not report the
+    // rejection as unhandled.
     writing.catch(() => {});
   }
   await writing;

@@ -1,23 +1,26 @@
 export interface CircuitBreakerOptions {
-  /** How long a call may stay unanswered before it counts as failed. */
+  /** Milliseconds after which a call without a reply counts as failed. */
   readonly patienceMs: number;
-  /** Asks whether the server works again. */
+  /** Resolves if the server works again. */
   readonly probe: () => Promise<unknown>;
-  /** Called with the error when the server begins to fail, and without one when it works again. */
+  /**
+   * Called with the error when the server begins to fail, and with no argument when it works again.
+   */
   readonly onChange: (error?: unknown) => void;
 }
 
 /** Stops calls to a failing server, so that requests need not wait for it. */
 export interface CircuitBreaker {
   /**
-   * Settles as `asked.then(done, failed)` would. If `asked` does not settle in time, calls `failed`
-   * without waiting for it. A failure opens the circuit. A late call also fails all other calls in
-   * flight, because their replies come after its own.
+   * Settles as `asked.then(done, failed)` would. If `asked` does not settle within `patienceMs`, it
+   * counts as failed. From the first failure until a probe succeeds, `failure()` returns the error.
+   * When one call is late, all other calls in flight fail too, because their replies come after its
+   * reply.
    */
   run<T>(asked: Promise<T>, done?: (value: T) => T, failed?: (error: unknown) => T): Promise<T>;
   /**
-   * Returns why the server must not be called now, or `undefined` if it may be. At most once a
-   * second, this also starts a probe.
+   * Returns `undefined` if the server can be called. Otherwise returns the server's error, and
+   * starts a probe at most once a second.
    */
   failure(): { readonly error: unknown } | undefined;
 }

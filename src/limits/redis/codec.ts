@@ -4,14 +4,14 @@ import type { Instant } from '../token-bucket.js';
 
 type Mode = 'take' | 'peek' | 'charge' | 'refund' | 'ban' | 'carry_ban' | 'unban';
 
-/** The plan argument of a call that needs no plan. */
+/** The text to send in place of a plan, for a call that needs none. */
 export const NO_PLAN = '=0||';
 
 const known = new WeakMap<Plan, string>();
 
 /**
- * Returns a plan in the form of the script's ARGV: `=`, the number of windows, the ban policy, then
- * each window.
+ * Returns a plan as text, in the form that the script expects in ARGV: `=`, the number of windows,
+ * the ban policy, then each window.
  */
 export function planArgument(plan: Plan): string {
   const ready = known.get(plan);
@@ -27,36 +27,42 @@ export function planArgument(plan: Plan): string {
   return made;
 }
 
-/** The code of the character that stands for 0 windows. */
+/**
+ * The number of windows is sent as one character. The code of the character is this constant plus
+ * the number.
+ */
 const FIRST_CHARACTER = 48;
 
 /**
- * Refusals that this process decided alone and the server does not know of. They belong to the
- * streak that began at `refusedAtMs`. The script ignores them if the server's streak is a different
- * one.
+ * Refusals that this process decided alone and the server does not know of. They follow the first
+ * refusal of the key, at `refusedAtMs`. No request was allowed in between. The script ignores them
+ * if the server has recorded another first refusal.
  */
 export interface Report {
   readonly refusedAtMs: number;
-  /** How many of the refusals were forgiven. */
+  /** How many of the refusals were forgiven: they do not count towards a ban. */
   readonly forgiven: number;
-  /** Instants of the server's clock. */
+  /** The times of the refusals that count towards a ban, by the server's clock. */
   readonly strikesAtMs: readonly number[];
 }
 
 export interface Call {
   readonly mode: Mode;
   /**
-   * `take` and `peek`: tokens. `ban` and `carry_ban`: milliseconds until the ban ends. Otherwise 0.
+   * With `take` and `peek`: the tokens to take. With `ban` and `carry_ban`: the milliseconds until
+   * the ban ends. In all other modes: 0.
    */
   readonly cost: number;
   readonly report?: Report | undefined;
-  /** The current instant. Default: that of the server's clock. */
+  /** The current time. If absent, the script reads the server's clock. */
   readonly instant?: Instant | undefined;
   /**
-   * Two numbers for each window. `charge`: the amount taken elsewhere, in the unit of
-   * `Bucket.taken`, and the milliseconds until that window ends. `refund`: the tokens to put back,
-   * and the announced end of their window. `carry_ban` passes the ban's length and level, then the
-   * milliseconds until the ban is forgotten, and 0.
+   * Further parameters of three modes. `charge` has a pair of numbers for each window of the plan:
+   * the amount that was taken without the server, in the unit of `Bucket.taken`, and the
+   * milliseconds until the window ends (0 with continuous refill). `refund` has a pair for each
+   * window: the tokens to put back, and the window's `resetAtMs` in the decision. `carry_ban` has
+   * two pairs: the length and the level of the ban, then the milliseconds until the ban is
+   * forgotten and an unused 0.
    */
   readonly amounts?: readonly Amount[] | undefined;
 }
@@ -64,10 +70,10 @@ export interface Call {
 export type Amount = readonly [number, number];
 
 /**
- * Returns the script's ARGV after the deadline and the plan: `cost mode instant report amounts…`,
- * with spaces between the numbers of `instant` and of `report`. Each number of `amounts` is an
- * argument of its own. Trailing arguments are left out if they have their defaults, so a plain
- * request has none.
+ * Returns the script's arguments that follow the deadline and the plan: cost, mode, instant,
+ * report, then each number of `amounts`. The instant and the report are one argument each, with
+ * spaces between their numbers. A plain request (`take` with cost 1) has none of these arguments,
+ * because the script has defaults for them.
  */
 export function callArguments({ mode, cost, report, instant, amounts = [] }: Call): readonly string[] {
   if (mode === 'take' && cost === 1 && report === undefined && instant === undefined) return NOTHING_MORE;
@@ -82,28 +88,34 @@ export function callArguments({ mode, cost, report, instant, amounts = [] }: Cal
 
 const NOTHING_MORE: readonly string[] = [];
 
-/** The state that the script found, with the instant. */
+/** The state of a key before a call, and the time when the server acted. */
 export interface Found extends Instant {
-  /** The buckets of the plan, and the ban state including what was reported. */
+  /** The buckets of the call's plan, and the ban state with the refusals that the call reported. */
   readonly state: KeyState;
-  /** When the first bucket of another plan is full again. */
+  /**
+   * The key may also have buckets of other plans. This is the time when the first of them is full
+   * again, or `Infinity` if there are none.
+   */
   readonly othersFullAtMs: number;
 }
 
-/** The numbers of an allowed request, with the instant. */
+/** The state of a key after an allowed request, and the time when the server acted. */
 export interface Passed extends Instant {
   /**
-   * The instant, then for each window the amount taken and the milliseconds until `Bucket.atMs`.
+   * The time when the server acted, then two numbers for each window: `Bucket.taken`, and the
+   * milliseconds until `Bucket.atMs`.
    */
   readonly numbers: readonly number[];
 }
 
 /**
- * Reads the script's reply, a list of integers that begins with the server's time. For an allowed
- * request, `taken` and the milliseconds until `atMs` of each window follow, as the request left
- * them. For a refused request, `taken` and `atMs` of each window follow as they were found, then
- * the instant when the first bucket of another plan is full, then the ban state if there is one. If
- * the call arrived after its deadline, nothing follows.
+ * Reads the script's reply, a list of integers. The first integer is the time when the server
+ * acted. If the call arrived after its deadline, nothing follows.
+ *
+ * If a request was allowed, two integers follow for each window: `taken` and the milliseconds until
+ * `atMs`, both after the request. For any other call, `taken` and `atMs` of each window before the
+ * call follow. Then come the time when the first bucket of another plan is full again (or 0), and
+ * the ban state if there is one.
  */
 export function readAnswer(
   answer: unknown,
@@ -137,8 +149,8 @@ function readFound(numbers: readonly number[], policies: readonly QuotaPolicy[])
 }
 
 /**
- * Clients may return integers as numbers, bigints or strings. Returns an empty list for anything
- * else.
+ * Returns the integers of a reply, which Redis clients return as numbers, bigints or strings.
+ * Returns an empty list for any other reply.
  */
 function integersOf(answer: unknown): readonly number[] {
   if (!Array.isArray(answer)) return [];
@@ -147,7 +159,7 @@ function integersOf(answer: unknown): readonly number[] {
   return numbers.every(Number.isInteger) ? numbers : [];
 }
 
-/** Reads the state that the server remembers, as its script serialises it. */
+/** Parses the state of a key from the text that the script `INSPECT` returns. */
 export function readState(answer: unknown): KeyState | undefined {
   const [ban = '', printed = ''] = String(answer).split('!');
   const buckets = printed.split(';').flatMap((text): NamedBucket | [] => {
@@ -165,7 +177,7 @@ export function readState(answer: unknown): KeyState | undefined {
   return buckets.length === 0 ? undefined : { buckets };
 }
 
-/** How many numbers of a ban state precede its strikes. */
+/** A ban state is sent as this many numbers, followed by each of its `strikesAtMs`. */
 const BAN_NUMBERS = 6;
 
 function banStateOf(numbers: readonly number[]): BanState {

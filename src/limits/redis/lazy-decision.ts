@@ -3,8 +3,8 @@ import type { Plan } from '../plan.js';
 import { lesser, windowState } from '../rule.js';
 
 /**
- * A decision that allows a request. Its properties are computed from the server's reply on access,
- * so that properties that are not read cost nothing, as in memory/packed-decision.ts.
+ * A decision that allows a request. A property is computed from the server's reply when it is read,
+ * so a property that is never read costs nothing. memory/packed-decision.ts does the same.
  */
 export class PassedDecision implements Decision {
   readonly key: string;
@@ -14,10 +14,7 @@ export class PassedDecision implements Decision {
   readonly #numbers: readonly number[];
   #windows: readonly WindowState[] | undefined;
 
-  /**
-   * `numbers` contains the server's time, then for each window `taken` of its bucket and the
-   * milliseconds until `atMs`.
-   */
+  /** `numbers` has the form of `Passed.numbers` in codec.ts. */
   constructor(key: string, plan: Plan, cost: number, utcOffsetMs: number, numbers: readonly number[]) {
     this.key = key;
     this.plan = plan;

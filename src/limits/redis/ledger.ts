@@ -8,30 +8,34 @@ import { type Amount, type Found, planArgument } from './codec.js';
 import type { BackendLimiter } from './shared-limiter.js';
 
 /**
- * Tokens of one plan that this process has granted to a key, and still has to charge to the server.
+ * Tokens of one plan that this process granted to a key without the server. The server still has to
+ * be charged for them.
  */
 interface Debt {
   readonly plan: Plan;
   state: KeyState;
   /**
-   * The call that charges this debt, once it is sent. Never rejects. Tokens granted later belong to
-   * a new debt.
+   * The call that charges the server for these tokens. Absent until it is sent. Never rejects.
+   * Tokens that are granted after that belong to another `Debt`.
    */
   sent?: Promise<void>;
-  /** The state that the server added the debt to, and the local time when the debt was sent. */
+  /**
+   * Set when the server has charged the tokens. `to` is the state of the key in the server before
+   * the charge. `sentAtMs` is the local time when the charge was sent.
+   */
   charged?: { readonly to: Found; readonly sentAtMs: number };
 }
 
 /**
- * The most charges in flight at a time. A limit is needed, so that the first requests after an
- * outage need not wait for all charges.
+ * The most charges in flight at a time. Without a limit, the first requests after an outage would
+ * wait until the server has processed all charges.
  */
 const CHARGED_AT_ONCE = 100;
 
 /**
- * Records what this process decides alone, and reports it to the server. `wait` limits how long a
- * call to the server may take, and rejects after that. The debt then stays open, unless a late
- * reply settles it.
+ * Records what this process decides without the server, and reports it to the server later. `wait`
+ * rejects if a call to the server takes too long. The tokens of such a call are charged again
+ * later, unless its reply still arrives.
  */
 export function createLedger(
   server: BackendLimiter,
@@ -73,8 +77,8 @@ export function createLedger(
     const now = instant();
     const buckets = windows.map(({ policy, resetAtMs }): NamedBucket => {
       const before = settle(find(debt.state, policy), policy, now);
-      // Uses the end of the local limiter's window, because that window may have begun before the
-      // debt.
+      // The end of the window comes from the local limiter, whose window may have begun before the
+      // first of these tokens was granted.
       const atMs = policy.refill === 'interval' ? resetAtMs : before.atMs;
       const taken = before.atMs === atMs ? before.taken : 0;
       const { name, windowMs, refill } = policy;
@@ -126,7 +130,7 @@ export function createLedger(
   }
 
   return {
-    /** Marks the moment from which this process decides alone. */
+    /** Remembers that this process decides alone from now on. */
     begin(): void {
       beganMs = clock.nowMs();
     },
@@ -137,7 +141,7 @@ export function createLedger(
       if (verdict === 'within_quota' && cost > 0) admit(decision);
       if (verdict !== 'banned') return;
       const ban = local.inspect(key)?.ban;
-      // A ban that began earlier came from the server, so it need not be reported.
+      // A ban that began before the outage came from the server, so it need not be reported.
       if (ban !== undefined && ban.banEndMs - ban.banMs >= beganMs) bans.add(key);
     },
 
@@ -146,10 +150,16 @@ export function createLedger(
 
     owes,
 
-    /** Reports what is owed for this key to the server. Never rejects. */
+    /**
+     * Charges the server for the tokens that this key received without it, and tells it of the
+     * key's ban, if any. Never rejects.
+     */
     settle: settleKey,
 
-    /** Reports everything that is owed to the server, until a call fails. */
+    /**
+     * Charges the server for the tokens of all keys, and tells it of all bans. Stops when a call
+     * fails.
+     */
     async settleAll(): Promise<void> {
       const keys = [...new Set([...debts.keys(), ...bans])];
       for (let from = 0; from < keys.length; from += CHARGED_AT_ONCE) {
@@ -160,8 +170,8 @@ export function createLedger(
     },
 
     /**
-     * Puts back what a decision took in this process. Resolves to the decision that the server has
-     * to refund, if any.
+     * Puts back the tokens that a decision took in this process. If the server has charged them,
+     * resolves to the decision to pass to the server's `refund`.
      */
     async refund(decision: Decision): Promise<Decision | undefined> {
       const debt = debtOf.get(decision);
@@ -188,15 +198,15 @@ function find(state: KeyState, policy: QuotaPolicy): Bucket | undefined {
 }
 
 /**
- * Returns the decision with its windows as the server has charged them. A window that the server
- * has not charged has `resetAtMs: 0`.
+ * Returns a copy of the decision for the server's `refund`. In each window, `resetAtMs` is by the
+ * server's clock, or 0 if the server was not charged for this window.
  */
 function asCharged(decision: Decision, owed: KeyState, { to, sentAtMs }: NonNullable<Debt['charged']>): Decision {
   const aheadMs = to.nowMs - sentAtMs;
   const windows = decision.windows.map((window) => {
     const { policy, resetAtMs } = window;
     if (policy.refill === 'continuous') return { ...window, resetAtMs: resetAtMs + aheadMs };
-    // A window that had ended was not charged.
+    // The server was not charged for a window that had already ended.
     if (resetAtMs <= sentAtMs || find(owed, policy)?.atMs !== resetAtMs) return { ...window, resetAtMs: 0 };
     const found = settle(find(to.state, policy), policy, to);
     return { ...window, resetAtMs: found.taken > 0 ? found.atMs : Math.min(found.atMs, resetAtMs + aheadMs) };

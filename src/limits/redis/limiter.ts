@@ -11,24 +11,25 @@ import { createSharedLimiter } from './shared-limiter.js';
 export type { OnBackendError, SendCommand };
 
 /**
- * {@link RateLimiter} that counts keys in a Redis or Valkey server, shared by all processes. Each
- * request is one call of one script, but for a second after a refusal the key may be refused
- * without a call. Decides as the memory limiter does. `take` and `peek` reject only with
- * `onBackendError: 'closed'`. The other methods reject when the server fails.
+ * A {@link RateLimiter} that counts keys in a Redis or Valkey server, for all processes together.
+ * It decides as the memory limiter does. Each request calls one script in the server. After the
+ * server has refused a key, this process may refuse further requests of the key for up to a second
+ * without a call. While the server fails, `take` and `peek` follow `onBackendError`, and other
+ * methods that need the server reject.
  */
 export interface RedisLimiter extends RateLimiter {
   /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
   /**
-   * Puts back what a decision took from windows that are still open. Call it at most once, with the
-   * very decision that `take` returned, not a copy.
+   * Puts back the tokens that a decision took from windows that have not ended. Call this at most
+   * once for a decision. Pass the object that `take` returned, not a copy.
    */
   refund(decision: Decision): Promise<void>;
-  /** Resolves to what is remembered of a key, or `undefined`. */
+  /** Resolves to the state of a key, or to `undefined` for an unknown key. */
   inspect(key: string): Promise<KeyState | undefined>;
   /**
-   * Forgets the key: its buckets are full again and it is not banned. Other processes may refuse it
-   * for up to another second.
+   * Forgets the key: its buckets are full again and it is not banned. Other processes may still
+   * refuse the key for up to a second.
    */
   reset(key: string): Promise<void>;
   /**
@@ -37,21 +38,21 @@ export interface RedisLimiter extends RateLimiter {
    */
   ban(key: string, ms: number): Promise<void>;
   /**
-   * Ends a ban and forgets earlier ones. Other processes may refuse the key for up to another
-   * second.
+   * Ends the ban of a key and forgets its earlier bans. Other processes may still refuse the key
+   * for up to a second.
    */
   unban(key: string): Promise<void>;
   /**
-   * `shared` while the server decides for all processes. While it fails, the value of
-   * `onBackendError`.
+   * Is `shared` while the server decides for all processes. While the server fails, this is the
+   * value of `onBackendError`.
    */
   readonly mode: 'shared' | OnBackendError;
 }
 
 export interface RedisLimiterOptions {
   /**
-   * Sends a command by any client, for example `(command) => ioredis.call(...command)` or
-   * `(command) => redis.sendCommand(command)`.
+   * Sends a command to the server through a client of your choice, for example
+   * `(command) => ioredis.call(...command)` or `(command) => redis.sendCommand(command)`.
    */
   readonly send: SendCommand;
   /** Prefix of the names of the limiter's keys in the server. Default: `store-orders:`. */
@@ -61,9 +62,7 @@ export interface RedisLimiterOptions {
    * charged once the server works again.
    */
   readonly onBackendError?: OnBackendError | undefined;
-  /**
-   * Milliseconds that a decision may take at most, including one by `onBackendError`. Default: 100.
-   */
+  /** The most milliseconds that a decision takes, even while the server fails. Default: 100. */
   readonly deadlineMs?: number | undefined;
   /**
    * How many addresses can have a bucket of their own at a time. Further addresses share one
@@ -84,7 +83,7 @@ export interface RedisLimiterOptions {
 export interface LimiterModeMessage {
   readonly mode: RedisLimiter['mode'];
   readonly prefix: string;
-  /** Why the server is no longer called. */
+  /** The failure of the server. Absent if the mode is `shared`. */
   readonly error?: unknown;
 }
 
@@ -93,10 +92,10 @@ const OPTIONS = ['send', 'prefix', 'onBackendError', 'deadlineMs', 'maxAddresses
 const modes = channel('store-orders:limiter');
 
 /**
- * Creates a rate limiter whose keys are counted in a Redis or Valkey server. Addresses (plans with
- * `partition: 'address'`) are counted in this process's memory, because strangers choose them and
- * could fill the server or keep it busy. Opens and closes no connection. Throws a TypeError or
- * RangeError that names the bad option.
+ * Creates a rate limiter whose keys are counted in a Redis or Valkey server. Keys of a plan with
+ * `partition: 'address'` are client addresses. They are counted in this process's memory, because
+ * strangers could fill the server with such keys, or keep it busy. Opens and closes no connection.
+ * Throws a TypeError or RangeError that names the bad option.
  */
 export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
   onlyFields('options', options, OPTIONS);
@@ -107,7 +106,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
     throw new TypeError('onBackendError: expected "local", "open" or "closed"');
   }
   wholeNumber('deadlineMs', deadlineMs, 1, 60_000);
-  // A tenth of the deadline is left for a late timer, and for the decision that is made without the
+  // Leaves a tenth of the deadline in case the timer fires late, and for a decision without the
   // server.
   const patienceMs = Math.ceil(deadlineMs * 0.9);
   const localClock = clock ?? createSystemClock();

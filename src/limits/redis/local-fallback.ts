@@ -7,15 +7,15 @@ import { createLedger } from './ledger.js';
 import { type BackendLimiter, refusalOf } from './shared-limiter.js';
 
 /**
- * How to decide while the server fails. `local`: this process decides alone, by the same rule.
- * `open`: this process counts alone and refuses nothing. `closed`: nothing is decided, and clients
- * receive a 503.
+ * How to decide while the server fails. `local`: this process applies the plan's quotas to the
+ * requests that it receives itself. `open`: this process counts its own requests but refuses none.
+ * `closed`: no request is decided, and clients receive a 503.
  */
 export type OnBackendError = 'local' | 'open' | 'closed';
 
 /**
- * `shared` while the server decides for all processes. While it fails, the value of
- * `onBackendError`.
+ * Is `shared` while the server decides for all processes. While the server fails, this is the value
+ * of `onBackendError`.
  */
 type Mode = 'shared' | OnBackendError;
 
@@ -24,23 +24,24 @@ export interface LocalFallbackOptions {
   /** The clock of the local limiter. */
   readonly clock: Clock;
   readonly onBackendError: OnBackendError;
-  /** How long a call may stay unanswered before it counts as failed. */
+  /** Milliseconds after which a call without a reply counts as failed. */
   readonly patienceMs: number;
   readonly onMode: (mode: Mode, error?: unknown) => void;
 }
 
 /**
- * A limiter whose methods settle within `patienceMs`. While the server fails, `take` and `peek` are
- * decided in this process, and the other methods reject.
+ * A limiter whose methods settle within `patienceMs`. While the server fails, this process decides
+ * in `take` and `peek`, and other methods that need the server reject.
  */
 export interface LimiterWithFallback extends Omit<BackendLimiter, 'charge' | 'carryBan' | 'probe'> {
   readonly mode: Mode;
 }
 
 /**
- * Wraps a limiter so that this process decides while the server fails. When it works again, the
- * server is charged for the requests allowed here, and learns of bans. What was allowed here also
- * stays charged here, so a second outage in the same window grants no fresh quota.
+ * Wraps a limiter so that this process decides while the server fails. When the server works again,
+ * it is charged for the requests that this process allowed, and it learns of bans that began here.
+ * This process also keeps its own counts. A second outage in the same window therefore does not
+ * grant the quota again.
  */
 export function withLocalFallback(server: BackendLimiter, options: LocalFallbackOptions): LimiterWithFallback {
   const { local, clock, onBackendError, patienceMs, onMode } = options;
@@ -76,8 +77,8 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
   }
 
   /**
-   * Copies a ban that the server reports into the local limiter, or ends one there that the server
-   * has ended.
+   * Copies a ban from the server's decision into the local limiter. If the server does not ban the
+   * key, ends a ban of the key in the local limiter.
    */
   function heed(decision: Decision): Decision {
     const { key, verdict, nowMs } = decision;
@@ -110,8 +111,8 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
       if (!(asked instanceof Promise)) return asked;
       return breaker.run(asked, heed, (error) => {
         const decision = decideHere('take', key, plan, cost, error);
-        // If a late reply shows that the server has charged the request too, the local charge is
-        // refunded.
+        // If a late reply shows that the server has charged the request too, puts back what this
+        // process charged for it.
         asked.then((late) => (late.verdict === 'within_quota' ? refund(decision) : undefined)).catch(() => {});
         return decision;
       });

@@ -1,7 +1,8 @@
 /**
- * Lua that checks the record of a key. The record is one string: 16 bytes for each window of the
- * most recent plan, then 17 bytes for each window, then that plan as in ARGV. If there is more to
- * remember, `!`, the ban state, `!` and the buckets of other plans follow.
+ * Lua that checks the stored record of a key. The record is one string. It begins with 16 bytes for
+ * each window of the plan that the key used last. Then come 17 bytes for each of these windows, and
+ * the plan as in ARGV. If the key has a ban state or buckets of other plans, then `!`, the ban
+ * state, `!` and these buckets follow.
  *
  * | part           | form                                                                               |
  * |----------------|------------------------------------------------------------------------------------|
@@ -10,9 +11,9 @@
  * | ban state      | `refusedAtMs forgiven banEndMs banMs level forgetAtMs`, then each of `strikesAtMs` |
  * | another bucket | `name windowMs refill taken atMs;`                                                 |
  *
- * A request under the plan of the record uses the packed numbers as they are, so that nothing is
- * parsed or formatted. Each number is an integer below 2^53, which a double holds exactly. The
- * script never concatenates a number, because Lua would format only 14 of its digits.
+ * If a request has the same plan as the record, the script uses only the bytes, and neither parses
+ * nor formats text. Each number is an integer below 2^53, which a double holds exactly. The script
+ * never concatenates a number, because Lua would format only 14 of its digits.
  */
 export const CHECK = /* lua */ `
 -- The character after "=" in a plan stands for the number of its windows.
@@ -33,7 +34,8 @@ end
 `;
 
 /**
- * Lua that parses a record of another plan, or one with a ban or with the buckets of other plans.
+ * Lua that parses any record. It is needed if the record has another plan than the request, a ban
+ * state, or buckets of other plans.
  */
 export const PARSE = /* lua */ `
 local function wholeNumbers(text)
@@ -104,10 +106,10 @@ end
 `;
 
 /**
- * Lua that reads the stored record, and deletes a stored value that is not a record. Sets `packed`,
- * which begins with the numbers of `count` windows, and `ban` and `others` (the buckets of other
- * plans), which are nil if the record has none. A record that ends with this request's plan has
- * neither, because they would follow the plan.
+ * Lua that reads the stored record, or deletes a stored value that is not a record. It sets
+ * `packed`, which begins with the bytes of `count` windows. It sets `ban` to the ban state and
+ * `others` to the buckets of other plans, or to nil if the record has none. A record that ends with
+ * the plan of this request has neither, because they would follow the plan.
  */
 export const READ_RECORD = /* lua */ `
 local stored = redis.pcall('GET', key)

@@ -6,39 +6,44 @@ import { decide } from '../rule.js';
 import { planArgument, type Report } from './codec.js';
 import { type BackendLimiter, type Refusal, refusalOf, type SharedLimiter } from './shared-limiter.js';
 
-/** A refused key: its state in the server, and the refusals in this process since then. */
+/** A key that the server has refused, and the refusals of the key in this process since then. */
 interface Entry {
   readonly plan: Plan;
   readonly refusal: Refusal;
-  /** When the server refused the key, by its own clock. */
+  /** When the server refused the key, by the server's clock. */
   readonly sinceMs: number;
-  /** How many forgiven refusals are not reported to the server yet. */
+  /** How many refusals were forgiven here and are still to be reported to the server. */
   forgiven: number;
   strikesAtMs: readonly number[];
-  /** Strikes since the server's reply, reported or not. */
+  /**
+   * How many refusals since the server's reply count towards a ban, whether they are reported or
+   * not.
+   */
   strikes: number;
   isRefreshed: boolean;
 }
 
 const LIFE_MS = 1_000;
 /**
- * Age of an entry after which one request asks the server again, while others are still answered
- * from the cache.
+ * When an entry is this old, one request asks the server again. Until the server replies, the cache
+ * still answers other requests.
  */
 const FRESH_MS = 900;
 const MAX_KEYS = 10_000;
 /**
- * A process reports its strikes when they reach a tenth of the number that starts a ban. So even if
- * ten processes each hold back a tenth, a key is banned after at most twice that number.
+ * A process reports its refusals when they reach a tenth of the number that bans a key. Even if ten
+ * processes each hold back a tenth, the key is banned after at most twice that number.
  */
 const PARTS = 10;
 
 /**
- * Wraps a limiter so that requests of a refused key are refused by the rule in this process, for at
- * most a second, and reported with the next call. The server still decides everything that changes
- * more than the streak, such as a ban. It also decides if the wait in whole seconds is uncertain:
- * this process knows the server's clock only to within a round trip. When the cache evicts a key,
- * the next request of the key asks the server, and a few strikes go unreported.
+ * Wraps a limiter so that this process can refuse a key alone for up to a second after the server
+ * has refused the key. The next call for the key reports these refusals to the server.
+ *
+ * The server is still asked if a decision would do more than add a refusal, for example start a
+ * ban. It is also asked if the wait in whole seconds is uncertain, because this process knows the
+ * server's clock only to within a round trip. When the cache evicts a key, a few refusals are never
+ * reported, and the next request of the key asks the server.
  */
 export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined): BackendLimiter {
   const entries = new LRUCache<string, Entry>({ max: MAX_KEYS });
@@ -70,8 +75,8 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
   }
 
   /**
-   * Decides by the rule, given that the server's time lies between `nowMs` and `latestMs`. Returns
-   * `undefined` if the server has to be asked.
+   * Decides without the server, whose time lies between `nowMs` and `latestMs`. Returns `undefined`
+   * if the server has to be asked.
    */
   function decideHere(
     entry: Entry,
@@ -117,7 +122,10 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
     return entry && reportOf(entry);
   }
 
-  /** Makes the next request ask the server. Strikes that are not reported yet are kept. */
+  /**
+   * Makes the next request of the key ask the server. Keeps the refusals that are still to be
+   * reported.
+   */
   function doubt(key: string): void {
     const entry = entries.peek(key);
     if (entry !== undefined) entries.set(key, { ...entry, refusal: { ...entry.refusal, othersFullAtMs: 0 } });
@@ -176,7 +184,7 @@ function withReport(state: KeyState, report: Report | undefined): KeyState {
   return { buckets, ban: { ...ban, forgiven: ban.forgiven + report.forgiven, strikesAtMs } };
 }
 
-/** Reports whether the streak has only become longer, and nothing else has changed. */
+/** Reports whether refusals were added and nothing else has changed. */
 function isStreakLonger(before: BanState | undefined, after: BanState | undefined): boolean {
   if (before === undefined || after === undefined) return before === after;
   return (
@@ -189,7 +197,7 @@ function isStreakLonger(before: BanState | undefined, after: BanState | undefine
   );
 }
 
-/** Returns whole seconds as in `Retry-After`. */
+/** Returns the milliseconds as whole seconds, rounded up as in `Retry-After`. */
 function secondsOf(ms: number): number {
   return Math.ceil(ms / 1_000);
 }

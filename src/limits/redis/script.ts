@@ -5,7 +5,7 @@ import { CHECK, PARSE, READ_RECORD } from './record.js';
 // The Lua is kept in TypeScript modules rather than separate files, so that a host can bundle this
 // package.
 
-/** Sets `now` and `offset`. The script ends here if the call arrived after its deadline. */
+/** Lua that sets `now` and `offset`. It ends the script if the call arrived after its deadline. */
 const READ_CLOCK = /* lua */ `
 local now, offset, isServerTime = nil, 0, clock == ''
 if isServerTime then
@@ -23,9 +23,10 @@ end
 // would take longer than filling this one.
 
 /**
- * Settles each window into `takens` and `ats`, as `settle` in token-bucket.ts does. Sets `lengths`
- * to the window's length for a bucket that refills continuously, because such a bucket is full at
- * the latest when this time has passed since its `ats`. For any other bucket, sets `lengths` to 0.
+ * Lua that brings each window up to the present in `takens` and `ats`, as `settle` in
+ * token-bucket.ts does. If the bucket refills continuously, it sets `lengths` to the length of the
+ * window, because the bucket is full at the latest that long after its `ats`. For any other bucket,
+ * it sets `lengths` to 0.
  */
 const SETTLE_WINDOWS = /* lua */ `
 local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER
@@ -50,8 +51,8 @@ end
 `;
 
 /**
- * Sets `passes` and the new state `ban`, as ban.ts does. `found` is the state before the request,
- * including what was reported.
+ * Lua that sets `passes` (whether the request is allowed) and `ban` (the new ban state), as ban.ts
+ * does. It sets `found` to the ban state before the request, with the reported refusals added.
  */
 const SETTLE_BAN = /* lua */ `
 local isTake = mode == 'take' or mode == 'peek'
@@ -140,8 +141,9 @@ end
 `;
 
 /**
- * Sets `states` (the bytes to store for the windows) and `answer`. A refused request changes a
- * window only if the clock has stepped back, which moves the window's end.
+ * Lua that sets `states` (the bytes to store for the windows) and `answer` (the script's reply). A
+ * refused request changes a window only if the clock has stepped back: the window then ends
+ * earlier.
  */
 const CHANGE_WINDOWS = /* lua */ `
 local isCharged = passes and cost > 0
@@ -180,7 +182,10 @@ for i = 1, count do
 end
 `;
 
-/** Writes the record. It expires when it no longer matters. */
+/**
+ * Lua that stores the record. The record expires when its buckets are full and its bans are
+ * forgotten.
+ */
 const WRITE_RECORD = /* lua */ `
 local soonest, rest = 0, ''
 if ban or others then
@@ -220,12 +225,14 @@ return answer
 `;
 
 /**
- * Applies the rule of rule.ts, token-bucket.ts and ban.ts as one atomic step of the server.
- * codec.ts documents its arguments and its reply. For a refused request it returns the state that
- * it found, from which `decide` computes the decision.
+ * The Lua script that decides on a request in one atomic step of the server, as rule.ts,
+ * token-bucket.ts and ban.ts do. codec.ts documents the script's arguments and reply. If the script
+ * refuses a request, it returns the state that it found, and `decide` computes the decision from
+ * that.
  *
- * Runs on Redis 5 or newer and on Valkey. It uses no script flags and no Redis functions, and the
- * server replicates its effects.
+ * The script runs on Redis 5 or newer and on Valkey. It needs no script flags and no Redis
+ * functions. It can read the server's clock, because these servers replicate the effects of a
+ * script, not the script.
  */
 export const SCRIPT = `
 local key, latest, plan = KEYS[1], tonumber(ARGV[1]), ARGV[2]
@@ -236,8 +243,8 @@ ${READ_CLOCK}${CHECK}${READ_RECORD}${SETTLE_WINDOWS}${SETTLE_BAN}${CHANGE_WINDOW
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 /**
- * Lua that appends an empty text to a key, and leaves no new key behind. It fails if a write of the
- * script would fail too.
+ * Lua that fails if the server cannot write. It appends an empty text to a key, and deletes the key
+ * if this creates it.
  */
 export const PROBE = /* lua */ `
 if redis.call('TYPE', KEYS[1]).ok ~= 'string' then redis.call('DEL', KEYS[1]) end

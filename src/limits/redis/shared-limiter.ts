@@ -11,11 +11,11 @@ import { PassedDecision } from './lazy-decision.js';
 export interface BackendLimiter extends RateLimiter {
   /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
-  /** Puts back what a decision took from windows that are still open. */
+  /** Puts back the tokens that a decision took from windows that have not ended. */
   refund(decision: Decision): Promise<void>;
   /**
-   * Charges tokens that a process granted without the server. Resolves to the state that they were
-   * added to.
+   * Charges the server for tokens that a process granted without it. Resolves to the state of the
+   * key before the charge.
    */
   charge(key: string, plan: Plan, amounts: readonly Amount[]): Promise<Found>;
   inspect(key: string): Promise<KeyState | undefined>;
@@ -23,8 +23,8 @@ export interface BackendLimiter extends RateLimiter {
   /** Bans the key by hand for `ms` milliseconds from now. */
   ban(key: string, ms: number): Promise<void>;
   /**
-   * Reports a ban that began without the server. If the key is banned already, the later end and
-   * the higher level apply.
+   * Tells the server of a ban that began in this process. If the server has banned the key already,
+   * the later of the two ends applies, and the higher of the two levels.
    */
   carryBan(key: string, ban: BanState, nowMs: number): Promise<void>;
   unban(key: string): Promise<void>;
@@ -34,21 +34,22 @@ export interface BackendLimiter extends RateLimiter {
 
 /** The limiter that the script implements. It rejects when the server fails. */
 export interface SharedLimiter extends BackendLimiter {
-  /** Takes tokens. `report` holds refusals that the server does not know of. */
+  /** Takes tokens, and reports refusals that the server does not know of. */
   take(key: string, plan: Plan, cost?: number, report?: Report): Promise<Decision>;
   peek(key: string, plan: Plan, cost?: number, report?: Report): Promise<Decision>;
 }
 
-/** The server's state of a key that it has refused. */
+/** The facts that this process knows about a key that the server has refused. */
 export interface Refusal {
   readonly state: KeyState;
   /**
-   * When the first bucket of another plan is full again. From then on, the server has to be asked.
+   * The key may also have buckets of other plans. From the time when the first of them is full
+   * again, the server has to be asked.
    */
   readonly othersFullAtMs: number;
   /**
-   * The least and the most that the server's time can be ahead of the local time, known from the
-   * round trip.
+   * The server's time is ahead of the local time by at least `aheadMs` and at most `mostAheadMs`.
+   * Both are known from the round trip of the call.
    */
   readonly aheadMs: number;
   readonly mostAheadMs: number;
@@ -56,7 +57,7 @@ export interface Refusal {
 
 const refusals = new WeakMap<Decision, Refusal>();
 
-/** Returns what the server knows of the key, if the decision is a refusal by `take`. */
+/** Returns what the server knew of the key if `take` refused the request, otherwise `undefined`. */
 export function refusalOf(decision: Decision): Refusal | undefined {
   return refusals.get(decision);
 }
@@ -70,11 +71,11 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
       const fits = plan.policies.every((policy, index) =>
         holds({ taken: numbers[2 * index + 1] ?? Number.NaN, atMs: 0 }, policy, 0),
       );
-      if (!fits) throw new Error('the script let a request pass that the rule refuses');
+      if (!fits) throw new Error('the script allowed a request that must be refused');
       return new PassedDecision(key, plan, cost, utcOffsetMs, numbers);
     }
     const { decision, next } = decide(key, seen.state, plan, cost, seen);
-    if (decision.verdict === 'within_quota') throw new Error('the script refused a request that the rule lets pass');
+    if (decision.verdict === 'within_quota') throw new Error('the script refused a request that must be allowed');
     if (sentMs !== undefined && next !== undefined) {
       const { nowMs, othersFullAtMs } = seen;
       const isLocal = clock !== undefined;
@@ -82,7 +83,8 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
         state: next,
         othersFullAtMs,
         aheadMs: isLocal ? 0 : nowMs - performance.now(),
-        // The server's clock may be up to a millisecond ahead of the instant that it reported.
+        // The server reports its time in whole milliseconds, rounded down. Its clock may be up to a
+        // millisecond ahead of that.
         mostAheadMs: isLocal ? 0 : nowMs + 1 - sentMs,
       });
     }

@@ -1,16 +1,13 @@
 import type { Order, OrderId } from '../order.js';
 
-/**
- * Orders in ascending order of their ids, in frozen batches. A change keeps the batches that it
- * does not touch.
- */
+/** Orders sorted by id, in frozen batches. A batch that does not change stays the same object. */
 export interface SortedBatches {
   readonly batches: readonly (readonly Order[])[];
-  /** Returns a copy with these orders added, replacing those with the same ids. */
+  /** Returns a copy with these orders added. They replace orders with the same ids. */
   with(orders: Iterable<Order>): SortedBatches;
 }
 
-/** The number of orders in a batch. Serialising a batch takes a fraction of a millisecond. */
+/** The usual number of orders in a batch. Serialising them takes a fraction of a millisecond. */
 const BATCH = 512;
 
 export const NO_ORDERS: SortedBatches = sortedBatches([]);
@@ -39,7 +36,10 @@ function sortedBatches(batches: readonly (readonly Order[])[]): SortedBatches {
   };
 }
 
-/** Returns the index of the last batch that begins at or before `id`, or 0. */
+/**
+ * Returns the index of the batch where `id` belongs: the last one that begins at or before `id`, or
+ * the first batch.
+ */
 function batchOf(batches: readonly (readonly Order[])[], id: OrderId): number {
   let low = 0;
   let high = batches.length;
@@ -51,7 +51,7 @@ function batchOf(batches: readonly (readonly Order[])[], id: OrderId): number {
   return low;
 }
 
-/** Merges two lists. If both have an order with the same id, keeps the newer. */
+/** Merges two sorted lists. If both have an order with the same id, keeps the one of `newer`. */
 function merge(older: readonly Order[], newer: readonly Order[]): Order[] {
   const merged: Order[] = [];
   let at = 0;
@@ -63,9 +63,9 @@ function merge(older: readonly Order[], newer: readonly Order[]): Order[] {
 }
 
 /**
- * Splits a batch that has grown. At the end of the list, where most new orders are added, a batch
- * has at most `BATCH` orders, so that full batches no longer change. Any other batch may grow to
- * twice that size.
+ * Splits a batch that has become too large. Most new orders are added to the last batch, so it is
+ * split into batches of `BATCH` orders, which then seldom change. Any other batch is split only
+ * when it has more than `2 * BATCH` orders.
  */
 function split(orders: readonly Order[], isLast: boolean): (readonly Order[])[] {
   if (!isLast && orders.length <= 2 * BATCH) return [Object.freeze(orders)];

@@ -13,12 +13,13 @@ const NONE: readonly Order[] = Object.freeze([]);
 const MANY = 1_000;
 
 /**
- * {@link OwnedOrderStore} in memory. Every method is synchronous, and so are the service's replies.
+ * An {@link OwnedOrderStore} in memory. Its methods are synchronous, so the service also replies
+ * synchronously.
  */
 export interface MemoryOrderStore extends OwnedOrderStore {
   /**
-   * Returns frozen orders, or frozen batches of them if there are more than 512. In both cases
-   * `list().flat()` is every order.
+   * Returns a frozen array of orders, or of frozen batches if there are more than 512 orders. In
+   * both cases, `list().flat()` has all orders.
    */
   list(): readonly Order[] | readonly (readonly Order[])[];
   cancel(id: OrderId): CancelOutcome;
@@ -107,8 +108,8 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
 }
 
 /**
- * Returns the map key of an id: a number if that is exact, otherwise the bigint. Bigint keys are
- * slower, because V8 exits compiled code to hash and compare them.
+ * Returns the map key of an id: a number if the id is a safe integer, otherwise the bigint itself.
+ * Bigint keys are slower, because V8 exits compiled code to hash and compare them.
  */
 function keyOf(id: OrderId): number | OrderId {
   const number = Number(id);

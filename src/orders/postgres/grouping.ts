@@ -1,9 +1,10 @@
-/** When a group takes longer than this, the next group is sent without waiting for it. */
+/** When a group of calls takes longer than this, the next group is sent before it ends. */
 const SLOW_MS = 25;
 
 /**
- * Groups the calls that are made in one turn of the event loop, or while a group is in flight.
- * `send` gets at most `most` calls, and is called after the last of them was made.
+ * Groups calls that are made in the same pass of the event loop, or while another group is in
+ * flight. `send` receives one group of at most `most` calls, after the last of these calls was
+ * made.
  */
 export function createGrouping<Call>(
   most: number,

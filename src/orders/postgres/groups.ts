@@ -2,12 +2,13 @@ import { channel } from 'node:diagnostics_channel';
 import type { OrderId } from '../order.js';
 import { createGrouping } from './grouping.js';
 
-/** Changes one order, or several at a time. */
+/** The statements that change one order, or several orders together. */
 export interface Ask<Outcome> {
   alone(id: OrderId): Promise<Outcome>;
   /**
    * Changes several orders. Their ids differ and are in ascending order. Resolves to a function
-   * that returns the outcome of an order, or throws an error that concerns only that order.
+   * that returns the outcome of one order, or `locked` if another transaction has locked the order.
+   * The function throws an error that concerns only this order.
    */
   together(ids: readonly OrderId[]): Promise<(id: OrderId) => { readonly outcome: Outcome } | 'locked'>;
 }
@@ -23,17 +24,17 @@ interface Caller<Outcome> {
  * for its slowest order.
  */
 const MOST_TOGETHER = 128;
-/** The most connections that may wait for rows locked by another transaction. */
+/** At most this many connections wait at a time for rows that another transaction has locked. */
 const MOST_ALONE = 4;
 
-/** Publishes how many requests shared a statement: `{ writes }`. */
+/** The channel on which each statement publishes how many requests share it, as `{ writes }`. */
 const commits = channel('store-orders:commit');
 
 /**
- * Groups changes. A group takes one round trip and one commit. An order that another transaction
- * has locked is sent alone. If the server rejects a group as a whole, each of its orders is sent
- * alone, so that one failure does not affect others. A statement without a reply is never sent
- * again.
+ * Creates a function that changes an order. Concurrent changes are sent as a group, in one round
+ * trip and one commit. If another transaction has locked an order of the group, this order is then
+ * sent alone. If the server rejects a whole group, each of its orders is sent alone, so that one
+ * failure does not affect the others. A statement whose reply is lost is never sent again.
  */
 export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promise<Outcome> {
   let alone = 0;
@@ -82,14 +83,15 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 }
 
 /**
- * The SQLSTATE classes of errors after which the statement may have run, or which the next
- * statement would meet too.
+ * The SQLSTATE classes of errors that are not caused by the statement. After such an error, the
+ * statement may have run, or the next statement would fail in the same way.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 
 /**
- * Reports whether the server has rolled the statement back because of something in it. That is so
- * if the error has an SQLSTATE code of any other class. (Error codes of Node.js have no digit.)
+ * Reports whether the server has rolled the statement back because of an error in the statement.
+ * Such an error has an SQLSTATE code of a class that is not in {@link NOT_OF_THE_STATEMENT}. Error
+ * codes of Node.js, such as `EPIPE`, have no digit.
  */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;

@@ -10,24 +10,23 @@ import { writeBehind } from '../write-behind.js';
 import { COLUMNS, GIVEN_ROWS, printRecords, REPLACE } from './put.js';
 
 /**
- * The table is dropped at the end of the transaction, and only the connection that has created it
- * sees it.
+ * Only the connection that creates this table sees it. The end of the transaction drops the table.
  */
 const SET_ASIDE = 'CREATE TEMPORARY TABLE store_orders_aside (LIKE store_orders) ON COMMIT DROP';
 const ADD = `INSERT INTO pg_temp.store_orders_aside (${COLUMNS}) SELECT * FROM ${GIVEN_ROWS}`;
 /**
- * Finds the first record of the input whose id is stored already. Sorting by `ctid` restores the
- * sequence of the input, because rows were only inserted.
+ * Finds the first record of the input whose id is stored already. `ctid` is the position of a row
+ * in its table. Rows were only inserted here, so this is also their sequence in the input.
  */
 const TAKEN = `SELECT id::text FROM pg_temp.store_orders_aside AS a
   WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = a.id) ORDER BY a.ctid LIMIT 1`;
-/** Inserts in ascending order of ids, so that two concurrent imports cannot wait for each other. */
+/** Inserts in ascending order of ids, so that two concurrent imports cannot deadlock. */
 const STORE = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_aside ORDER BY id`;
 
 /**
- * Stores batches of records in the store's own table, all of them or none. Their ids must differ.
- * Until the last batch has arrived, the records wait in a temporary table, so no row is locked and
- * no index grows.
+ * Stores batches of records in the store's own table, all of them or none. Every record must have a
+ * different id. The records wait in a temporary table until the last batch has arrived. During this
+ * time, no row of the orders is locked.
  */
 export async function importRecords(
   connect: NonNullable<PostgresPool['connect']>,
@@ -57,8 +56,8 @@ export async function importRecords(
 }
 
 /**
- * Stores the records of the temporary table. If one of their ids is stored already, stores none and
- * returns that id.
+ * Stores the records of the temporary table. If some of their ids are stored already, stores
+ * nothing and returns the first of these ids.
  */
 async function storeAside(client: PostgresClient, replace: boolean): Promise<string | undefined> {
   await client.query(`SELECT ${WAIT_FOR_DISK}`);

@@ -6,16 +6,18 @@ import type { ListedOrders } from '../store.js';
 import { createGrouping } from './grouping.js';
 import { type OrderTable, readOrder } from './table.js';
 
-/** The number of orders in a page: about 200 KB, and 3 ms of the server's time. */
+/** The number of orders in a page. A page has about 200 KB and takes the server about 3 ms. */
 const PAGE = 2_000;
 
 /**
- * Creates a function that lists the orders of a table. A list that is shorter than a page is
- * returned as a frozen array, which is the same array as long as the query returns the same text. A
- * longer list is streamed page by page, from one snapshot on a connection of its own. It is not
- * cached, because a copy would take as much memory as the list, and its validation would query all
- * rows. If the pool has no `connect`, every list is an array. Concurrent calls share the first
- * query, which is sent after the last of these calls.
+ * Creates a function that lists the orders of a table. Concurrent calls share the query of the
+ * first page, which is sent after the last of these calls was made.
+ *
+ * A list that is shorter than a page is returned as a frozen array. As long as the query returns
+ * the same text, this is the same array. A longer list is streamed page by page, from one snapshot
+ * on a connection of its own. It is not cached: a copy would take as much memory as the list, and
+ * checking whether the copy is current would query all rows. If the pool has no `connect`, every
+ * list is an array.
  */
 export function createLister(pool: PostgresPool, table: OrderTable): () => Promise<ListedOrders> {
   const connect = pool.connect?.bind(pool);
@@ -65,7 +67,10 @@ async function* pages(client: PostgresClient, readPage: PageReader): AsyncGenera
 interface Page {
   /** The orders' JSON texts separated by commas, serialised by the server. See README.md. */
   readonly text: string;
-  /** The id of the last order if the page is full, because more orders may follow. */
+  /**
+   * If the page is full, the id of its last order, because more orders may follow. Otherwise
+   * `undefined`.
+   */
   readonly last: OrderId | undefined;
   readonly count: number;
 }
@@ -73,14 +78,16 @@ interface Page {
 type PageReader = (client: PostgresClient, first: OrderId, expected?: number) => Promise<Page>;
 
 function pageReader({ table, id, json }: ListedTable, limit: number | 'ALL'): PageReader {
-  // The aggregation reads the sorted subquery directly, so it receives the rows in that order.
+  // The aggregation reads directly from the sorted subquery, so it receives the rows in that
+  // sequence.
   const statement = `SELECT count(*)::text AS count, max(id)::int8::text AS last, string_agg(json, ',') AS text FROM (
       SELECT o.${id} AS id, ${json} AS json FROM ${table} AS o
       WHERE o.${id} >= $1::text::int8 ORDER BY o.${id} LIMIT ${limit}) AS page`;
 
   /**
-   * Prepares the statement again whenever the expected number of rows has doubled. A plan for a few
-   * rows would sort the whole table once the table has grown.
+   * Prepares the statement again whenever the expected number of rows has doubled. PostgreSQL keeps
+   * the query plan of a prepared statement. A plan made for a few rows would sort the whole table
+   * even after the table has grown.
    */
   function ask(client: PostgresClient, first: OrderId, expected: number) {
     if (expected >= PAGE) return client.query(statement, [`${first}`]);

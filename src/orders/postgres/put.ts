@@ -12,15 +12,15 @@ export const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
     AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)`;
 
-/** The rows of all records, with `place` as their number in the input. */
+/** The rows of all records. `place` is the position of the record in the input. */
 const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (${GIVEN_ROWS}) WITH ORDINALITY)`;
 
 /** Replaces an order that is already stored. */
 export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
       excluded.id, excluded.pet_id, excluded.quantity, excluded.ship_date, excluded.complete, excluded.status)`;
 
-// Both statements store the orders in ascending order of their ids, so that two concurrent puts
-// cannot wait for each other.
+// `INSERT` and `UPSERT` store the orders in ascending order of ids, so that two concurrent puts
+// cannot deadlock.
 
 const INSERT = `WITH ${GIVEN},
   taken AS (
@@ -47,8 +47,8 @@ export async function putRecords(
 ): Promise<PutOutcome> {
   const put = () => client.query(replace ? UPSERT : INSERT, [printRecords(records)]);
   const { rows } = await put().catch((error) => {
-    // Another transaction has committed one of these ids since the statement began, and nothing was
-    // stored. A second attempt will see it.
+    // Nothing was stored, because another transaction has committed one of these ids since the
+    // statement began. A second attempt finds that order.
     if (isUniqueViolation(error)) return put();
     throw error;
   });

@@ -7,8 +7,8 @@ import { OWN_TABLE } from './own-table.js';
 import { readOrder, readTable } from './table.js';
 
 /**
- * Yields every order of the store's own table with its status, ascending by id, page by page from
- * one snapshot.
+ * Yields all orders of the store's own table with their statuses, in ascending order of ids. They
+ * are read page by page from one snapshot.
  */
 export async function* readRecords(
   connect: NonNullable<PostgresPool['connect']>,

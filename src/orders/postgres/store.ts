@@ -12,13 +12,14 @@ import { type OrderTable, type PostgresOrderTable, readOrder, readTable } from '
 import { createTransition } from './transition.js';
 
 /**
- * {@link OwnedOrderStore} in a PostgreSQL database. An acknowledged change is on the server's disk.
+ * An {@link OwnedOrderStore} in a PostgreSQL database. A change is on the server's disk before the
+ * store reports it as done.
  */
 export interface PostgresOrderStore extends OwnedOrderStore {
   /**
-   * Creates the table, or migrates it to its newest version. Await it before any other call. Any
-   * number of processes may call it at once. If there is nothing to create, it needs no right to
-   * create tables.
+   * Creates the table, or migrates it to its newest version. Await this before any other call.
+   * Several processes can call it at the same time. The right to create tables is needed only if
+   * there is something to create.
    */
   migrate(): Promise<void>;
   list(): Promise<ListedOrders>;
@@ -31,9 +32,9 @@ export interface PostgresOrderStore extends OwnedOrderStore {
 
 /**
  * Creates an order store over a table of its own, `store_orders`, in the first schema of the
- * connections' `search_path`. Any number of processes may share it. The caller owns the pool, so
- * the caller closes it, and listens for the `error` events by which `pg` reports idle connections
- * that end. Throws a TypeError if `pool` is not a pool.
+ * connections' `search_path`. Any number of processes may share the table. The caller owns the pool
+ * and closes it. The caller also listens for the pool's `error` events, by which `pg` reports that
+ * an idle connection has ended. Throws a TypeError if `pool` is not a pool.
  *
  * Every method is one statement and one round trip. Concurrent cancels share a statement, and so do
  * concurrent lists. The exception is `list` with 2,000 orders or more. Such a list is read from one

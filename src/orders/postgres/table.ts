@@ -9,13 +9,13 @@ import type { Order } from '../order.js';
  */
 export interface PostgresOrderTable {
   /**
-   * `orders` or `shop.orders`, as in the catalogue: upper case matters. A name must not contain a
-   * dot.
+   * The name of the table, such as `orders` or `shop.orders`, exactly as PostgreSQL stores it:
+   * upper and lower case differ. The name of a schema or table must not contain a dot itself.
    */
   readonly table: string;
   /**
-   * The names of its columns. A field without a column is absent from the list, and so is a field
-   * whose column is NULL.
+   * The names of the table's columns. An order in the list lacks a field if the field has no column
+   * here or the column is NULL.
    */
   readonly columns: {
     /** An integer column with a unique index. */
@@ -33,9 +33,9 @@ export interface PostgresOrderTable {
     readonly complete?: string | undefined;
   };
   /**
-   * The texts in the status column, for each status that is not stored under its own name. If a
-   * status has several texts, all are read and the first is written. An order with any other text,
-   * or with NULL, can be neither cancelled nor shipped.
+   * The texts that the column has for a status, if it does not store the status under its own name.
+   * If a status has several texts, all of them are read as this status, and the first is written.
+   * An order with any other text, or with NULL, can be neither cancelled nor shipped.
    */
   readonly statuses?: Readonly<Partial<Record<KnownStatus, string | readonly string[] | undefined>>> | undefined;
 }
@@ -53,7 +53,7 @@ export interface OrderTable {
   readonly status: string;
   /** SQL that serialises a row as `printOrder` does. */
   readonly json: string;
-  /** Every text that stands for a known status. */
+  /** The known status that each text in the status column stands for. */
   readonly statuses: ReadonlyMap<string, OrderStatus>;
 }
 
@@ -72,8 +72,8 @@ export function readTable(description: PostgresOrderTable): OrderTable {
   }
 
   /**
-   * Returns SQL that appends a field to the JSON, or nothing if its value is NULL. Returns an empty
-   * text if the field has no column.
+   * Returns SQL that appends a field to the JSON, unless the value of the field is NULL. Returns an
+   * empty text if the table has no column for the field.
    */
   function member(field: keyof typeof columns, print: (column: string) => string): string {
     return columns[field] === undefined ? '' : ` || coalesce(',"${field}":' || ${print(`o.${column(field)}`)}, '')`;

@@ -5,16 +5,19 @@ import type { OrderId } from '../order.js';
 import { createGroups } from './groups.js';
 import type { OrderTable } from './table.js';
 
-/** Stands for every status that only the host knows. */
+/** Stands for all of the host's own statuses, which this service treats alike. */
 const OTHER_STATUS: OrderStatus = 'other';
 
 /**
- * How long a statement for several orders waits for a lock. Only a host's trigger or rule can make
- * it wait.
+ * How many milliseconds a statement for several orders waits for a lock. It skips locked orders, so
+ * only a trigger or rule of the host can make it wait.
  */
 const LOCK_MS = 100;
 
-/** The status of an order that a statement found, and whether it changed the order. */
+/**
+ * The reply of a statement about one order: the status that the statement found, and whether it
+ * changed the order.
+ */
 interface Found {
   readonly status: OrderStatus | undefined;
   readonly isChanged: boolean;
@@ -22,12 +25,13 @@ interface Found {
 
 /**
  * Creates a function that changes an order to the status `next`. `decide` returns the outcome for
- * the status found, which is `next` if the order is to be changed. Calls at the same time share one
- * statement.
+ * the status that the order has. The order is changed if this outcome is `next`. Concurrent calls
+ * share one statement.
  *
- * The row is locked before it is read. An UPDATE with the status in its condition would be simpler.
- * But if it changed no row, the outcome would come from the snapshot of the statement. Under READ
- * COMMITTED this snapshot may be outdated, and show an order as pending that has just shipped.
+ * The statement locks the row before it reads the status. An UPDATE with the status in its
+ * condition would be simpler. But if such an UPDATE changed no row, the outcome would come from the
+ * statement's snapshot. Under READ COMMITTED, the snapshot may be outdated: it may show an order as
+ * pending that has just been shipped.
  */
 export function createTransition<Outcome extends string>(
   client: PostgresClient,
@@ -63,14 +67,14 @@ export function createTransition<Outcome extends string>(
 
     async together(ids) {
       // This statement is not prepared, because a plan made for a small table would read the whole
-      // table once it has grown.
+      // table even after the table has grown.
       const { rows } = await client.query(several, [`{${ids.join(',')}}`]);
       const found = new Map(rows.map((row) => [String(row['id']), row]));
       return (id) => {
         const row = found.get(`${id}`);
         if (row?.['found'] === '0') return 'locked';
         const outcome = outcomeOf(id, readFound(row));
-        // Another call for this order in the same group finds the new status.
+        // If the group has another call for this order, that call finds the new status.
         if (outcome === next) found.set(`${id}`, { status: to });
         return { outcome };
       };
@@ -89,9 +93,10 @@ function statementForOne({ table, id, status }: OrderTable, from: readonly strin
 }
 
 /**
- * Returns the statement for several orders. It locks their rows in the order of the ids, which are
- * ascending, and does not wait for a row that another transaction has locked. It returns a row for
- * each existing order, with `found` = '0' for a locked one.
+ * Returns the statement that changes several orders. It locks their rows in the sequence of the
+ * given ids, which is ascending. It skips rows that another transaction has locked. It returns a
+ * row for each order that exists, in which `found` is '0' if the order was skipped and '1' if it
+ * was not.
  */
 function statementForSeveral({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH asked AS MATERIALIZED (

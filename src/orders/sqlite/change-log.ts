@@ -2,27 +2,27 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 import type { OrderId } from '../order.js';
 
 /**
- * The most orders of one put whose ids are logged. After a larger put, the next list reads all
- * orders again.
+ * If a put stores at most this many orders, their ids are logged. After a larger put, the next list
+ * reads all orders again.
  */
 export const MOST_NOTED = 1_000n;
 
 /**
- * The number of revisions whose changes are kept. A caller whose list is older reads all orders
- * again.
+ * The log keeps the ids of this many puts, the most recent ones. A reader whose list is older reads
+ * all orders again.
  */
 const KEPT = 1_000n;
 
 /**
- * The most changes that are looked up, which takes some milliseconds. If there are more, all orders
- * are read again, page by page.
+ * The most ids that are read from the log, which takes some milliseconds. If there are more, all
+ * orders are read again, page by page.
  */
 const MOST_READ = 5_000n;
 
 /**
- * Prepares a function that logs which orders were put. In the caller's transaction, it raises the
- * revision and stores the ids with it. A reader whose list has the previous revision then reads
- * only these orders.
+ * Prepares a function that logs which orders were put, in the caller's transaction. The function
+ * adds one to the revision number of the orders, and stores the ids with this number. A reader that
+ * has the list of an earlier revision then reads only what has changed.
  */
 export function prepareChanges(database: SqliteDatabase): (orders: readonly { readonly id: OrderId }[]) => void {
   const bumpRevision = prepare(database, 'UPDATE orders_revision SET revision = revision + 1');
@@ -43,8 +43,8 @@ export interface ChangeLog {
   /** Returns a number that grows with every put of any process. */
   revision(): bigint;
   /**
-   * Returns the ids put after this revision, ascending. Returns `undefined` if not all of them are
-   * known, or if there are too many.
+   * Returns the ids of the orders that were put after this revision, in ascending order. Returns
+   * `undefined` if not all of these ids were logged, or if there are more than {@link MOST_READ}.
    */
   changesSince(revision: bigint): readonly OrderId[] | undefined;
 }

@@ -18,9 +18,10 @@ export type ImportWrites = {
 };
 
 /**
- * Stores batches of records, all of them or none. Their ids must differ. Until the last batch has
- * arrived, the records wait in a temporary table. The file is locked while a batch is added to that
- * table, and once for 0.4 µs per record while all are stored.
+ * Stores batches of records, all of them or none. Every record must have a different id. The
+ * records wait in a temporary table until the last batch has arrived. The file is locked while a
+ * batch is added to this table. At the end, it is locked while all records are stored, for 0.4 µs
+ * per record.
  */
 export async function importRecords(
   write: Write<ImportWrites>,

@@ -5,12 +5,12 @@ import { PAGE, type Page, type RemotePageReader, readChangedPages, readPages } f
 import type { Look, OrderReads } from './reads.js';
 
 /**
- * How late the list may show a change by another process. A check at each list would take a fifth
- * of the time of the request.
+ * The list shows a change by another process at most this much later. Without the delay, checks for
+ * changes would take a fifth of the time of a request.
  */
 const CHANGES_LISTED_AFTER_MS = 100;
 
-/** The most recent list: the same object as long as the listed fields do not change. */
+/** The most recent list. It stays the same object as long as the listed fields do not change. */
 export interface RememberedList {
   /** Returns the list if it can be served without a check for changes. */
   fresh(): ListedOrders | undefined;
@@ -18,8 +18,8 @@ export interface RememberedList {
   last(): ListedOrders | undefined;
   revision(): bigint | undefined;
   /**
-   * Updates the list from the result of a check. `stream` creates a list that is too long to be
-   * read at once.
+   * Updates the list from the result of a check. `stream` creates the list if the check did not
+   * return the orders, because there are too many.
    */
   take(look: Look, stream?: () => ListedOrders): ListedOrders;
   /** Marks that this process has changed the orders, so that the next list shows the change. */
@@ -85,7 +85,7 @@ export function createFileList(reader: FileReader<OrderReads>): FileList {
   }
 
   /**
-   * Returns the most recent list if the disk hangs, because then nothing changes either. Rethrows
+   * Returns the most recent list if the disk hangs: while it hangs, no order can change. Rethrows
    * any other error.
    */
   function lastIfLate(error: unknown): ListedOrders {
@@ -105,8 +105,8 @@ export function createFileList(reader: FileReader<OrderReads>): FileList {
 }
 
 /**
- * Creates a function that streams long lists. Each list keeps the pages of the previous list that
- * have not changed.
+ * Creates a function that streams long lists. Each list reuses the unchanged pages of the list
+ * before.
  */
 function createStreams(reader: FileReader<OrderReads>): () => AsyncIterable<StreamedText> {
   let newest: { readonly revision: bigint; readonly pages: readonly Page[] } | undefined;

@@ -2,12 +2,12 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
 import { INT64_MAX, INT64_MIN, type OrderId } from '../order.js';
 import type { StreamedText } from '../store.js';
 
-/** The number of orders in a page. It is read in a millisecond or two. */
+/** The number of orders in a page. Reading a page takes a millisecond or two. */
 export const PAGE = 500n;
 
 /**
- * Pages per message between threads. With one page each, sending a long list would take longer than
- * reading it.
+ * How many pages a thread sends in one message. With one page per message, sending a long list
+ * would take longer than reading it.
  */
 const PAGES_AT_ONCE = 4;
 
@@ -15,7 +15,7 @@ const PAGES_AT_ONCE = 4;
 export const ALL = -1n;
 
 /**
- * Orders in sequence, from `first` up to the next page. A page stays the same object as long as
+ * The orders with ids from `first` up to the next page. A page stays the same object as long as
  * none of its orders changes.
  */
 export interface Page {
@@ -26,7 +26,7 @@ export interface PrintedPage extends StreamedText {
   readonly version: Page;
 }
 
-/** The orders of a page as one text, and the id of the last one. */
+/** The orders of a page as one JSON text without brackets, and the id of the last order. */
 export interface ReadPage {
   readonly last: OrderId;
   readonly json: string;
@@ -41,7 +41,10 @@ export interface PageReader {
   readPages(first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
   /** Returns the JSON texts of all orders from `first` up to `last`, separated by commas. */
   pageText(first: OrderId, last: OrderId): string;
-  /** Returns how many orders the page from `first` up to `last` may have after a change. */
+  /**
+   * Returns how many orders a page may have when the range from `first` up to `last` is read again
+   * after a change.
+   */
   pageLength(first: OrderId, last: OrderId): bigint;
 }
 
@@ -66,8 +69,8 @@ const PRINTED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FR
   FROM orders WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?)`;
 
 /**
- * A damaged B-tree may return its rows in any order. Reading on from the last row could then go on
- * forever.
+ * A damaged file may return rows in any order. Reading on after the last row of a page could then
+ * go on forever.
  */
 export const OUT_OF_ORDER = 'its orders are not sorted by id, so it is damaged; run db check';
 
@@ -94,8 +97,10 @@ export function preparePages(database: SqliteDatabase): PageReader {
     pageText: (first, last) => String(select.get(first, last, ALL)?.['json']),
 
     /**
-     * A page may grow to twice its length before it is split. The last page may not, because most
-     * new orders are added there, and {@link readChangedPages} does not ask for its length.
+     * A page is split when it has grown to more than twice its length. The last page is split as
+     * soon as it has more than {@link PAGE} orders: most new orders are added there, so the full
+     * pages before it seldom change. {@link readChangedPages} does not call this function for the
+     * last page.
      */
     pageLength(first, last) {
       const orders = Number(count.get(first, last, 2n * PAGE + 1n)?.['orders']);
@@ -120,7 +125,8 @@ export async function* readPages(
     // The next pages are read while these are sent.
     if (!isEnd) {
       asked = reader.readPages(last + 1n, to, length);
-      // A failure is thrown where `asked` is awaited. Until then it must not count as unhandled.
+      // If the read fails, `await asked` throws. Until then, Node.js must not report the rejection
+      // as unhandled.
       asked.catch(() => {});
     }
     for (const { last, json } of pages) {
@@ -132,8 +138,9 @@ export async function* readPages(
 }
 
 /**
- * Yields the previous `pages`, and reads only those in which an order has changed. `changed` has
- * the ids in ascending order.
+ * Yields the pages of a new list. Reuses those of the previous `pages` in which no order has
+ * changed, and reads the orders of the others again. `changed` has the ids of changed orders in
+ * ascending order.
  */
 export async function* readChangedPages(
   reader: RemotePageReader,

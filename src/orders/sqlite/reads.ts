@@ -15,14 +15,19 @@ export interface Look {
   readonly orders?: readonly Order[];
 }
 
-/** The start of a long list. */
+/** The facts that a reader receives when it begins to read a long list. */
 export interface BegunList {
   readonly revision: bigint;
-  /** The ids of orders put since the given revision, or `undefined` if they are not known. */
+  /**
+   * The ids of orders put since the given revision, or `undefined` if not all of them are known.
+   */
   readonly changed: readonly OrderId[] | undefined;
 }
 
-/** The reads of orders. They take and return plain data, because they also run in a worker. */
+/**
+ * The functions that read orders. They take and return plain data, because they also run in a
+ * worker.
+ */
 export type OrderReads = {
   /**
    * Reports whether the orders have changed since the `known` revision, and returns them if there
@@ -31,8 +36,8 @@ export type OrderReads = {
   look(known: bigint | undefined, most: bigint): Look;
   get(id: OrderId): OrderRecord | undefined;
   /**
-   * Begins to read a long list from one snapshot. The caller chooses a different number for each
-   * list.
+   * Begins to read a long list from one snapshot. `list` is a number that the caller chooses, a
+   * different one for each list.
    */
   beginList(list: number, since: bigint | undefined): BegunList;
   readPages(list: number, first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
@@ -42,8 +47,8 @@ export type OrderReads = {
 };
 
 /**
- * Prepares the reads of a database that has the tables. `openAnother` opens the same database
- * again.
+ * Prepares the functions that read a database. Its tables must exist. `openAnother` opens the same
+ * database again.
  */
 export function prepareReads(database: SqliteDatabase, openAnother: () => SqliteDatabase): OrderReads {
   const { revision } = prepareChangeLog(database);
@@ -55,8 +60,8 @@ export function prepareReads(database: SqliteDatabase, openAnother: () => Sqlite
     look(known, most) {
       const found = revision();
       if (found === known) return { revision: found, isChanged: false };
-      // The rows are read after the revision, so a list may be newer than its revision but never
-      // older. If it is newer, the next check reads it again.
+      // The rows are read after the revision, so the list may be newer than its revision but never
+      // older. If the list is newer, the next check reads all rows again.
       const rows = selectAtMost.all(most < 0n ? most : most + 1n);
       const isLong = most >= 0n && rows.length > most;
       return { revision: found, isChanged: true, ...(!isLong && { orders: rows.map(orderOf) }) };
@@ -71,7 +76,7 @@ export function prepareReads(database: SqliteDatabase, openAnother: () => Sqlite
   };
 }
 
-/** A database handle that reads one list at a time, with its statements. */
+/** A database handle with its statements. It reads one list at a time. */
 interface Snapshot extends PageReader {
   begin(since: bigint | undefined): BegunList;
   end(): void;

@@ -4,7 +4,10 @@ import type { OrderRecord } from '../record.js';
 import { OUT_OF_ORDER, PAGE } from './pages.js';
 import { recordOf } from './table.js';
 
-/** Yields every record, ascending by id, from one read transaction that ends with the iteration. */
+/**
+ * Yields all records in batches, in ascending order of ids. They come from one read transaction,
+ * which ends with the iteration.
+ */
 export function* readRecords(database: SqliteDatabase): Generator<readonly OrderRecord[]> {
   const select = prepare(database, 'SELECT * FROM orders WHERE id >= ? ORDER BY id LIMIT ?');
   database.exec('BEGIN');

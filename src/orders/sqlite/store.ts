@@ -15,11 +15,14 @@ import { prepareReads } from './reads.js';
 import { ORDERS_SCHEMA } from './table.js';
 import { type OrderWrites, prepareWrites } from './writes.js';
 
-/** {@link OwnedOrderStore} over a SQLite handle. An acknowledged change is on disk. */
+/**
+ * An {@link OwnedOrderStore} over a SQLite handle. A change is on disk before the store reports it
+ * as done.
+ */
 export interface SqliteOrderStore extends OwnedOrderStore {
   /**
-   * Returns a frozen array. It shows this store's own puts at once, and those of another process at
-   * most a tenth of a second later.
+   * Returns a frozen array. It shows this store's own puts immediately, and puts of another process
+   * at most a tenth of a second later.
    */
   list(): ListedOrders;
   cancel(id: OrderId): Promise<CancelOutcome>;
@@ -30,14 +33,14 @@ export interface SqliteOrderStore extends OwnedOrderStore {
 }
 
 /**
- * {@link OwnedOrderStore} in a SQLite file that is read and written on threads of its own. An
- * acknowledged change is on disk.
+ * An {@link OwnedOrderStore} in a SQLite file, which it reads and writes on threads of its own. A
+ * change is on disk before the store reports it as done.
  */
 export interface SqliteFileOrderStore extends OwnedOrderStore {
   /**
-   * Returns a frozen array, or frozen batches if there are more than 500 orders. It shows this
-   * store's own puts at once, and those of another process at most a tenth of a second later. While
-   * the disk hangs, returns the most recent list.
+   * Returns a frozen array, or frozen batches if there are more than 500 orders. The list shows
+   * this store's own puts immediately, and puts of another process at most a tenth of a second
+   * later. While the disk hangs, returns the most recent list.
    */
   list(): ListedOrders | Promise<ListedOrders>;
   cancel(id: OrderId): Promise<CancelOutcome>;
@@ -45,7 +48,7 @@ export interface SqliteFileOrderStore extends OwnedOrderStore {
   get(id: OrderId): Promise<OrderRecord | undefined>;
   ship(id: OrderId): Promise<ShipOutcome>;
   /**
-   * Resolves while the file can be read and written. Rejects with the reason if not, for example a
+   * Resolves if the file can be read and written. Otherwise rejects with the reason, for example a
    * full disk.
    */
   probe(): Promise<void>;
@@ -53,16 +56,16 @@ export interface SqliteFileOrderStore extends OwnedOrderStore {
   close(): Promise<void>;
 }
 
-/** The host's own tables in the same database, which share commits with the orders. */
+/** Tables of the host in the same database. One commit can change these tables and the orders. */
 export interface HandleParts<W extends Writes> {
   /**
-   * The statements that migrate the tables from each version to the next, by a name for each group
-   * of tables.
+   * Each entry is one group of tables, under a name of your choice. Its value has the statements
+   * that migrate these tables from each version to the next.
    */
   readonly schemas: Schemas;
   /**
-   * Creates the functions that write. Each runs inside a transaction of the store. Their names must
-   * differ from `cancel`, `ship` and `put`.
+   * Creates the functions that write to these tables. Each call runs inside a transaction of the
+   * store. The functions must not be named `cancel`, `ship` or `put`.
    */
   prepareWrites(database: SqliteDatabase): W;
 }
@@ -71,8 +74,8 @@ export interface HandleParts<W extends Writes> {
 export interface FileParts {
   readonly schemas: Schemas;
   /**
-   * URLs of modules for the threads, each with `prepareReads(database)`, `prepareWrites(database)`
-   * or both.
+   * The URLs of modules that the threads of the store import. Each module exports
+   * `prepareReads(database)`, `prepareWrites(database)` or both.
    */
   readonly modules: readonly string[];
 }
@@ -80,11 +83,11 @@ export interface FileParts {
 /**
  * Creates an order store over an open handle of node:sqlite, better-sqlite3 or libsql. The caller
  * closes the handle. The file must be new or created by this store. Sets WAL and
- * `synchronous=FULL`, and throws if SQLite rejects these settings, or if the file belongs to
- * another program or has a newer version. Also sets `busy_timeout=0`, because the store waits for
- * other processes' locks itself, without blocking the event loop.
+ * `synchronous=FULL`, and throws if SQLite rejects either. Also throws if the file belongs to
+ * another program, or if its tables have a newer version. Sets `busy_timeout=0`, because the store
+ * waits for other processes' locks itself, without blocking the event loop.
  *
- * Everything runs on the handle's own thread, so each commit blocks the event loop for an fsync.
+ * All statements run on the caller's thread, so each commit blocks the event loop during its fsync.
  */
 export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
   database: SqliteDatabase,
@@ -106,16 +109,16 @@ export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
   };
 }
 
-/** The modules with the reads and writes of orders, which the threads import. */
+/** The modules that read and write orders. The threads import them. */
 const ORDER_MODULES = [new URL('./reads.js', import.meta.url).href, new URL('./writes.js', import.meta.url).href];
 
 /**
  * Creates an order store over a file, which it opens with the first driver available (see
  * `openSqliteDatabase`). A missing file is created, readable only by its owner. The store reads and
- * commits on threads of its own, so that no disk blocks the event loop, and it streams a long list.
- * Failures of the file are {@link SqliteFileError}s. Throws in the same cases as
- * `createSqliteOrderStore`, if there is no driver, and for `:memory:`, which two handles cannot
- * share.
+ * commits on threads of its own, so that a slow disk does not block the event loop. It streams a
+ * long list. Failures of the file are {@link SqliteFileError}s. Throws in the same cases as
+ * `createSqliteOrderStore`, and if there is no driver. Also throws for `:memory:`, because two
+ * handles cannot share a database in memory.
  */
 export function openSqliteOrderStore<R extends Reads = Record<never, never>, W extends Writes = Record<never, never>>(
   file: string,
@@ -142,8 +145,8 @@ export function openSqliteOrderStore<R extends Reads = Record<never, never>, W e
 }
 
 /**
- * Creates the writes of a store over a handle or over a file. Each write is part of the next
- * commit.
+ * Creates the methods that write, for a store over a handle or over a file. Each write becomes part
+ * of the next commit.
  */
 function writesThrough(
   write: Write<OrderWrites>,

@@ -7,8 +7,8 @@ import { prepareChanges } from './change-log.js';
 import { valuesOf } from './table.js';
 
 /**
- * The writes of orders, each inside a transaction of the caller. They take and return plain data,
- * because they also run in a worker.
+ * The functions that write orders. The caller runs each of them inside a transaction. They take and
+ * return plain data, because they also run in a worker.
  */
 export type OrderWrites = {
   cancel(id: OrderId): CancelOutcome;
@@ -16,7 +16,7 @@ export type OrderWrites = {
   put(records: readonly OrderRecord[], replace: boolean): PutOutcome;
 };
 
-/** Prepares the writes of a database that has the tables. */
+/** Prepares the functions that write to a database. Its tables must exist. */
 export function prepareWrites(database: SqliteDatabase): OrderWrites {
   const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
   const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');

@@ -5,7 +5,9 @@ import { type SettingName, settingsSchema, settingText } from '../config/setting
 import { messageOf } from '../log/message-of.js';
 import type { Outcome } from '../outcome.js';
 
-/** One command of the program: its operands and options, its help text and its work. */
+/**
+ * A command of the program: its operands and options, its help text, and the function that runs it.
+ */
 export interface Command {
   /** The words that the user types, such as `orders import`. */
   readonly name: string;
@@ -22,13 +24,13 @@ export interface Command {
 
 export interface CommandOption {
   /**
-   * The placeholder of the option's value in the help text. Absent for an option without a value.
+   * The placeholder of the option's value in the help text. Absent if the option takes no value.
    */
   readonly value?: string;
   readonly about: string;
   /**
-   * The default value. For a setting it is only shown in the help text, because `readSettings`
-   * applies it.
+   * The default value. The default of a setting is only shown in the help text, because
+   * `readSettings` applies it.
    */
   readonly default?: string;
   /** The environment variable that has the same effect. */
@@ -78,7 +80,8 @@ export function parseCommand(
     if (mistake !== undefined) return { ok: false, message: `${mistake}; ${help}` };
     return { ok: true, invocation: { flags, operands, environment } };
   } catch (error) {
-    // Node.js names the option only in the text of its error, so find the mistake in the tokens.
+    // Node.js names the option only in the message of its error, so look for the mistake in the
+    // tokens.
     const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
     for (const token of tokens) {
       const mistake = token.kind === 'option' ? mistakeIn(token, options, help) : undefined;
@@ -177,9 +180,10 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
 }
 
 /**
- * Returns a shell command that runs the program with `words` on the storage of this invocation. It
- * has `URL` in place of a real URL, which may contain a password. Under npm it begins with `npx`,
- * because a program that is installed in a project is not on the PATH of a shell.
+ * Returns a shell command that runs the program with `words` and with this invocation's storage
+ * options. A URL is replaced by `URL`, because it may contain a password. Under npm the command
+ * begins with `npx`, because a program that is installed in a project is not on the PATH of a
+ * shell.
  */
 export function commandLine({ flags, environment }: Invocation, words: string): string {
   const program = environment['npm_lifecycle_event'] === undefined ? PROGRAM : `npx ${PROGRAM}`;

@@ -66,8 +66,8 @@ function withExisting(invocation: Invocation, work: (file: string) => Outcome | 
 }
 
 /**
- * Reads the tables in one transaction, so that all counts are of the same state while a server
- * writes.
+ * Checks the file and counts its rows in one transaction, so that all counts belong to the same
+ * state even if a server writes meanwhile.
  */
 function check(file: string): Outcome {
   const { database, versions } = openAsItIs(file);

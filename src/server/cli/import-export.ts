@@ -57,10 +57,7 @@ function readStatuses({ flags }: Invocation): readonly string[] | undefined {
   return statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status)) ? statuses : undefined;
 }
 
-/**
- * The orders to import, the name of their file or stream in messages, and the options of the
- * command.
- */
+/** The orders to import, the name of their source in messages, and the options of the command. */
 interface Importing {
   readonly name: string;
   readonly chunks: AsyncIterable<Buffer>;
@@ -100,8 +97,8 @@ async function store(
 }
 
 /**
- * Returns the mistake that the reader has thrown. A storage may have wrapped it in an error of its
- * own.
+ * Returns the mistake in the input that has led to this error, if any. A storage may have wrapped
+ * the mistake in an error of its own.
  */
 function mistakeBehind(error: unknown): ImportMistake | undefined {
   if (error instanceof ImportMistake) return error;
@@ -125,7 +122,7 @@ interface Input {
   readonly bytes: number;
 }
 
-/** Opens the file. Throws if it cannot be read or is a directory. */
+/** Opens the file, or stdin for `-`. Throws if the file cannot be read or is a directory. */
 function openInput(file: string): Input {
   if (file === '-') return { stream: process.stdin, bytes: fstatSync(process.stdin.fd).size };
   const fd = openSync(file, 'r');

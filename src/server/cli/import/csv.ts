@@ -59,8 +59,8 @@ function cellsOf(line: string): string[] | undefined {
 const EXACT_DIGITS = 15;
 
 /**
- * Converts a cell to the type of its field. A cell that does not fit stays text, and is refused
- * when the record is checked.
+ * Converts a cell to the type of its field. A cell that cannot be converted stays text, so the
+ * check of the record rejects it later.
  */
 function fieldOf(name: string, cell: string): unknown {
   if (name === 'complete') return cell === 'true' || cell === 'false' ? cell === 'true' : cell;

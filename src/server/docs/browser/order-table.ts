@@ -71,8 +71,8 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
 }
 
 /**
- * Counts the elements of a JSON array without parsing them. Relies on the caller to have found, by
- * parsing the first elements, that the text is an array.
+ * Counts the elements of a JSON array without parsing them. The text must be an array: the caller
+ * finds that out when it parses the first elements.
  */
 function countElements(text: string): number {
   let depth = 0;
