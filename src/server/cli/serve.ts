@@ -23,7 +23,7 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
-  // The server keeps running when the reader of its log is gone.
+  // Without this listener, the server would end when the program that reads its log ends.
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);
   const readable = process.stdout.isTTY && !invocation.flags.has('json');
