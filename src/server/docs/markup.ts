@@ -45,7 +45,10 @@ function coloured(code: string): string {
   return html;
 }
 
-/** Returns a table row whose first cell is its header. All cells are HTML. */
+/**
+ * Returns a table row whose first cell is its header. All cells must be HTML, because they are not
+ * escaped.
+ */
 export function row(header: string, ...cells: readonly string[]): string {
   return `<tr><th scope="row">${header}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }
@@ -60,7 +63,7 @@ ${rows.join('\n')}
 }
 
 /**
- * Returns a section of the page. `aside` is below `content`, or beside it on a wide screen, and
+ * Returns a section of the page. On a wide screen `aside` is next to `content`, otherwise below it.
  * `rest` is below both.
  */
 export function section(id: string, title: string, content: string, aside: string, rest = ''): string {
