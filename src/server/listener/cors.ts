@@ -24,9 +24,10 @@ const PREFLIGHT = [
 ];
 
 /**
- * Wraps the service for pages of these origins (`*` for all). Their preflight requests need no key,
- * and are charged to the client's address. Pages may read the fields of each reply (Fetch Standard
- * §3.2). Requests of other origins get the usual responses, which browsers hide from the page.
+ * Lets web pages of these origins use the service (`*` for all). Their preflight requests need no
+ * key, and are charged to the client's address. The pages may read the header fields of each reply
+ * (Fetch Standard §3.2). A request from another origin gets the usual response, but the browser
+ * hides it from the page.
  */
 export function withCors(service: OrderService, origins: readonly string[], options: AdmissionOptions): OrderService {
   const { addressPlan = ADDRESS_PLAN } = options;

@@ -1,7 +1,7 @@
 import { checkFunction } from '../../http/options.js';
 import type { Reply } from '../../http/reply.js';
 
-/** `degraded`: the server works without the backend, as far as that is possible. */
+/** In the state `degraded`, the server works without the backend as far as possible. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
 
 /**

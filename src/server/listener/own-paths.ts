@@ -50,7 +50,7 @@ export function withOwnPaths(
 
     function settle({ status, headers, body }: Reply): Reply {
       const reply = { status, headers: [...headers], body };
-      // Removes the outcome of the charge, because it is not the outcome of the probe.
+      // The code and the error come from the charge and not from the probe, so they are removed.
       if (status !== 200) return finish({ ...exchange, code: undefined, error: undefined }, reply);
       if (head.hasContent || exchange.isLast) reply.headers.push('Connection', 'close');
       if (exchange.requestId !== undefined) reply.headers.push('X-Request-Id', exchange.requestId);
