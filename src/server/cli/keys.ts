@@ -181,7 +181,7 @@ function readPlan({ flags }: Invocation): ParsedPlan {
 
 const EXPECTED_NUMBER = 'expected a whole number from 1 to 1000000000';
 
-/** Parses a count of requests. Returns NaN for invalid text. */
+/** Parses a number of requests. Returns NaN if the text is invalid. */
 function readNumber(value: string | true | undefined): number | undefined {
   if (value === undefined) return undefined;
   const number = /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : Number.NaN;

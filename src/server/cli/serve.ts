@@ -16,7 +16,9 @@ export const serveCommand: Command = {
   run: serve,
 };
 
-/** How long the process may take for its last output after everything else has stopped. */
+/**
+ * How long the process waits for its last output to be written, after everything else has stopped.
+ */
 const LAST_WORDS_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<Outcome> {

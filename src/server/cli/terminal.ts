@@ -29,7 +29,7 @@ export interface Column {
 
 /**
  * Creates a function that formats the rows of a table, some rows per call. The first call also
- * returns the line of titles. Its rows determine the widths of the columns.
+ * returns the line of titles. The rows of that call determine the widths of the columns.
  */
 export function createTable(
   stream: TerminalStream,
@@ -66,8 +66,8 @@ const CLEAR_TO_END = '\x1b[K';
 const CLEAR_BELOW = '\x1b[J';
 
 /**
- * Runs `work` on the terminal's alternate screen, then restores the terminal. `draw` redraws the
- * screen, and resolves to `false` when the terminal is gone.
+ * Runs `work` on the alternate screen of the terminal, then restores the terminal. `work` gets a
+ * function that redraws the screen. That function resolves to `false` if the terminal was closed.
  */
 export async function onOwnScreen(
   stream: Writable,

@@ -24,8 +24,8 @@ export type ReadSettings =
       readonly ok: true;
       readonly settings: Settings;
       /**
-       * The flag, variable or file entry that set each setting, such as `--port` or `PORT`. A
-       * setting that has its default value is absent.
+       * The origin of each setting: the flag, variable or file entry that sets it, such as `--port`
+       * or `PORT`. A setting that has its default value is absent.
        */
       readonly origins: ReadonlyMap<string, string>;
     }
@@ -103,7 +103,7 @@ function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefin
   const { flag, parse = asText } = settingText(name);
   const value = flags.get(flag);
   if (value === undefined) return undefined;
-  // A flag without a value begins with `no-`, so it stands for `false`.
+  // A flag that takes no value has a name such as `--no-sample`, so it means `false`.
   return { value: value === true ? false : parse(value), rank: 0, label: `--${flag}` };
 }
 

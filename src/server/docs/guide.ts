@@ -37,7 +37,7 @@ ${table(
     ),
     row('Python', '<code>int</code>', '<code>json</code> is exact. pandas may use <code>float</code>.'),
     row('Go', '<code>int64</code>', 'Decode into a struct. <code>any</code> becomes <code>float64</code>.'),
-    row('Java', '<code>Long</code>', 'Gson is exact for <code>Long</code> fields. Into a <code>Map</code> it rounds.'),
+    row('Java', '<code>Long</code>', 'Gson is exact for <code>Long</code> fields, but rounds in a <code>Map</code>.'),
     row('Shell', 'text', '<code>jq</code> 1.6 rounds. Quote the ids with <code>sed</code> first.'),
   ],
 )}`,

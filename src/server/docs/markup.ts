@@ -12,12 +12,14 @@ export function prose(markdown: string): string {
     .replace(/2\^(\d+)/g, '2<sup>$1</sup>');
 }
 
-/** Returns coloured code under a title, with a button that copies it. */
+/** Returns coloured code under a title, with a button that copies the code. */
 export function codeBlock(title: string, code: string): string {
   return figure(title, title, pre(title, code));
 }
 
-/** Returns a figure of one or more code blocks. Its button copies the visible one. */
+/**
+ * Returns a figure with one or more code blocks. A button copies the code block that is visible.
+ */
 export function figure(name: string, caption: string, content: string): string {
   return `<figure class="code">
 <figcaption>${caption}<button type="button" class="copy" aria-label="Copy: ${name}">Copy</button></figcaption>

@@ -34,7 +34,7 @@ export function keyDigest(apiKey: string): string {
   return hash('sha256', apiKey, 'hex');
 }
 
-/** Returns random characters, each equally likely. */
+/** Returns random base62 characters. Every character is equally likely. */
 export function randomBase62(length: number): string {
   return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('');
 }

@@ -8,7 +8,9 @@ import { parseKeyPlan } from './key-plan.js';
  * stored. It is only in memory, while the key is in use.
  */
 export interface KeyRing {
-  /** Returns the principal of a key, or `undefined` if the key is malformed, unknown or revoked. */
+  /**
+   * Returns the id and the plan of a key, or `undefined` if it is malformed, unknown or revoked.
+   */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /**
    * Returns whether the key was valid recently. This function is present only if `authenticate`
@@ -17,7 +19,7 @@ export interface KeyRing {
   isKnownKey?(apiKey: string): boolean;
   /** Issues a key. Only the result contains its text. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
-  /** Returns whether no key was ever issued. */
+  /** Returns `true` if no key was ever issued. */
   isEmpty(): boolean | Promise<boolean>;
   /** Returns all keys, including revoked ones, in the order of issue. */
   list(): readonly KeyRecord[] | Promise<readonly KeyRecord[]>;

@@ -36,10 +36,10 @@ const REVOKE = changeOf('revoked_at = $3::text');
 const ROTATE = changeOf('digest = $3::text');
 
 /**
- * Returns a statement that changes a key, and gives the key table a new revision. It does nothing
- * if the key is revoked. It locks the key before it reads it, for the reason given in
- * `orders/postgres/transition.ts`. The revision is random. A counter could repeat a value after an
- * older copy of the database is restored.
+ * Returns a statement that changes a key, and gives the key table a new revision. For a revoked
+ * key, the statement does nothing. The row of the key is locked before it is read, for the reason
+ * given in `orders/postgres/transition.ts`. The revision is random. A counter could repeat a value
+ * after an older copy of the database is restored.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
@@ -53,8 +53,8 @@ function changeOf(assignment: string): string {
 }
 
 /**
- * Connections of a key ring, owned by the caller. They must be separate, so that a query over one
- * of them never waits for a query over another.
+ * The connections of a key ring. The caller opens and closes them. They must be separate, so that a
+ * query over one of them never waits for a query over another.
  */
 export interface KeyRingClients {
   /** Makes changes, and looks up keys that were valid recently. */
@@ -66,8 +66,8 @@ export interface KeyRingClients {
 }
 
 /**
- * How many unknown keys may be looked up at the same time. Each takes about 0.1 ms, so the last of
- * a thousand waits for about 0.1 s.
+ * How many unknown keys can be looked up at the same time. A look-up takes about 0.1 ms, so the
+ * last of a thousand waits for about 0.1 s.
  */
 const STRANGERS_AT_ONCE = 1_000;
 
@@ -75,17 +75,17 @@ const STRANGERS_AT_ONCE = 1_000;
 interface KnownKey {
   readonly principal: Principal;
   /**
-   * How many changes of the revision had been seen when the key was looked up. After a further
-   * change, the key is looked up again.
+   * How many changes of the revision this process had seen when it looked up the key. After a
+   * further change, the key is looked up again.
    */
   readonly changes: number;
 }
 
 /**
- * Creates a key ring in the program's tables, which any number of processes may share. A key in use
- * is authenticated from memory, and a change by another process is seen within a second. If the
- * database fails, calls reject rather than report an unknown key. Looking up a key that was never
- * seen also rejects while a thousand such look-ups are in flight.
+ * Creates a key ring in the program's tables, which any number of processes may share. Keys in use
+ * are authenticated from memory. A change by another process takes effect within a second. If the
+ * database fails, calls reject, so that no valid key is reported as unknown. The look-up of a key
+ * that was never seen also rejects while a thousand such look-ups are in flight.
  */
 export function createPostgresKeyRing(
   clients: KeyRingClients,

@@ -9,8 +9,8 @@ export interface RevisionWatch {
    */
   isFresh(): boolean;
   /**
-   * Waits until the revision is known from a reading that began after this call, or less than
-   * {@link TRUSTED_MS} before it. Rejects if the revision cannot be read.
+   * Waits until the revision has been read. A reading counts if it began after this call, or less
+   * than {@link TRUSTED_MS} before it. Rejects if the revision cannot be read.
    */
   refresh(): Promise<void>;
   /**

@@ -2,7 +2,10 @@ import { prepare, type SqliteDatabase, type SqliteRow } from '../../databases/sq
 
 /** The database reads that authenticate requests. */
 export type KeyReads = {
-  /** Returns a number that changes when another connection, of any process, writes to the file. */
+  /**
+   * Returns a number that changes when another connection of this or any process writes to the
+   * file.
+   */
   dataVersion(): bigint;
   /** Returns the row of the key with this digest, unless the key is revoked. */
   keyByDigest(digest: string): SqliteRow | undefined;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Number of open files reserved for everything but client connections: the database, connections to
- * backends, the log, and files of Node.js.
+ * How many open files are reserved for everything but client connections: for the database,
+ * connections to backends, the log, and files of Node.js.
  */
 const OTHER_FILES = 60;
 

@@ -53,8 +53,8 @@ interface Connection {
    */
   pipelined: number;
   /**
-   * When a client without a valid key sent the oldest request whose response it may not have read.
-   * It is 0 if there is no such request.
+   * When a client without a valid key sent the first of its unanswered requests, or 0 if it has
+   * none.
    */
   owedSinceMs: number;
 }
@@ -74,8 +74,9 @@ const SWEEP_MS = 2_000;
  * key are paused for as long as the pass took.
  *
  * In one pass, Node.js parses up to 3,600 requests from each readable connection. That takes 10 to
- * 30 ms, and their memory is not freed before the end of the pass. Several such connections in one
- * pass would fill the memory. In pass after pass, they would leave no time for customers.
+ * 30 ms, and the memory of the requests is not freed before the end of the pass. Several such
+ * connections in one pass would fill the memory. In pass after pass, they would leave no time for
+ * customers.
  */
 const MOST_IN_A_TURN = 512;
 
@@ -188,7 +189,8 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
       sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
       perAddress.set(address, ofAddress);
       // A microtask runs after all callbacks of `process.nextTick`. Node.js begins to read in one
-      // of these callbacks, and `penalty-gate.ts` pauses the connection in another.
+      // of these callbacks, and `penalty-gate.ts` pauses the connection in another. This pause must
+      // follow both.
       if (isResting) queueMicrotask(() => hold(socket));
       const { stackTraceLimit } = Error;
       // When a connection closes, Node.js creates an error for each pending request. Without stack

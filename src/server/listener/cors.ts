@@ -13,7 +13,9 @@ const EXPOSED = [
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, ETag, X-Request-Id',
 ];
 
-/** The fields of the reply to a preflight request. Browsers cache the reply for two hours. */
+/**
+ * The header fields of the reply to a preflight request. Browsers cache the reply for two hours.
+ */
 const PREFLIGHT = [
   'Access-Control-Allow-Methods',
   'GET, HEAD, DELETE',
@@ -35,7 +37,7 @@ export function withCors(service: OrderService, origins: readonly string[], opti
   const allowsAll = origins.includes('*');
 
   /**
-   * Returns the field that allows the origin. Returns `undefined` for an origin that is not
+   * Returns the header field that allows the origin. Returns `undefined` for an origin that is not
    * allowed, and for a request that does not come from a page.
    */
   function allowedFields(origin: string | undefined): readonly string[] | undefined {

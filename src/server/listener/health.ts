@@ -5,7 +5,7 @@ import type { Reply } from '../../http/reply.js';
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
 
 /**
- * Functions that return the state of a backend, by the backend's name. The server is not ready if a
+ * For each backend, by its name, a function that returns its state. The server is not ready if a
  * function throws, rejects or returns `unavailable`.
  */
 export type Backends = Readonly<Record<string, () => BackendState | Promise<BackendState>>>;
@@ -20,7 +20,7 @@ export function checkBackends(backends: Backends): void {
 
 export type Probe = (method: string | undefined) => Reply | Promise<Reply>;
 
-/** The health checks by path. */
+/** The functions that respond to health checks, by path. */
 export type Probes = ReadonlyMap<string, Probe>;
 
 /**

@@ -137,8 +137,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   /**
-   * The connection whose client address the service asked for last. The service passes the address
-   * to the limiter immediately, so that call of the limiter is about this connection.
+   * The connection whose client address the service asked for last. The service passes each address
+   * to the limiter immediately. Such a call of the limiter is therefore about this connection.
    */
   let asked: Socket | undefined;
   let isWarned = false;

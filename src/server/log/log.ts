@@ -33,7 +33,7 @@ const PIPE_BYTES = 4_096;
  */
 export const FILE_BYTES = 65_536;
 
-/** How many bytes can wait while the reader of the log does not read. */
+/** How many bytes can wait while nobody reads the log. Further lines are dropped. */
 const MOST_WAITING_BYTES = 16_777_216;
 
 /** How long the line of a request may wait to be written together with other lines. */

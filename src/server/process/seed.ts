@@ -49,9 +49,8 @@ export async function introduce({ orders, keys, name }: Storage, guide: Guide, s
 }
 
 /**
- * Prints what an operator of an existing database needs: how to create the first key, if there is
- * none. On a terminal it also prints the address of the documentation and how to create another
- * key.
+ * Prints how to create the first key if an existing database has no keys. On a terminal it also
+ * prints the address of the documentation and how to create another key.
  */
 export async function guideOn({ keys, name }: Storage, guide: Guide): Promise<void> {
   const isKeyless = await keys.isEmpty();

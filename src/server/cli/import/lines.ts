@@ -21,9 +21,9 @@ export class OrderLines {
   #last: OrderId | undefined;
   /**
    * A hash table that finds the entry of an id. It is built at the first `get`, or at the first id
-   * that is not greater than the one before. An element is 0 if it is free. Otherwise it is the
-   * number of an entry, counted from 1. The search for an id begins at the element that the id
-   * hashes to, and ends at the next free element.
+   * that is not greater than the one before. An element is 0 if it is free, otherwise the number of
+   * an entry, counted from 1. An id hashes to an element. If that element is taken by another id,
+   * the entry is in a later one.
    */
   #slots = new Uint32Array(0);
   /**

@@ -75,7 +75,9 @@ function mistakeIn({ field, message }: Extract<ParsedRecord, { ok: false }>): st
   return `${fieldName(field)} ${message}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
 }
 
-/** Escapes the name of an unknown field, which may contain a terminal's control sequences. */
+/**
+ * Escapes the name of an unknown field, because it could contain control sequences of a terminal.
+ */
 function fieldName(field = 'the record'): string {
   return /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
 }

@@ -40,8 +40,8 @@ const NONE = 'no key has used any of its quotas';
 /** The shortest wait between one drawing of the list and the next. */
 const PICTURE_MS = 1_000;
 /**
- * After a drawing, the program waits at least this many times as long as it has read and drawn.
- * Even with many keys, it reads and draws for at most a tenth of the time.
+ * After reading and drawing the list, the program waits at least this many times as long as both
+ * took together. It is busy for at most a tenth of the time, even with many keys.
  */
 const REST = 9;
 

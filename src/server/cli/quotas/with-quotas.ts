@@ -51,7 +51,7 @@ async function atRedis(address: RedisAddress, work: (admin: QuotaAdmin) => Promi
       redis.close();
     }
   } catch (error) {
-    // The error of the limiter reports only that it cannot count. The reason is in its `cause`.
+    // An error of the limiter does not contain the reason. Its `cause` does.
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     return failed(`${address.name}: ${messageOf(reason)}`);
   }

@@ -54,7 +54,7 @@ function fill(name: string, text: string): void {
   for (const element of document.querySelectorAll(`[data-fill=${name}]`)) element.textContent = text;
 }
 
-/** Returns an order id as a path segment that needs no quoting in the shell or in a sample. */
+/** Encodes an order id for a URL path. The result needs no escaping in a shell or in a sample. */
 export function encodeId(id: string): string {
   return encodeURIComponent(id).replaceAll("'", '%27');
 }
