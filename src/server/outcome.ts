@@ -1,7 +1,7 @@
 /** The result of a command. The exit code is 0 for `done`, 1 for `failed` and 2 for `misused`. */
 export type Outcome =
   /**
-   * The output: `text` for a person, and `json`, one JSON value, for scripts. Both are absent if
+   * The output: `text` is for people, and `json` is one JSON value for scripts. Both are absent if
    * the command has written its output itself.
    */
   | { readonly outcome: 'done'; readonly text?: string; readonly json?: string }

@@ -155,8 +155,8 @@ function unchanged(invocation: Invocation, outcome: Exclude<KeyChange, 'changed'
 }
 
 /**
- * Returns the message for an unknown key. The operand may be an API key by mistake, so the message
- * repeats it only if it looks like an id.
+ * Returns the message for an unknown key. The user may have typed an API key instead of an id. The
+ * message therefore repeats the operand only if it looks like an id.
  */
 export function unknownKey(invocation: Invocation): string {
   const [id = ''] = invocation.operands;
@@ -181,14 +181,14 @@ function readPlan({ flags }: Invocation): ParsedPlan {
 
 const EXPECTED_NUMBER = 'expected a whole number from 1 to 1000000000';
 
-/** Parses a count of requests. Returns NaN for invalid text. */
+/** Parses a number of requests. Returns NaN if the text is invalid. */
 function readNumber(value: string | true | undefined): number | undefined {
   if (value === undefined) return undefined;
   const number = /^[1-9][0-9]{0,9}$/.test(String(value)) ? Number(value) : Number.NaN;
   return number <= 1_000_000_000 ? number : Number.NaN;
 }
 
-/** Returns a key for `--json`. The name and the quotas of its plan become fields of the key. */
+/** Returns a key as `--json` prints it, with the name and the quotas of its plan as fields. */
 function listed({ id, name, plan: { name: plan, ...quotas }, createdAt, revokedAt }: KeyRecord): object {
   return { id, name, plan, ...quotas, createdAt, revokedAt };
 }

@@ -98,8 +98,8 @@ async function listOrders({ records }: Storage, { flags }: Invocation): Promise<
 }
 
 /**
- * Yields the orders with this status. If there are none, `others` has the statuses of all orders
- * afterwards.
+ * Yields the orders with this status. If there are none, adds the statuses of all orders to
+ * `others`.
  */
 async function* withStatus(
   records: Records,

@@ -9,8 +9,8 @@ import { paint } from './terminal.js';
 const DEFAULT = 'serve';
 
 /**
- * The commands by their first word, in the order of the help text. To run a command, only its
- * module is loaded.
+ * The commands, grouped by their first word, in the order of the help text. Running a command loads
+ * only the module of its group.
  */
 const GROUPS: ReadonlyMap<string, () => Promise<readonly Command[]>> = new Map([
   [DEFAULT, async () => [(await import('./serve.js')).serveCommand]],
@@ -46,7 +46,7 @@ export async function runProgram(
   const wantsJson = args.includes('--json');
   if (outcome.outcome !== 'done') {
     await complain(outcome.message);
-    // If this write fails, the message is still on stderr.
+    // A failure of this write is ignored, because the message is already on stderr.
     if (wantsJson) await writeText(process.stdout, `${JSON.stringify({ error: outcome.message })}\n`).catch(() => {});
     return EXIT_CODES[outcome.outcome];
   }
@@ -95,7 +95,10 @@ async function allCommands(): Promise<readonly Command[]> {
   return (await Promise.all(Array.from(GROUPS.values(), (load) => load()))).flat();
 }
 
-/** Returns the arguments before `--`. Only these may be options. */
+/**
+ * Returns the arguments before `--`. The arguments after it are operands, even if they begin with a
+ * dash.
+ */
 function beforeOperands(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--');
   return end === -1 ? args : args.slice(0, end);

@@ -16,14 +16,16 @@ export const serveCommand: Command = {
   run: serve,
 };
 
-/** How long the process may take for its last output after everything else has stopped. */
+/**
+ * How long the process waits for its last output to be written, after everything else has stopped.
+ */
 const LAST_WORDS_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
-  // The server keeps running when the reader of its log is gone.
+  // Without this listener, the server would end when the program that reads its log ends.
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);
   const readable = process.stdout.isTTY && !invocation.flags.has('json');

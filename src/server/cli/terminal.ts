@@ -2,17 +2,19 @@ import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { writeText } from '../log/write-text.js';
 
-/** The part of a terminal that the program uses. */
+/** The members of a terminal stream that the program uses. */
 export interface TerminalStream {
   readonly isTTY?: boolean | undefined;
-  /** Implemented by Node.js, which respects NO_COLOR, FORCE_COLOR and TERM. */
+  /**
+   * Returns whether the terminal shows colours. Node.js respects NO_COLOR, FORCE_COLOR and TERM.
+   */
   hasColors?(): boolean;
   write(text: string): unknown;
 }
 
 export type Style = 'red' | 'green' | 'yellow' | 'dim' | 'bold';
 
-/** Styles text on a terminal with colours, and returns it unchanged elsewhere. */
+/** Styles the text if the stream is a terminal with colours. Otherwise returns it unchanged. */
 export function paint(stream: TerminalStream, style: Style, text: string): string {
   return stream.isTTY && stream.hasColors?.() ? styleText(style, text) : text;
 }
@@ -26,8 +28,8 @@ export interface Column {
 }
 
 /**
- * Creates a table that is printed in parts. Each call returns the lines of some rows. The first
- * call also returns the lines of the head, and its rows determine the widths of the columns.
+ * Creates a function that formats the rows of a table, some rows per call. The first call also
+ * returns the line of titles. The rows of that call determine the widths of the columns.
  */
 export function createTable(
   stream: TerminalStream,
@@ -64,8 +66,8 @@ const CLEAR_TO_END = '\x1b[K';
 const CLEAR_BELOW = '\x1b[J';
 
 /**
- * Runs `work` on the terminal's alternate screen, then restores the terminal. `draw` redraws the
- * screen, and resolves to `false` when the terminal is gone.
+ * Runs `work` on the alternate screen of the terminal, then restores the terminal. `work` gets a
+ * function that redraws the screen. That function resolves to `false` if the terminal was closed.
  */
 export async function onOwnScreen(
   stream: Writable,
@@ -85,7 +87,7 @@ const WIDTH = 30;
 export function createProgressBar(stream: TerminalStream, title: string) {
   let drawn = '';
   return {
-    /** Draws the bar for a completed fraction, 0 to 1. */
+    /** Draws the bar. `part` is the completed fraction, from 0 to 1. */
     show(part: number): void {
       const full = Math.round(part * WIDTH);
       const bar = `${title} [${'='.repeat(full)}${' '.repeat(WIDTH - full)}] ${Math.round(part * 100)} %`;

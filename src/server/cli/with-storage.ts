@@ -9,21 +9,20 @@ import { type Invocation, settingOptions } from './command.js';
 /** The options that name the storage of orders and keys. */
 export const STORAGE_OPTIONS = settingOptions(['db', 'databaseUrl']);
 
-/** A database in memory is useless to a command that exits. */
 export const NOTHING_LEFT = 'a database in memory would be lost when this command ends; name a file with --db';
 
 export interface WithStorageOptions {
-  /** Creates a missing database. */
+  /** Whether to create the database if it does not exist. */
   readonly create?: boolean;
-  /** Writes on another thread, while `work` continues. */
+  /** Whether to write on another thread, so that `work` continues during a write. */
   readonly threaded?: boolean;
-  /** Removes a database that was created here, if `work` fails. */
+  /** Whether to remove the database if this call has created it and `work` fails. */
   readonly discards?: boolean;
 }
 
 /**
- * Opens the storage that the invocation names, runs `work` on it, and closes it. Returns failures
- * as outcomes.
+ * Opens the storage that the invocation names, runs `work` on it, and closes it. An error of `work`
+ * becomes a failed outcome.
  */
 export async function withStorage(
   invocation: Invocation,

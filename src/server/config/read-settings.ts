@@ -24,8 +24,8 @@ export type ReadSettings =
       readonly ok: true;
       readonly settings: Settings;
       /**
-       * Where each setting comes from, such as `--port` or `PORT`. A setting with its default is
-       * absent.
+       * The origin of each setting: the flag, variable or file entry that sets it, such as `--port`
+       * or `PORT`. A setting that has its default value is absent.
        */
       readonly origins: ReadonlyMap<string, string>;
     }
@@ -36,7 +36,10 @@ export const CONFIG_VARIABLE = 'STORE_ORDERS_CONFIG';
 
 interface Found {
   readonly value: unknown;
-  /** The rank of the source: 0 the command line, 1 the environment, 2 the file. The lowest wins. */
+  /**
+   * The rank of the source: 0 for the command line, 1 for the environment, 2 for the file. The
+   * source with the lowest rank wins.
+   */
   readonly rank: number;
   /** The name of the setting as the user wrote it. */
   readonly label: string;
@@ -83,8 +86,8 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
 }
 
 /**
- * Returns the value as part of a message. Hides the value of any setting if it might be a URL,
- * because a URL may contain a password.
+ * Returns the end of a message, which shows the value of a setting. Returns an empty string for a
+ * value that could be a URL, because a URL may contain a password.
  */
 function shown(name: string, value: unknown): string {
   const json = JSON.stringify(value);
@@ -100,7 +103,7 @@ function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefin
   const { flag, parse = asText } = settingText(name);
   const value = flags.get(flag);
   if (value === undefined) return undefined;
-  // A flag without a value begins with `no-`, so it stands for `false`.
+  // A flag that takes no value has a name such as `--no-sample`, so it means `false`.
   return { value: value === true ? false : parse(value), rank: 0, label: `--${flag}` };
 }
 
@@ -116,7 +119,10 @@ function asText(value: string): string {
   return value;
 }
 
-/** conda's compilers set HOST to their target platform, such as x86_64-conda-linux-gnu. */
+/**
+ * Recognises a HOST variable that was set by conda. Its compilers use that name for their target
+ * platform, such as x86_64-conda-linux-gnu.
+ */
 function isCondaHost(name: SettingName, value: string, environment: SettingSources['environment']): boolean {
   return name === 'host' && (/-conda[_-]/.test(value) || value === environment['CONDA_TOOLCHAIN_HOST']);
 }
@@ -157,8 +163,8 @@ function readFile({ flags, environment }: SettingSources): ReadFile {
 }
 
 /**
- * Describes the mistake in invalid JSON, with its place. Node.js's own message would quote the text
- * around the mistake, which may be a password.
+ * Describes the mistake in invalid JSON, with its place. The message of Node.js itself would quote
+ * the text around the mistake, which may contain a password.
  */
 function jsonMistake(json: string): string {
   try {

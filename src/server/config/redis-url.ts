@@ -1,4 +1,4 @@
-/** Where quotas are counted: the address of a Redis server, or of some nodes of a cluster. */
+/** The address of the Redis server that counts the quotas, or of some nodes of a Redis cluster. */
 export interface RedisAddress {
   readonly nodes: readonly RedisNode[];
   readonly username?: string;
@@ -18,10 +18,12 @@ interface RedisNode {
 const DEFAULT_PORT = 6_379;
 
 /**
- * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. A cluster is named by several
- * URLs, separated by commas. The user, password and TLS of the first URL apply to all. Returns
- * `undefined` for any other text, and for a URL whose password has an unescaped character that
- * would end the password early. Messages would show the rest of such a password as the host name.
+ * Parses `redis://user:password@host:port/db`, or `rediss:` for TLS. A cluster is given as several
+ * URLs, separated by commas. They differ only in host and port, and only the first needs the user
+ * and the password. Returns `undefined` for any other text.
+ *
+ * Also returns `undefined` if an unescaped character ends the password early. Messages would
+ * otherwise show the rest of the password as the host name.
  */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const urls: URL[] = [];
@@ -47,7 +49,7 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
 
 function isNode(url: URL, first: URL): boolean {
   const { protocol, hostname, pathname, search, hash, username, password } = url;
-  // The URL parser reads several hosts in one URL as a single host name.
+  // The URL parser accepts several hosts, and returns them as one host name with commas.
   const isPlain =
     hostname !== '' && !hostname.includes(',') && pathname === first.pathname && search === '' && hash === '';
   const isAnonymous = username === '' && password === '';

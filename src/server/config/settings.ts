@@ -76,7 +76,8 @@ export const settingsSchema = v.object({
     '--host HOST',
     'HOST',
     'address to listen on',
-    // Rejects a URL. It may contain a password, and a message shows the address if listening fails.
+    // Rejects a URL, because it may contain a password. If the server cannot listen, the message
+    // shows the address.
     v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
   ),
   port: setting(
@@ -210,9 +211,10 @@ function fitsSocket(port: number | string): boolean {
 }
 
 /**
- * Returns whether the URL is valid. Rejects unescaped characters that would end a password early,
- * because messages would show the rest of the password as the name of a host or database. The host
- * may be missing after `user@`: the driver then takes it from a parameter, or uses its default.
+ * Returns whether the URL is valid. A URL is invalid if an unescaped character ends the password
+ * early. Messages would otherwise show the rest of the password as the name of a host or database.
+ * The host after `user@` may be absent: the driver then takes it from a parameter of the URL, or
+ * uses its default.
  */
 function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\/[^/?#\s]*[^@#\s]*$/.test(url) && URL.canParse(url.replace('@/', '@host/'));

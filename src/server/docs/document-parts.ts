@@ -6,7 +6,7 @@ export function property(json: Json | undefined, name: string): Json | undefined
   return Object.entries(json).find(([key]) => key === name)?.[1];
 }
 
-/** Returns the properties of a JSON object in their order. */
+/** Returns the names and values of a JSON object, or an empty array for any other JSON. */
 export function properties(json: Json | undefined): readonly [string, Json][] {
   return typeof json === 'object' && json !== null && !Array.isArray(json) ? Object.entries(json) : [];
 }
@@ -17,8 +17,8 @@ export function propertyText(json: Json | undefined, name: string): string {
 }
 
 /**
- * Returns the first example of a schema, otherwise its first allowed value, otherwise an empty
- * string.
+ * Returns the first example of a schema. If it has no examples, returns the first allowed value, or
+ * an empty string if every value is allowed.
  */
 export function exampleOf(schema: Json): Json {
   const values = property(schema, 'examples') ?? property(schema, 'enum');
@@ -37,7 +37,7 @@ export function errorsOf({ components, 'x-responses-elsewhere': elsewhere }: Ope
     .sort((one, other) => Number(property(one, 'status')) - Number(property(other, 'status')));
 }
 
-/** Returns the response that a reference names. */
+/** Returns the response to which a `$ref` points. */
 export function responseAt({ components }: OpenApiDocument, $ref: string): OpenApiResponse {
   const response = components.responses[$ref.split('/').at(-1) ?? ''];
   if (response === undefined) throw new TypeError(`the document has no ${$ref}`);

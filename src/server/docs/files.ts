@@ -7,7 +7,10 @@ import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/
 import type { Reply } from '../../http/reply.js';
 import { printPage } from './page.js';
 
-/** A file that never changes, with one representation per content coding. */
+/**
+ * A file of the documentation. Its content never changes. Each content coding, such as gzip, has a
+ * representation of its own.
+ */
 export interface DocsFile {
   represent(coding: Coding): Representation;
 }
@@ -39,16 +42,16 @@ const CONTENT_SECURITY_POLICY = [
 const dist = new URL('../../', import.meta.url);
 
 /**
- * Returns the OpenAPI document, the page and its assets by path. The scripts import each other by
- * relative paths, so they keep their folders below `/docs/`.
+ * Returns the OpenAPI document, the page and its assets, each under its URL path. The scripts keep
+ * their folders below `/docs/`, because they import each other by relative paths.
  */
 export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
   const document = () => createOpenApiDocument({ basePath });
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
   return new Map([
-    // Serialised at the first request, because serialising takes as long as everything else that
-    // the server does at its start.
+    // The document is serialised at the first request. Serialising it when the server starts would
+    // double the time of the start.
     ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document()))],
     ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document(), scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],
@@ -64,7 +67,7 @@ function read(path: string): string {
   return readFileSync(new URL(path, dist), 'utf8');
 }
 
-/** Returns the reply to GET and HEAD, without the limit fields. */
+/** Returns the reply to a GET or HEAD, without the header fields of the rate limit. */
 export function docsReply(file: DocsFile, request: ListRequest): Reply {
   const { acceptEncoding, ifNoneMatch = '' } = request.head;
   const { content, etag, headers } = file.represent(preferredCoding(acceptEncoding, false));
@@ -86,7 +89,7 @@ function docsFile(type: string, print: string | (() => string)): DocsFile {
     const headers = [
       'Content-Type',
       type,
-      // Clients may cache the file, and must revalidate it before each use.
+      // With `no-cache`, clients cache the file but must revalidate it before each use.
       'Cache-Control',
       'no-cache',
       'Vary',

@@ -15,7 +15,7 @@ function authentication(): string {
     `<p>Send an API key as a bearer token with every request. A request without a valid key returns <a href="#error-missing_api_key">401</a>.</p>
 <p>The operator of the server issues keys. A key is shown once, when it is created. A server that starts with a new database prints a demo key for each plan.</p>
 <p>Paste a key into the <a href="#key">API key</a> field to send requests from this page. The page keeps the key in memory and forgets it on reload.</p>`,
-    `${codeBlock('Create a key, on the server', 'npx store-orders keys create --plan free')}
+    `${codeBlock('Create a key on the server', 'npx store-orders keys create --plan free')}
 ${codeBlock('Request header', 'Authorization: Bearer $API_KEY')}`,
   );
 }
@@ -37,7 +37,7 @@ ${table(
     ),
     row('Python', '<code>int</code>', '<code>json</code> is exact. pandas may use <code>float</code>.'),
     row('Go', '<code>int64</code>', 'Decode into a struct. <code>any</code> becomes <code>float64</code>.'),
-    row('Java', '<code>Long</code>', 'Gson is exact for <code>Long</code> fields. Into a <code>Map</code> it rounds.'),
+    row('Java', '<code>Long</code>', 'Gson is exact for <code>Long</code> fields, but rounds in a <code>Map</code>.'),
     row('Shell', 'text', '<code>jq</code> 1.6 rounds. Quote the ids with <code>sed</code> first.'),
   ],
 )}`,

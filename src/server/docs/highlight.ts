@@ -10,8 +10,8 @@ const TOKEN =
   /(?<comment>(?:\/\/|#).*)|(?<name>"(?:[^"\\]|\\.)*"(?=\s*:))|(?<string>"(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`)|(?<number>-?\b\d[\w.+-]*)|(?<keyword>\b(?:as|async|await|const|defer|false|for|func|function|if|import|new|null|package|return|struct|true|type|var|while|with)\b)/g;
 
 /**
- * Splits JSON, or code of a request sample, into tokens to colour. Joined, the tokens equal the
- * code, character for character. Nothing is parsed, so no digit is lost.
+ * Splits JSON or the code of a request sample into tokens, so that each can get a colour. The
+ * joined tokens are exactly the original text. Numbers are not parsed, so none is rounded.
  */
 export function* tokensOf(code: string): Generator<Token> {
   let end = 0;

@@ -12,12 +12,14 @@ export function prose(markdown: string): string {
     .replace(/2\^(\d+)/g, '2<sup>$1</sup>');
 }
 
-/** Returns coloured code under a title, with a button that copies it. */
+/** Returns coloured code under a title, with a button that copies the code. */
 export function codeBlock(title: string, code: string): string {
   return figure(title, title, pre(title, code));
 }
 
-/** Returns a figure of one or more code blocks. Its button copies the visible one. */
+/**
+ * Returns a figure with one or more code blocks. A button copies the code block that is visible.
+ */
 export function figure(name: string, caption: string, content: string): string {
   return `<figure class="code">
 <figcaption>${caption}<button type="button" class="copy" aria-label="Copy: ${name}">Copy</button></figcaption>
@@ -45,7 +47,10 @@ function coloured(code: string): string {
   return html;
 }
 
-/** Returns a table row whose first cell is its header. All cells are HTML. */
+/**
+ * Returns a table row whose first cell is its header. All cells must be HTML, because they are not
+ * escaped.
+ */
 export function row(header: string, ...cells: readonly string[]): string {
   return `<tr><th scope="row">${header}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }
@@ -60,7 +65,7 @@ ${rows.join('\n')}
 }
 
 /**
- * Returns a section of the page. `aside` is below `content`, or beside it on a wide screen, and
+ * Returns a section of the page. On a wide screen `aside` is next to `content`, otherwise below it.
  * `rest` is below both.
  */
 export function section(id: string, title: string, content: string, aside: string, rest = ''): string {

@@ -5,8 +5,8 @@ import { errorCodes, objects, operation } from './reference.js';
 
 /**
  * Returns the documentation page, built from the OpenAPI document. Scripts in the browser add what
- * depends on the server's address and on requests. Links are relative, because a proxy may add a
- * prefix.
+ * depends on the server's address and on requests. Links are relative, because a proxy may serve
+ * the page below another path.
  */
 export function printPage(document: OpenApiDocument, scripts: readonly string[]): string {
   const { info } = document;

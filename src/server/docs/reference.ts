@@ -5,7 +5,8 @@ import { escapeHtml, jsonBlock, pre, prose, row, section, table } from './markup
 import { requestSamples } from './samples.js';
 
 /**
- * Returns an operation: its description and responses, request samples, and a form that sends it.
+ * Returns the section about an operation: its description and responses, request samples, and a
+ * form that sends a request.
  */
 export function operation(document: OpenApiDocument, basePath: string, name: 'listOrders' | 'cancelOrder'): string {
   const { paths } = document;

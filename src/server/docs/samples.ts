@@ -1,8 +1,8 @@
 import { figure, pre } from './markup.js';
 
 /**
- * The request samples by operation and language. The browser replaces `%base%`, `%id%` and
- * `%export%`.
+ * The request samples of an operation, by language. `%base%`, `%id%` and `%export%` stand for
+ * values that a script fills in.
  */
 type Samples = Readonly<Record<string, string>>;
 

@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'so_';
 const SECRET_LENGTH = 32;
-/** 62^6 is above 2^32, so six characters hold any CRC-32. */
+/** Six base62 characters can hold any CRC-32, because 62^6 is above 2^32. */
 const CHECKSUM_LENGTH = 6;
 
 const API_KEY = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
@@ -19,21 +19,22 @@ export function createApiKey(): string {
 }
 
 /**
- * Returns whether the text has the form and the checksum of an API key. The key need not be issued.
+ * Returns whether the text has the form and the checksum of an API key. Does not check whether the
+ * key was ever issued.
  */
 export function isApiKey(text: string): boolean {
   return API_KEY.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)));
 }
 
 /**
- * Returns the SHA-256 of a key in hex. It is stored instead of the key, which is random enough to
- * need no salt and no slow hash.
+ * Returns the SHA-256 of a key in hex, which is stored instead of the key. A password would need
+ * salt and a slow hash. A key does not, because it is random.
  */
 export function keyDigest(apiKey: string): string {
   return hash('sha256', apiKey, 'hex');
 }
 
-/** Returns random characters, each equally likely. */
+/** Returns random base62 characters. Every character is equally likely. */
 export function randomBase62(length: number): string {
   return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('');
 }

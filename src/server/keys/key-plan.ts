@@ -23,8 +23,8 @@ export type ParsedPlan =
 export const FIXED_PLANS: readonly FixedPlanName[] = ['free', 'pro', 'business'];
 
 /**
- * Checks a plan (specification, part 8). Only Enterprise takes quotas of its own, and it has no
- * default ones.
+ * Checks a plan (specification, part 8). Enterprise must have a quota per minute, a quota per day
+ * or both. The quotas of the other plans are fixed.
  */
 export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan {
   const fixed = FIXED_PLANS.find((plan) => plan === name);
@@ -49,7 +49,7 @@ export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan 
   };
 }
 
-/** Converts the plan for the limiter. */
+/** Converts the plan of a key to a plan of the limiter. */
 export function toPlan({ name, perMinute: minute, perDay: day }: KeyPlan): Plan {
   if (name !== 'enterprise') return PLANS[name];
   return createPlan({

@@ -4,20 +4,22 @@ import type { KeyPlan } from './key-plan.js';
 import { parseKeyPlan } from './key-plan.js';
 
 /**
- * The API keys of the program. Tables store only the digest of each key. The text of a key is only
- * in memory, while the key is in use.
+ * The API keys of the program. Tables store the digest of each key. The text of a key is not
+ * stored. It is only in memory, while the key is in use.
  */
 export interface KeyRing {
-  /** Returns the principal of a key, or `undefined` if the key is malformed, unknown or revoked. */
+  /**
+   * Returns the id and the plan of a key, or `undefined` if it is malformed, unknown or revoked.
+   */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /**
-   * Reports whether the key was valid recently. Present if `authenticate` must ask another process
-   * about a key that was not. See `AdmissionOptions`.
+   * Returns whether the key was valid recently. This function is present only if `authenticate`
+   * sends a query over the network for every other key. See `AdmissionOptions`.
    */
   isKnownKey?(apiKey: string): boolean;
   /** Issues a key. Only the result contains its text. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
-  /** Returns whether no key was ever issued. */
+  /** Returns `true` if no key was ever issued. */
   isEmpty(): boolean | Promise<boolean>;
   /** Returns all keys, including revoked ones, in the order of issue. */
   list(): readonly KeyRecord[] | Promise<readonly KeyRecord[]>;
@@ -40,7 +42,7 @@ export interface KeyRecord {
   readonly id: string;
   readonly name?: string;
   readonly plan: KeyPlan;
-  /** RFC 3339. */
+  /** The time of issue, in the format of RFC 3339. */
   readonly createdAt: string;
   readonly revokedAt?: string;
 }
@@ -59,7 +61,7 @@ export function newKey(plan: KeyPlan, name?: string): IssuedKey {
   return { key: createApiKey(), id, ...(name !== undefined && { name }), plan, createdAt: new Date().toISOString() };
 }
 
-/** Converts a row of the table. Throws if the key is stored with an invalid plan. */
+/** Converts a row of the table of keys. Throws if the stored plan is invalid. */
 export function readKeyRecord(row: Readonly<Record<string, unknown>>): KeyRecord {
   const { id, name, created_at: createdAt, revoked_at: revokedAt } = row;
   const parsed = parseKeyPlan({

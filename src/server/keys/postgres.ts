@@ -21,7 +21,7 @@ export const KEYS_SCHEMA: Schemas = {
 const SELECT = `SELECT id, name, plan, per_minute::text, per_day::text, created_at, revoked_at,
   (SELECT revision FROM store_orders_keys_revision) AS revision FROM store_orders_keys`;
 
-/** Reads a plan from JSON. Absent fields become NULL. */
+/** Reads a plan from the JSON in parameter 3. A field that is absent becomes NULL. */
 const GIVEN_PLAN = `SELECT name, "perMinute", "perDay"
   FROM json_to_record($3::text::json) AS (name text, "perMinute" bigint, "perDay" bigint)`;
 
@@ -36,9 +36,10 @@ const REVOKE = changeOf('revoked_at = $3::text');
 const ROTATE = changeOf('digest = $3::text');
 
 /**
- * Returns a statement that changes a key and the revision, unless the key is revoked. The key is
- * locked before it is read, like an order (`orders/postgres/transition.ts`). The revision is
- * random, so that it never repeats, not even after an older copy of the database is restored.
+ * Returns a statement that changes a key, and gives the key table a new revision. For a revoked
+ * key, the statement does nothing. The row of the key is locked before it is read, for the reason
+ * given in `orders/postgres/transition.ts`. The revision is random. A counter could repeat a value
+ * after an older copy of the database is restored.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),
@@ -52,21 +53,21 @@ function changeOf(assignment: string): string {
 }
 
 /**
- * Connections of a key ring, owned by the caller. They must be separate, so that a query over one
- * of them never waits for a query over another.
+ * The connections of a key ring. The caller opens and closes them. They must be separate, so that a
+ * query over one of them never waits for a query over another.
  */
 export interface KeyRingClients {
   /** Makes changes, and looks up keys that were valid recently. */
   readonly keys: PostgresClient;
-  /** Reads the revision of all keys. While it cannot be read, no key is authenticated. */
+  /** Reads the revision of the key table. If it cannot be read, cached keys are not accepted. */
   readonly revision: PostgresClient;
   /** Looks up all other keys. Strangers can make up any number of them. */
   readonly strangers: PostgresClient;
 }
 
 /**
- * How many unknown keys may be looked up at the same time. Each takes about 0.1 ms, so the last of
- * a thousand waits for about 0.1 s.
+ * How many unknown keys can be looked up at the same time. A look-up takes about 0.1 ms, so the
+ * last of a thousand waits for about 0.1 s.
  */
 const STRANGERS_AT_ONCE = 1_000;
 
@@ -74,17 +75,17 @@ const STRANGERS_AT_ONCE = 1_000;
 interface KnownKey {
   readonly principal: Principal;
   /**
-   * How many changes of the revision had been seen when the key was looked up. After a further
-   * change, the key is looked up again.
+   * How many changes of the revision this process had seen when it looked up the key. After a
+   * further change, the key is looked up again.
    */
   readonly changes: number;
 }
 
 /**
- * Creates a key ring in the program's tables, which any number of processes may share. A key in use
- * is authenticated from memory, and a change by another process is seen within a second. If the
- * database fails, calls reject rather than report an unknown key. Looking up a key that was never
- * seen also rejects while a thousand such look-ups are in flight.
+ * Creates a key ring in the program's tables, which any number of processes may share. Keys in use
+ * are authenticated from memory. A change by another process takes effect within a second. If the
+ * database fails, calls reject, so that no valid key is reported as unknown. The look-up of a key
+ * that was never seen also rejects while a thousand such look-ups are in flight.
  */
 export function createPostgresKeyRing(
   clients: KeyRingClients,
@@ -108,7 +109,7 @@ export function createPostgresKeyRing(
 
   /**
    * Returns the principal of a known key, unless the revision has changed since its look-up. The
-   * caller checks that the revision is fresh.
+   * caller must check that the revision was read recently.
    */
   function rememberedOf(apiKey: string): Principal | undefined {
     const key = known.get(apiKey);
@@ -124,7 +125,8 @@ export function createPostgresKeyRing(
     }
     const { id, plan } = readKeyRecord(row);
     const principal = { id, plan: toPlan(plan) };
-    // Uses the revision that was read with the key, so that a late result is not cached as new.
+    // The revision was read together with the key. If a newer revision is known, the key is not
+    // cached, because it may be outdated.
     if (revision.learn(revisionOf(row), askedMs)) known.set(apiKey, { principal, changes });
     return principal;
   }
@@ -164,8 +166,8 @@ export function createPostgresKeyRing(
       if (row === undefined) return 'not_found';
       return row['changed'] === '1' ? 'changed' : 'already_revoked';
     } finally {
-      // Clears the caches even after a failure, because the statement may have been carried out,
-      // with only its reply lost.
+      // The caches are cleared even after a failure. The server may have executed the statement
+      // although its reply was lost.
       revision.forget();
       lookups.clear();
     }
@@ -210,10 +212,7 @@ export function createPostgresKeyRing(
   };
 }
 
-/**
- * Returns the revision in a row. Returns an empty string if there is none, because no key was
- * changed so far.
- */
+/** Returns the revision in a row, or an empty string before the first change of a key. */
 function revisionOf(row: PostgresRow | undefined): string {
   return String(row?.['revision'] ?? '');
 }

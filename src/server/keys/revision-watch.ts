@@ -1,44 +1,45 @@
 /**
- * Watches the revision of some data in a database, so that cached values of older data are not used
- * for long. The revision changes whenever the data changes.
+ * Watches the revision of some data in a database: a text that changes whenever the data changes.
+ * With it, a caller notices soon that its cached values are outdated.
  */
 export interface RevisionWatch {
   /**
-   * Returns whether the revision was read recently enough to trust cached values. Starts to read it
-   * again when that is due.
+   * Returns whether the revision was read recently enough to trust cached values. If the revision
+   * is due to be read again, also starts to read it.
    */
   isFresh(): boolean;
   /**
-   * Waits for a reading of the revision that began after this call, or less than
-   * {@link TRUSTED_MS} before it. Rejects if the revision cannot be read.
+   * Waits until the revision has been read. A reading counts if it began after this call, or less
+   * than {@link TRUSTED_MS} before it. Rejects if the revision cannot be read.
    */
   refresh(): Promise<void>;
   /**
-   * Reports a revision that was read together with a value, by a query sent at `askedMs`. Returns
-   * whether the value may be cached, which is not allowed if a newer revision is known.
+   * Accepts a revision that a query has read together with a value. `askedMs` is when the query was
+   * sent. Returns whether the caller may cache the value. Returns `false` if the value may be
+   * outdated, because a newer revision is known.
    */
   learn(revision: string, askedMs: number): boolean;
   /** Treats every revision that was read, or is being read, as outdated. */
   forget(): void;
 }
 
-/** Age of the revision at which the next call of `isFresh` starts to read it again. */
+/** If the last reading is at least this old, `isFresh` starts another one. */
 const LOOK_AFTER_MS = 250;
 /**
- * Age of the revision at which callers wait until it is read again, so that a change is seen within
- * a second at any load.
+ * If the last reading is at least this old, callers wait for another one before they use cached
+ * values. A change is therefore noticed within a second, at any load.
  */
 export const TRUSTED_MS = 750;
 
 /**
- * Watches one revision. An LRU cache with a time to live would look up each key again instead.
- * Looking up a key costs this process 130 µs of processor time and PostgreSQL 85 µs. For 1,000 keys
- * in use, every 750 ms, that is 17 % and 11 % of a core. Reading the revision four times per second
- * costs each of the two 0.05 % of a core, for any number of keys.
+ * Watches one revision. A simpler cache would drop each key after a time to live, and look it up
+ * again. A look-up takes 130 µs of processor time in this process and 85 µs in PostgreSQL. With
+ * 1,000 keys in use and a time to live of 750 ms, that is 17 % and 11 % of a core. Reading the
+ * revision four times per second takes 0.05 % of a core on each side, for any number of keys.
  *
  * `changed` is called when the revision has changed, before any data of the new revision is cached.
- * Until `forget` is called, at most one read is in flight, and none starts within a quarter of a
- * second of the start of the previous one, even if that failed.
+ * Only one read is in flight at a time. It starts at least a quarter of a second after the start of
+ * the previous read, even if that one failed. After `forget`, the next read starts without waiting.
  */
 export function createRevisionWatch(
   nowMs: () => number,

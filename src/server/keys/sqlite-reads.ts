@@ -2,13 +2,16 @@ import { prepare, type SqliteDatabase, type SqliteRow } from '../../databases/sq
 
 /** The database reads that authenticate requests. */
 export type KeyReads = {
-  /** Returns a number that changes when another connection, of any process, writes to the file. */
+  /**
+   * Returns a number that changes when another connection of this or any process writes to the
+   * file.
+   */
   dataVersion(): bigint;
-  /** Returns the row of a key that is not revoked. */
+  /** Returns the row of the key with this digest, unless the key is revoked. */
   keyByDigest(digest: string): SqliteRow | undefined;
 };
 
-/** The URL of this module. The thread that reads imports it. */
+/** The URL of this module. The thread that reads the database imports the module from there. */
 export const KEY_READS = import.meta.url;
 
 /** Prepares the statements. The tables must exist. */

@@ -8,13 +8,13 @@ import { type KeyPlan, toPlan } from './key-plan.js';
 import { type KeyChange, type KeyRecord, type KeyRing, newKey, REMEMBERED_KEYS, readKeyRecord } from './key-ring.js';
 import { type KeyReads, prepareReads } from './sqlite-reads.js';
 
-/** Longest time until a change by another process is seen. */
+/** How long a change by another process may remain unnoticed. */
 const CHANGES_SEEN_AFTER_MS = 250;
 
 /**
  * Creates a key ring over an open database, which the caller closes. With `read`, keys of requests
  * are looked up on another thread, so that a slow disk does not block this thread. While the disk
- * hangs, cached keys stay valid, because no command can revoke a key then.
+ * hangs, no command can revoke a key, so cached keys stay valid.
  */
 export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): KeyRing {
   const reads = prepareReads(database);

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Number of open files reserved for everything but client connections: the database, connections to
- * backends, the log, and files of Node.js.
+ * How many open files are reserved for everything but client connections: for the database,
+ * connections to backends, the log, and files of Node.js.
  */
 const OTHER_FILES = 60;
 
 /**
- * Returns how many connections this process may have open, or infinity if the system sets no limit.
- * A process that can open no more files cannot reach its backends. A worker in that state loses the
- * connections that its primary deals out to it, and then gets no new ones.
+ * Returns how many client connections this process may have open, or infinity if the system sets no
+ * limit. Some files stay free, because without a free file a process cannot reach its backends. A
+ * worker would also lose the connections that its primary hands to it, and then get no more.
  */
 export function connectionLimit(): number {
   return Math.max(10, openFilesLimit() - OTHER_FILES);

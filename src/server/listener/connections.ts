@@ -10,17 +10,17 @@ export interface ConnectionLimits {
 }
 
 /**
- * Tracks the open connections of a server. At the maximum number of connections, a new connection
- * replaces the oldest one without a valid key: one that has sent no request, or whose last request
- * had no valid key. If there is no such connection, the new one is closed. It is also closed if its
- * address already has `mostPerAddress` connections.
+ * Tracks the open connections of a server. A connection counts as keyless if it has sent no
+ * request, or if its newest request had no valid key. At the maximum number of connections, a new
+ * connection replaces the oldest keyless connection. If there is no keyless connection, the new one
+ * is closed. It is also closed if its address already has `mostPerAddress` connections.
  */
 export interface Connections {
-  /** Adds a connection. Returns `false` if there was no room and it was closed. */
+  /** Adds a connection. If there is no room for it, closes it and returns `false`. */
   add(socket: Socket): boolean;
   /**
-   * Records the newest request of a connection. With pipelining, the newest request is also the
-   * last to get a response.
+   * Records the newest request of a connection. Its response is the last one that is pending,
+   * because responses are sent in the sequence of their requests.
    */
   answering(socket: Socket, response: ServerResponse): void;
   /**
@@ -29,9 +29,9 @@ export interface Connections {
    */
   addKeyless(socket: Socket): boolean;
   /**
-   * Closes each connection after its pending responses. The last of these responses has
-   * `Connection: close`, unless it has already begun. A connection without pending responses is
-   * closed after `lingerMs`, because the client may be sending a request. If the first request of a
+   * Closes each connection after its pending responses. The last of them has `Connection: close`,
+   * unless it has already begun. Without pending responses, a connection is closed after
+   * `lingerMs`, because a request of the client could be on its way. If the first request of a
    * connection has begun to arrive, the connection stays open for that request.
    */
   closeAll(lingerMs: number): void;
@@ -43,16 +43,19 @@ interface Connection {
   readonly address: string;
   newest: ServerResponse | undefined;
   /**
-   * Whether the newest request has a valid key. It is `true` until the opposite is known, and
-   * `false` before the first request.
+   * Whether the newest request has a valid key. Before the first request it is `false`. A new
+   * request sets it to `true`, until its key turns out to be absent or invalid.
    */
   hasKey: boolean;
   /**
-   * How many requests have arrived, each before the response to the previous one was complete. It
-   * starts again at 0 when the client has all its responses.
+   * The number of requests that arrived before the response to the previous request was complete.
+   * It is 0 again when a request arrives after all responses are complete.
    */
   pipelined: number;
-  /** When a client without a valid key began to wait for responses, or 0 if it is not waiting. */
+  /**
+   * When a client without a valid key sent the first of its unanswered requests, or 0 if it has
+   * none.
+   */
   owedSinceMs: number;
 }
 
@@ -60,27 +63,26 @@ interface Connection {
 const MOST_PIPELINED = 16;
 
 /**
- * A client without a valid key that leaves a response unread for this long is disconnected. Such a
- * client gets only small responses, which it could read at once.
+ * A client that has no valid key must read a response within this time, or its connection is
+ * closed. Such a client gets only small responses, which take no time to read.
  */
 const TAKE_WITHIN_MS = 10_000;
 const SWEEP_MS = 2_000;
 
 /**
- * If one turn of the event loop has this many pipelined requests, connections without a valid key
- * are paused for as long as the turn took. From each readable connection, Node.js parses up to
- * 3,600 requests in a turn, which takes 10 to 30 ms, and frees none of them within the turn. If
- * several such connections were read in one turn, they would fill the memory. If they were read in
- * many turns without a pause, they would leave no time for customers.
+ * If this many pipelined requests arrive in one pass of the event loop, connections without a valid
+ * key are paused for as long as the pass took.
+ *
+ * In one pass, Node.js parses up to 3,600 requests from each readable connection. That takes 10 to
+ * 30 ms, and the memory of the requests is not freed before the end of the pass. Several such
+ * connections in one pass would fill the memory. In pass after pass, they would leave no time for
+ * customers.
  */
 const MOST_IN_A_TURN = 512;
 
 export function createConnections({ most, mostPerAddress }: ConnectionLimits): Connections {
   const open = new Map<Socket, Connection>();
-  /**
-   * All connections that may have no valid key, oldest first. `strangers` removes those that have
-   * shown one.
-   */
+  /** All connections, oldest first, except those that `strangers` has found to have a valid key. */
   const keyless = new Set<Connection>();
   const perAddress = new Map<string, number>();
   /** Connections that are paused at the moment. */
@@ -118,7 +120,8 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
    */
   function evict(): boolean {
     for (const connection of strangers()) {
-      // More connections may arrive before the close event, so this connection is forgotten now.
+      // The connection is forgotten now and not at its close event. Other connections could arrive
+      // before that event, and this one must not be counted with them.
       forget(connection);
       connection.socket.destroy();
       return true;
@@ -159,8 +162,8 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   }
 
   /**
-   * Closes the connection after `lingerMs`, unless a newer request has arrived by then. The
-   * response to that request then closes it.
+   * Closes the connection after `lingerMs`, unless a newer request arrives first. In that case, the
+   * response to the newer request closes the connection.
    */
   function closeUntold({ socket }: Connection, response: ServerResponse | undefined, lingerMs: number): void {
     function close(): void {
@@ -185,8 +188,9 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
       keyless.add(connection);
       sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
       perAddress.set(address, ofAddress);
-      // Waits for a microtask. It runs after the ticks in which Node.js begins to read and
-      // `penalty-gate.ts` pauses connections.
+      // A microtask runs after all callbacks of `process.nextTick`. Node.js begins to read in one
+      // of these callbacks, and `penalty-gate.ts` pauses the connection in another. This pause must
+      // follow both.
       if (isResting) queueMicrotask(() => hold(socket));
       const { stackTraceLimit } = Error;
       // When a connection closes, Node.js creates an error for each pending request. Without stack

@@ -13,7 +13,9 @@ const EXPOSED = [
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, ETag, X-Request-Id',
 ];
 
-/** The fields of the reply to a preflight request. Browsers cache the reply for two hours. */
+/**
+ * The header fields of the reply to a preflight request. Browsers cache the reply for two hours.
+ */
 const PREFLIGHT = [
   'Access-Control-Allow-Methods',
   'GET, HEAD, DELETE',
@@ -24,9 +26,10 @@ const PREFLIGHT = [
 ];
 
 /**
- * Wraps the service for pages of these origins (`*` for all). Their preflight requests need no key,
- * and are charged to the client's address. Pages may read the fields of each reply (Fetch Standard
- * §3.2). Requests of other origins get the usual responses, which browsers hide from the page.
+ * Lets web pages of these origins use the service (`*` for all). Their preflight requests need no
+ * key, and are charged to the client's address. The pages may read the header fields of each reply
+ * (Fetch Standard §3.2). A request from another origin gets the usual response, but the browser
+ * hides it from the page.
  */
 export function withCors(service: OrderService, origins: readonly string[], options: AdmissionOptions): OrderService {
   const { addressPlan = ADDRESS_PLAN } = options;
@@ -34,7 +37,7 @@ export function withCors(service: OrderService, origins: readonly string[], opti
   const allowsAll = origins.includes('*');
 
   /**
-   * Returns the field that allows the origin. Returns `undefined` for an origin that is not
+   * Returns the header field that allows the origin. Returns `undefined` for an origin that is not
    * allowed, and for a request that does not come from a page.
    */
   function allowedFields(origin: string | undefined): readonly string[] | undefined {

@@ -1,11 +1,11 @@
 import { checkFunction } from '../../http/options.js';
 import type { Reply } from '../../http/reply.js';
 
-/** `degraded`: the server works without the backend, as far as that is possible. */
+/** In the state `degraded`, the server works without the backend as far as possible. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
 
 /**
- * Functions that return the state of a backend, by the backend's name. The server is not ready if a
+ * For each backend, by its name, a function that returns its state. The server is not ready if a
  * function throws, rejects or returns `unavailable`.
  */
 export type Backends = Readonly<Record<string, () => BackendState | Promise<BackendState>>>;
@@ -20,7 +20,7 @@ export function checkBackends(backends: Backends): void {
 
 export type Probe = (method: string | undefined) => Reply | Promise<Reply>;
 
-/** The health checks by path. */
+/** The functions that respond to health checks, by path. */
 export type Probes = ReadonlyMap<string, Probe>;
 
 /**

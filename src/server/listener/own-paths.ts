@@ -50,14 +50,16 @@ export function withOwnPaths(
 
     function settle({ status, headers, body }: Reply): Reply {
       const reply = { status, headers: [...headers], body };
-      // Removes the outcome of the charge, because it is not the outcome of the probe.
+      // The code and the error come from charging the address and not from the probe, so they are
+      // removed.
       if (status !== 200) return finish({ ...exchange, code: undefined, error: undefined }, reply);
       if (head.hasContent || exchange.isLast) reply.headers.push('Connection', 'close');
       if (exchange.requestId !== undefined) reply.headers.push('X-Request-Id', exchange.requestId);
       return reply;
     }
 
-    // The charge decides only whether the connection closes, so a failing limiter does not matter.
+    // If the limiter fails, the probe still gets its response. The charge only decides whether the
+    // connection is closed.
     const charged = attempt(exchange, () => chargeAddress(exchange, 'bad_request'));
     const reply = isPromise(charged) ? charged.then(() => probe(method)) : probe(method);
     return isPromise(reply) ? reply.then(settle) : settle(reply);

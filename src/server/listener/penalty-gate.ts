@@ -3,11 +3,11 @@ import { LRUCache } from 'lru-cache';
 
 /** How long new connections of an address are held back after the address was over its limit. */
 const PENALTY_MS = 60_000;
-/** The most addresses that have a penalty at a time. */
+/** How many addresses can have a penalty at the same time. */
 const MOST_ADDRESSES = 10_000;
 /**
- * The interval at which one held-back connection is let in. The addresses with a penalty take
- * turns.
+ * How often the gate opens. Each time, one connection that is held back is read. The addresses with
+ * a penalty take turns.
  */
 const INTERVAL_MS = 200;
 
@@ -20,9 +20,11 @@ const INTERVAL_MS = 200;
 export interface PenaltyGate {
   /** Records that the address is over its limit. */
   penalise(address: string): void;
-  /** Lets a new connection be read, at once or when the turn of its address comes. */
+  /**
+   * Lets Node.js read from a new connection: immediately, or when the turn of its address comes.
+   */
   enter(socket: Socket, address: string): void;
-  /** Closes the connections that are held back, and stops holding back others. */
+  /** Closes the connections that are held back. Later connections are not held back. */
   close(): void;
 }
 
@@ -54,7 +56,8 @@ export function createPenaltyGate(): PenaltyGate {
   function hold(socket: Socket, address: string): void {
     const sockets = waiting.get(address) ?? new Set();
     waiting.set(address, sockets.add(socket));
-    // Node.js has already begun to read, so the connection can be paused only in the next tick.
+    // A callback in which Node.js begins to read is already queued. It would undo an earlier pause,
+    // so the pause is queued after it.
     process.nextTick(() => socket.pause());
     socket.once('close', () => {
       sockets.delete(socket);

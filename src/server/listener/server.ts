@@ -25,9 +25,9 @@ export interface OrderServerOptions extends OrderServiceOptions {
   /** The number of trusted proxies in front of the server. Default: 0. */
   readonly trustProxy?: number | undefined;
   /**
-   * The maximum number of connections of one address at a time (for IPv6 of one /64). 0 for no
-   * limit. Default: 256. Behind proxies it does not apply, because every connection comes from a
-   * proxy.
+   * The maximum number of open connections for each client address, or for each /64 of IPv6. 0 for
+   * no limit. Default: 256. The limit is not applied behind proxies, because every connection comes
+   * from a proxy.
    */
   readonly maxConnectionsPerAddress?: number | undefined;
   /**
@@ -45,7 +45,7 @@ export interface OrderServerOptions extends OrderServiceOptions {
 /** A `node:http` server that does not listen until `listen` is called. */
 export interface OrderServer extends Server {
   /**
-   * Stops accepting connections. Responds to requests that have arrived or are in flight, with
+   * Stops accepting connections. Responds to requests that have arrived or are on their way, with
    * `Connection: close`. A connection without a request is closed after half a second. Resolves
    * when all connections are closed. Connections that are still open after `graceMs` (default
    * 6,000) are cut off. A second call waits for the first.
@@ -55,22 +55,24 @@ export interface OrderServer extends Server {
 
 const SECOND_MS = 1_000;
 const SERVER_OPTIONS = {
-  // A head or a request that takes longer than its limit gets 408. For a connection that the
-  // penalty gate held back, the time starts again when Node.js reads from it. So a slow head may
-  // take twice `headersTimeout` plus two checking intervals: 24 s.
+  // A request gets 408 if its head takes longer to arrive than `headersTimeout`, or if the whole
+  // request takes longer than `requestTimeout`. If the penalty gate holds back the connection, the
+  // time starts again when Node.js reads from it. A slow head may therefore take up to 24 s: twice
+  // `headersTimeout` and two checking intervals.
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
   connectionsCheckingInterval: 2 * SECOND_MS,
   // Node.js 24 or newer creates no body stream for a request without a body. Older versions ignore
-  // this.
+  // this option.
   optimizeEmptyRequests: true,
 };
 
 /** How long an idle connection stays open. */
 const KEEP_ALIVE_MS = 15 * SECOND_MS;
 /**
- * How long an idle connection stays open behind a proxy. Proxies close it after 60 s, and a shorter
- * time here would let a proxy send into a connection that is just closing.
+ * How long an idle connection stays open behind a proxy. It is longer than the 60 s after which a
+ * proxy closes an idle connection. Otherwise the proxy could send a request while this server
+ * closes the connection.
  */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 /**
@@ -96,7 +98,10 @@ const OWN_OPTIONS: Readonly<Record<Exclude<keyof OrderServerOptions, keyof Order
   backends: true,
 };
 
-/** Reads `rawHeaders`, because Node.js would create the object `headers` when it is read. */
+/**
+ * Returns whether the request has the field X-Forwarded-For. Searches `rawHeaders`, because Node.js
+ * would have to create the object `headers` first.
+ */
 function isForwarded({ rawHeaders }: NodeRequest): boolean {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
@@ -132,8 +137,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   /**
-   * The connection whose client address the service asked for last. The service charges the address
-   * at once, so a charge is for this connection.
+   * The connection whose client address the service asked for last. The service passes each address
+   * to the limiter immediately. Such a call of the limiter is therefore about this connection.
    */
   let asked: Socket | undefined;
   let isWarned = false;
@@ -159,7 +164,9 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     return service.refuse(code, address);
   }
 
-  /** Records that a request without a valid key has been charged to its client address. */
+  /**
+   * Records a request without a known key. Its client address has just been passed to the limiter.
+   */
   function addKeyless(): void {
     if (asked === undefined || connections.addKeyless(asked)) return;
     gate.penalise(addressKey(asked.remoteAddress));
@@ -174,8 +181,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const server = handle.attach(createServer(SERVER_OPTIONS, answer));
   server.keepAliveTimeout = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
   server.timeout = SILENT_MS;
-  // A request with `Expect: 100-continue` gets its final response at once, because the server never
-  // reads a body.
+  // A request with `Expect: 100-continue` gets its final response without a `100 Continue`, because
+  // the server never reads a body.
   server.on('checkContinue', answer);
   server.on('connection', (socket) => {
     const { remoteAddress } = socket;
@@ -208,8 +215,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 }
 
 /**
- * Wraps the limiter so that it also reports when it charges an address, and which addresses it
- * refuses.
+ * Wraps the limiter. `onTake` is called before each call that is about a client address, and
+ * `onRefusal` with each address that is refused.
  */
 function withAddresses(
   limiter: RateLimiter,

@@ -16,39 +16,39 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, string | number | undefined>>;
 
-/** The part of a stream that the log uses. */
+/** The method of a stream that the log uses. */
 export interface LogStream {
   write(text: string, written: () => void): unknown;
 }
 
 /**
- * The most bytes that a pipe accepts in one piece, even if other processes write to it (PIPE_BUF of
- * Linux).
+ * The most bytes that a pipe accepts in one piece (PIPE_BUF of Linux). A longer write could be
+ * mixed with the writes of other processes.
  */
 const PIPE_BYTES = 4_096;
 
 /**
- * The batch size for a log file. A file accepts a write of this size in one piece too, and a longer
- * write costs less per byte.
+ * The batch size for a log file. A file also accepts this many bytes in one piece, and a long write
+ * costs less per byte than a short one.
  */
 export const FILE_BYTES = 65_536;
 
-/** The most bytes that wait when the reader of the log has stopped reading. */
+/** How many bytes can wait while nobody reads the log. Further lines are dropped. */
 const MOST_WAITING_BYTES = 16_777_216;
 
 /** How long the line of a request may wait to be written together with other lines. */
 const WAIT_MS = 10;
 
 /**
- * Creates a log that writes one line for each event or request: a JSON object, or if `readable` is
- * true, text for people. Each line has the fields of `always`.
+ * Creates a log that writes one line for each event or request. A line is a JSON object, or text
+ * for people if `readable` is true. Each line has the fields of `always`.
  *
- * Lines are written together, up to `batchBytes` at a time, because a busy server logs tens of
- * thousands per second and each write is a system call. Events are written in the turn of the event
- * loop in which they happen, and requests after at most {@link WAIT_MS}. A write begins when the
- * previous one has ended, because a stream would merge waiting writes into a longer one, which a
- * pipe may split. Lines beyond {@link MOST_WAITING_BYTES} are dropped, and their number is logged
- * in their place.
+ * Several lines are written together, up to `batchBytes` at a time. A busy server logs tens of
+ * thousands of lines per second, and each write is a system call. An event is written in the pass
+ * of the event loop in which it happens, and a request at most {@link WAIT_MS} later. A write
+ * begins only when the previous one has ended. Otherwise the stream would merge the waiting writes
+ * into a longer one, which a pipe can split. Lines beyond {@link MOST_WAITING_BYTES} are dropped. A
+ * line with their number is logged instead.
  */
 export function createLog(stream: LogStream, readable: boolean, always: LogFields = {}, batchBytes = PIPE_BYTES): Log {
   const print = readable ? printReadable : printJson;
@@ -143,7 +143,10 @@ function printReadable(time: string, level: Level, event: string, fields: LogFie
   return line;
 }
 
-/** Creates a function that returns the time as text, and formats a second only once. */
+/**
+ * Creates a function that returns the current time as text. It formats the part before the
+ * milliseconds only once per second.
+ */
 function createTimeText(): () => string {
   let ms = 0;
   let secondMs = 0;

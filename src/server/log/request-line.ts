@@ -2,9 +2,9 @@ import type { ReplyMessage } from '../../http/index.js';
 import { messageOf } from './message-of.js';
 
 /**
- * Serialises the fields of a request for the log, in order, as the members of a JSON object. The
- * result is ASCII, so its length is its size in bytes. `JSON.stringify` would be too slow for a
- * busy server, which logs tens of thousands of requests per second.
+ * Serialises the fields of a request for the log, as the members of a JSON object without its
+ * braces. The result is ASCII, so its length is its size in bytes. `JSON.stringify` would be too
+ * slow for a busy server, which logs tens of thousands of requests per second.
  */
 export function printRequest(message: ReplyMessage): string {
   const { requestId, traceparent, method, path, clientAddress, status, bytes, operation, code } = message;
@@ -30,8 +30,8 @@ const printAddress = createTextPrinter();
 const printKeyId = createTextPrinter();
 
 /**
- * Creates a printer that caches the last text, because most requests have the same text as the one
- * before.
+ * Creates a printer that caches the last text, because consecutive requests often have the same
+ * method, path, address or key.
  */
 function createTextPrinter(): (text: string) => string {
   let last = '';

@@ -17,8 +17,8 @@ export function onReplies(listener: (message: ReplyMessage) => void): () => void
 }
 
 /**
- * Logs all replies, or with `failuresOnly` only replies with an error, until the returned function
- * is called.
+ * Logs the replies that the service publishes, until the returned function is called. With
+ * `failuresOnly`, logs only the replies with an error.
  */
 export function logReplies(log: Log, failuresOnly: boolean): () => void {
   return onReplies((message) => {

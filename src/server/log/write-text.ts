@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream';
 
 /**
  * Writes the text and resolves to `true` when it is written. Resolves to `false` if the reader has
- * closed the pipe, as `| head` does, which is not a failure. Rejects on any other error.
+ * closed the pipe, as in `| head`. That is not a failure. Rejects on any other error.
  */
 export function writeText(stream: Writable, text: string): Promise<boolean> {
   return new Promise((resolve, reject) => {

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 
 /**
- * Creates a server that responds to `/metrics` with the result of `text`. The caller makes it
- * listen, on a port that clients of the service cannot reach. Concurrent requests share one call of
- * `text`.
+ * Creates a server that responds to `/metrics` with the result of `text`. The caller must call
+ * `listen`, with a port that clients of the service cannot reach. Concurrent requests share one
+ * call of `text`.
  */
 export function createMetricsServer(text: () => Promise<string>): Server {
   let pending: Promise<string> | undefined;

@@ -17,11 +17,14 @@ export interface Metrics {
 }
 
 const MODES: readonly RedisLimiter['mode'][] = ['shared', 'local', 'open', 'closed'];
-const MODE_HELP = 'Whether the Redis limiter is in this mode.';
+const MODE_HELP = '1 for the current mode of the Redis limiter, 0 for the other modes.';
 const STATES = ['ok', 'degraded', 'unavailable'] as const;
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** Creates the metrics. Without a Redis limiter, the metric for its mode is left out. */
+/**
+ * Creates the metrics. Without a Redis limiter, the metric for the mode of that limiter is left
+ * out.
+ */
 export function createMetrics(hasRedis: boolean): Metrics {
   const requests = createRequestMetrics();
   const ofProcess = createProcessMetrics();
@@ -51,9 +54,14 @@ export function createMetrics(hasRedis: boolean): Metrics {
       const modeSamples = MODES.map((name) => ({ labels: { mode: name }, value: Number(name === mode) }));
       return [
         requests.text(),
-        printMetric('gauge', 'store_orders_backend_state', 'Whether a backend is in this state.', stateSamples),
+        printMetric(
+          'gauge',
+          'store_orders_backend_state',
+          '1 for the current state of a backend, 0 for the other states.',
+          stateSamples,
+        ),
         hasRedis ? printMetric('gauge', 'store_orders_limiter_mode', MODE_HELP, modeSamples) : '',
-        printHistogram('store_orders_commit_writes', 'Writes that were committed together.', [[{}, writes]]),
+        printHistogram('store_orders_commit_writes', 'Number of writes that were committed together.', [[{}, writes]]),
         ofProcess.text(),
       ].join('');
     },

@@ -5,8 +5,8 @@ import { printMetric } from './text-format.js';
 
 export interface ProcessMetrics {
   /**
-   * Formats the metrics of this process. The event loop's delay is measured since the previous
-   * call.
+   * Formats the metrics of this process. The delay of the event loop covers the time since the
+   * previous call.
    */
   text(): string;
   close(): void;
@@ -15,8 +15,8 @@ export interface ProcessMetrics {
 const RESOLUTION_MS = 10;
 
 /**
- * Creates the metrics of this process. They have the names of prom-client, because dashboards use
- * those names.
+ * Creates the metrics of this process. Their names are those of the library prom-client, because
+ * many dashboards use these names.
  */
 export function createProcessMetrics(): ProcessMetrics {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
@@ -59,7 +59,7 @@ function openFilesText(): string {
 }
 
 function delayText(delays: IntervalHistogram): string {
-  // Every measured delay contains the timer's own interval, so it is subtracted.
+  // Every measured delay contains the interval of the timer itself, so the interval is subtracted.
   const seconds = (ns: number) => (delays.count === 0 ? 0 : Math.max(0, ns / 1e9 - RESOLUTION_MS / 1e3));
   const figures = {
     '': delays.max,

@@ -14,28 +14,32 @@ interface Outcome {
 
 interface Operation {
   readonly name: string;
-  /** Replies by error code, or by status if they have no code. A code has exactly one status. */
+  /**
+   * The number of replies for each error code. Replies without an error code are counted for their
+   * status. Each error code belongs to exactly one status.
+   */
   readonly outcomes: Map<ErrorCode | number, Outcome>;
   readonly seconds: Histogram;
   failures: number;
 }
 
 /**
- * The bounds of the histogram in seconds. The first is 0.1 ms, which is slow for orders and quotas
- * in memory. The last is the longest time that a request may take.
+ * The upper bounds of the histogram, in seconds. The first is 0.1 ms, because a typical request
+ * takes less with orders and quotas in memory. The last is the longest time that a request may
+ * take.
  */
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**
- * How many plans have a series of their own. All further plans share one. The program has five
+ * How many plans have a time series of their own. All further plans share one. The program has five
  * plans, but a host could have many.
  */
 const MOST_PLANS = 20;
 const OTHER_PLAN = 'other';
 
 /**
- * Counts replies. The number of series is bounded, because clients and keys do not choose the text
- * of any label.
+ * Creates counters of replies. The number of time series is limited, because clients and keys do
+ * not choose the text of a label.
  */
 export function createRequestMetrics(): RequestMetrics {
   const listOrders = createOperation('listOrders');
@@ -62,7 +66,7 @@ export function createRequestMetrics(): RequestMetrics {
       const { status, code, error, durationMs, plan } = message;
       const operation = operationOf(message);
       if (error !== undefined) operation.failures++;
-      // A truncated list was already counted when its reply began.
+      // The list was cut off after its reply had begun. It was already counted at that time.
       if (error !== undefined && status === 200) return;
       const outcome = operation.outcomes.get(code ?? status);
       if (outcome === undefined) operation.outcomes.set(code ?? status, { status, code, count: 1 });
@@ -91,7 +95,7 @@ export function createRequestMetrics(): RequestMetrics {
           'Time from the head of a request to its reply, in seconds.',
           operations.map(({ name, seconds }) => [{ operation: name }, seconds] as const),
         ),
-        printMetric('counter', 'store_orders_failures_total', 'Replies after a part of the server failed.', failures),
+        printMetric('counter', 'store_orders_failures_total', 'Requests affected by an internal failure.', failures),
         printMetric('counter', 'store_orders_refusals_total', 'Requests refused by a quota or a ban.', refused),
       ].join('');
     },

@@ -16,7 +16,7 @@ export function printMetric(
   return header(type, name, help) + all.map(({ labels, value }) => line(name, labels, value)).join('');
 }
 
-/** Counts the values up to each of several bounds. */
+/** Has several bounds, and counts for each of them the values that are not above it. */
 export interface Histogram {
   observe(value: number): void;
   /** Returns each bound with the number of values up to it. The last bound is `+Inf`. */
@@ -24,7 +24,7 @@ export interface Histogram {
   readonly sum: number;
 }
 
-/** Creates a histogram with these upper bounds, ascending. */
+/** Creates a histogram with these upper bounds, which must ascend. */
 export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = new Float64Array(bounds.length + 1);
   let sum = 0;

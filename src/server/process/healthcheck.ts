@@ -6,8 +6,8 @@ import { done, failed, type Outcome } from '../outcome.js';
 const PATIENCE_MS = 3_000;
 
 /**
- * Checks whether the server with these settings is healthy, or with `isReadiness` whether it is
- * ready.
+ * Checks whether the server with these settings is healthy. With `isReadiness`, checks whether it
+ * is ready.
  */
 export function checkHealth(
   { host, port }: { readonly host: string; readonly port: number | string },

@@ -15,7 +15,7 @@ export interface Lifecycle {
   /** The number of the process, starting with 1. */
   readonly number: number;
   report(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
-  /** Calls `listener` once, when the server should stop, with the reason. */
+  /** Calls `listener` when the server should stop, with the reason. Calls it only once. */
   onStop(listener: (reason: LogFields) => void): void;
 }
 
@@ -57,7 +57,7 @@ export function workerLifecycle(
   const { worker } = cluster;
   if (number === 0 || worker === undefined) return undefined;
   // A terminal sends a signal to the whole process group, and an init system to the whole service.
-  // Only the primary reacts to it.
+  // Each worker therefore gets the signal too, and leaves it to the primary.
   ignoreSignals();
 
   function send(message: WorkerMessage, sent?: () => void): void {
@@ -81,8 +81,8 @@ export function workerLifecycle(
         if (message === 'drain') stop();
       });
       worker.on('disconnect', () => {
-        // If the primary has exited, the cluster module would end this process at once, with
-        // requests in flight, without this assignment.
+        // Without this assignment, the cluster module would end this process immediately after the
+        // primary has exited, even with requests in flight.
         worker.exitedAfterDisconnect = true;
         stop();
       });

@@ -39,8 +39,8 @@ async function listenAlone(server: Server, place: Place, path: string): Promise<
   const locked = await take(lock);
   if (locked !== undefined) return `cannot listen on the unix socket ${path}: cannot lock ${lock}: ${locked.code}`;
   try {
-    // Calls `listen` only once. The cluster module numbers the calls of each worker for a path, and
-    // workers share a socket only if their calls have the same number.
+    // `listen` must be called only once. The cluster module numbers the calls of each worker for a
+    // path, and workers share a socket only if their calls have the same number.
     const error =
       ((await isLeftOver(path)) ? await failureOf(rm(path, { force: true })) : undefined) ??
       (await tryToListen(server, place));
@@ -53,8 +53,8 @@ async function listenAlone(server: Server, place: Place, path: string): Promise<
 }
 
 /**
- * A lock older than this was left by a server that was killed, because a server holds the lock for
- * milliseconds.
+ * A server holds the lock for milliseconds. An older lock than this was left by a server that was
+ * killed.
  */
 const ABANDONED_MS = 10_000;
 
@@ -85,16 +85,14 @@ function tryToListen(server: Server, { host, port, exclusive }: Place): Promise<
     server.once('error', resolve);
     server.listen({ ...(typeof port === 'number' ? { host, port } : { path: port }), exclusive }, () => {
       server.off('error', resolve);
-      // A later error means that one connection could not be accepted.
+      // Later errors are ignored. They mean that a single connection could not be accepted.
       server.on('error', () => {});
       resolve(undefined);
     });
   });
 }
 
-/**
- * Reports whether the file is the socket of a server that was killed: connecting to it is refused.
- */
+/** Returns whether the file is a socket that refuses connections, because its server was killed. */
 async function isLeftOver(path: string): Promise<boolean> {
   const stats = await lstat(path).catch(() => undefined);
   return stats?.isSocket() === true && (await isRefused(path));

@@ -16,9 +16,9 @@ const STOP_MS = 9_000;
 
 /**
  * Runs the program in `count` workers with this process's arguments, on one port. This process
- * accepts the connections and deals them out. A worker that exits is replaced. At a signal, this
- * process stops accepting connections, and each worker drains. Every accepted connection reaches a
- * worker before that worker drains.
+ * accepts the connections and hands them to the workers. It replaces a worker that exits. At a
+ * signal, it stops accepting connections. Each worker then finishes its requests and exits. Before
+ * that, it gets every connection that was handed to it.
  */
 export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   const running = new Map<number, RunningWorker>();
@@ -53,8 +53,8 @@ export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   }
 
   process.once('exit', killAll);
-  // The first worker starts alone. If it cannot serve, neither could the others, and the reason is
-  // reported once.
+  // The first worker starts alone. If it cannot serve, the other workers could not serve either.
+  // They are not started, so the reason is reported only once.
   const first = start(1);
   const rest = 'listening' in (await first.begun) ? Array.from({ length: count - 1 }, (_, n) => start(n + 2)) : [];
   const workers = [first, ...rest];
@@ -121,8 +121,8 @@ function startWorker(number: number): RunningWorker {
 async function stop({ number, worker, ended, isListening }: RunningWorker) {
   if (isListening && worker.isConnected()) worker.send('drain');
   else worker.process.kill('SIGKILL');
-  // Disconnecting the last worker closes the port immediately. A connection that was dealt out
-  // earlier reaches its worker before the message `drain`.
+  // Disconnecting the last worker closes the port immediately. A connection that was handed to a
+  // worker earlier reaches it before the message `drain`.
   if (worker.isConnected()) worker.disconnect();
   const end = await ended;
   return { number, end: isListening ? end : { code: 0 } };

@@ -80,8 +80,8 @@ export async function runServer(
       cleanUps.push(() => metricsServer.close().closeAllConnections());
     }
     const drained = new Promise<void>((resolve) => {
-      // `drain` must be called in this turn of the event loop, because the cluster module closes a
-      // worker's connections in the next turn.
+      // `drain` must be called in this pass of the event loop, because the cluster module closes
+      // the connections of a worker in the next pass.
       lifecycle.onStop((reason) => {
         lifecycle.report('stopping', reason);
         resolve(server.drain());
@@ -92,9 +92,9 @@ export async function runServer(
     const address = portOf(server);
     const url =
       address === undefined ? `http://localhost${settings.basePath}` : baseAddress(address, settings.basePath);
-    // Demo keys that other machines could use are shown only on a terminal, because the log of a
-    // service must not contain them. A unix socket counts as reachable, because it usually has a
-    // proxy in front.
+    // If other machines can reach the server, demo keys are shown only on a terminal, because the
+    // log of a service must not contain them. A unix socket counts as reachable, because it usually
+    // has a proxy in front.
     const showsKeys = process.stderr.isTTY || (address !== undefined && isLoopback(address.address));
     const guide = { url, ...(socket !== undefined && { socket }), ...(data.name !== IN_MEMORY && { createKey }) };
     if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);

@@ -1,8 +1,8 @@
 import type { OrderInput } from '../../orders/index.js';
 
 /**
- * The orders of a new database, so that there is something to list and to cancel. One id is beyond
- * 2^53 on purpose.
+ * The orders of a new database, so that there is something to list and to cancel. One id is above
+ * 2^53, so that a client that rounds ids is noticed.
  */
 export const SAMPLE_ORDERS: readonly OrderInput[] = [
   { id: 1, petId: 101, quantity: 1, shipDate: '2026-01-05T09:30:00Z', complete: true, status: 'shipped' },

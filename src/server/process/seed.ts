@@ -21,9 +21,8 @@ export interface Guide {
 const CURL = process.platform === 'win32' ? 'curl.exe' : 'curl';
 
 /**
- * Fills a new database with sample orders. With `showsKeys` it also issues a demo key per fixed
- * plan and prints the keys to stderr. It does not use stdout, which may be a log, and a log must
- * never contain a key.
+ * Fills a new database with sample orders. With `showsKeys` it also issues a demo key for each
+ * fixed plan, and prints the keys to stderr. Stdout may be a log, which must never contain a key.
  */
 export async function introduce({ orders, keys, name }: Storage, guide: Guide, showsKeys: boolean): Promise<void> {
   await orders.put(SAMPLE_ORDERS);
@@ -41,7 +40,7 @@ export async function introduce({ orders, keys, name }: Storage, guide: Guide, s
     '',
     'List the orders, and cancel one:',
     '',
-    // Double quotes, because cmd.exe supports no others.
+    // The commands use double quotes, because cmd.exe supports no other quotes.
     `  ${CURL} ${authorization} "${list}"`,
     `  ${CURL} -i -X DELETE ${authorization} "${list}/${pending}"`,
     '',
@@ -50,8 +49,8 @@ export async function introduce({ orders, keys, name }: Storage, guide: Guide, s
 }
 
 /**
- * Prints, for an existing database, how to create the first key if there is none. On a terminal it
- * also prints the address of the documentation and how to create another key.
+ * Prints how to create the first key if an existing database has no keys. On a terminal it also
+ * prints the address of the documentation and how to create another key.
  */
 export async function guideOn({ keys, name }: Storage, guide: Guide): Promise<void> {
   const isKeyless = await keys.isEmpty();

@@ -3,14 +3,14 @@ import { constants } from 'node:os';
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * Signals within this time of the first are repetitions of it. Under npm one Ctrl-C arrives twice:
- * the terminal signals the whole process group, and npm also passes the signal on.
+ * A signal that follows the first within this time is a repetition of it. Under npm one Ctrl-C
+ * arrives twice: the terminal signals the whole process group, and npm also passes the signal on.
  */
 const ECHO_MS = 100;
 
 /**
- * Resolves at the first SIGTERM or SIGINT. After {@link ECHO_MS}, another one ends the process at
- * once.
+ * Resolves at the first SIGTERM or SIGINT. A signal more than {@link ECHO_MS} later ends the
+ * process immediately.
  */
 export function firstSignal(): Promise<NodeJS.Signals> {
   let firstMs: number | undefined;

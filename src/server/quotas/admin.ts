@@ -16,13 +16,13 @@ export interface QuotaAdmin {
   /** Restores the full quotas and lifts the ban. */
   reset(keyId: string): void | Promise<void>;
   liftBan(keyId: string): void | Promise<void>;
-  /** Bans the key for this long. Its quotas do not change. */
+  /** Bans the key for `ms` milliseconds. Its quotas do not change. */
   ban(keyId: string, ms: number): void | Promise<void>;
 }
 
 /**
- * Works on the table in which a server saves its quotas. The server applies a change within a
- * second.
+ * Creates a {@link QuotaAdmin} for the table in which a server saves its quotas. The server applies
+ * a change within a second.
  */
 export function savedQuotaAdmin(table: QuotaTable, place: string): QuotaAdmin {
   return {
@@ -49,12 +49,15 @@ function restored(keyId: string, saved: KeyState | undefined) {
   return { limiter, utcOffsetMs };
 }
 
-/** The deadline of a call to Redis. It is longer than in a server, because a person can wait. */
+/**
+ * The deadline of a call to Redis. It is longer than that of a server, because a person can wait.
+ */
 const PATIENCE_MS = 5_000;
 
 /**
- * Works on the Redis server that counts the quotas. A change applies there at once. A running
- * server may still refuse a key for up to a second, because it caches refusals.
+ * Creates a {@link QuotaAdmin} for the Redis server that counts the quotas. Redis applies a change
+ * immediately. A running server can refuse a key for up to another second, because it caches
+ * refusals.
  */
 export function redisQuotaAdmin({ send }: RedisConnection, place: string): QuotaAdmin {
   const limiter = createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: PATIENCE_MS });

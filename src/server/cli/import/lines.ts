@@ -1,14 +1,14 @@
 import { getRandomValues } from 'node:crypto';
 import type { OrderId } from '../../../orders/index.js';
 
-/** How many orders each array in `OrderLines` holds. */
+/** How many orders each of the `#chunks` of `OrderLines` holds. */
 const CHUNK = 2 ** 14;
 /** The hash table in `OrderLines` grows when more than this fraction of it is in use. */
 const FULLEST = 0.7;
 
 /**
- * Remembers on which line each order begins. It takes 12 bytes for each order while the ids ascend,
- * as in an export, and 18 to 24 bytes otherwise. A Map would take 100.
+ * Remembers on which line each order begins. An order takes 12 bytes while the ids ascend, as in an
+ * export, and 18 to 24 bytes otherwise. In a Map it would take 100 bytes.
  */
 export class OrderLines {
   /**
@@ -20,14 +20,15 @@ export class OrderLines {
   /** The id that was added last. Unused once the hash table below exists. */
   #last: OrderId | undefined;
   /**
-   * A hash table from ids to entries. It is built when an id does not ascend, or at the first
-   * `get`. Each slot holds the number of an entry, counted from 1, or 0 if the slot is free. An
-   * id's entry is in the slot that the id hashes to, or in a later slot.
+   * A hash table that finds the entry of an id. It is built at the first `get`, or at the first id
+   * that is not greater than the one before. An element is 0 if it is free, otherwise the number of
+   * an entry, counted from 1. An id hashes to an element. If that element is taken by another id,
+   * the entry is in a later one.
    */
   #slots = new Uint32Array(0);
   /**
-   * The random numbers of the hash: 256 for each of the 8 bytes of an id. Without them, someone
-   * could make a file whose ids collide.
+   * The random numbers of the hash: 256 for each of the 8 bytes of an id. With fixed numbers, an
+   * attacker could make a file whose ids collide.
    */
   readonly #random = getRandomValues(new Uint32Array(8 * 256));
   readonly #id = new BigInt64Array(1);
@@ -73,7 +74,7 @@ export class OrderLines {
     return this.#chunks[Math.floor(entry / CHUNK)]?.[3 * (entry % CHUNK) + part] ?? 0;
   }
 
-  /** Returns the slot of an id, or a free slot for it. */
+  /** Returns the slot that holds an id, or the free slot in which it belongs. */
   #find(id: OrderId): number {
     this.#id[0] = id;
     const low = this.#halves[0] ?? 0;
@@ -101,7 +102,7 @@ export class OrderLines {
     return hash >>> (Math.clz32(this.#slots.length) + 1);
   }
 
-  /** Puts all entries into a table that is large enough. */
+  /** Puts all entries into a new hash table. It is larger than the old one if necessary. */
   #index(): void {
     let length = Math.max(1_024, this.#slots.length);
     while (this.#count > FULLEST * length) length *= 2;

@@ -4,7 +4,7 @@ const [TAB, RETURN, SPACE, QUOTE, COMMA, MINUS, ZERO, COLON, BACKSLASH, OPEN, CL
   0x09, 0x0d, 0x20, 0x22, 0x2c, 0x2d, 0x30, 0x3a, 0x5c, 0x7b, 0x7d,
 ] as const;
 
-/** Every integer of at most this many digits is exact as a double. */
+/** A double holds every integer of at most this many digits exactly. */
 const EXACT_DIGITS = 15;
 /** No int64 has more digits than this. */
 const MOST_DIGITS = 19;
@@ -48,7 +48,10 @@ export class PlainJson {
     return this.#at === end ? value : undefined;
   }
 
-  /** Skips a name, and returns its place in the list of names. Tries the expected place first. */
+  /**
+   * Skips the name at the current position, and returns its index in `NAMES`, or -1 if it is
+   * unknown. Tries the index `expected` first.
+   */
   #place(expected: number): number {
     for (let tried = 0; tried < NAMES.length; tried++) {
       const place = (expected + tried) % NAMES.length;
@@ -70,7 +73,8 @@ export class PlainJson {
     for (;;) {
       const code = this.#text.charCodeAt(this.#at);
       if (code === QUOTE) return this.#text.slice(start, this.#at++);
-      // At the end of the text the code is NaN, so the first condition holds there too.
+      // At the end of the text, `code` is NaN. The first condition is written with `!` because it
+      // must hold for NaN too.
       if (!(code >= SPACE) || code === BACKSLASH) return undefined;
       this.#at++;
     }

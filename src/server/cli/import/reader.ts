@@ -22,25 +22,28 @@ interface Element {
 }
 
 /**
- * How many orders a batch has. With this many, the transaction of a batch costs little per order.
+ * How many orders a batch has. Each batch is written in one transaction. With this many orders, the
+ * transaction costs little for each of them.
  */
 const BATCH = 1_000;
 const LINE_FEED = 0x0a;
 const BRACKET = 0x5b;
 /**
- * Matches a blank line, which has only the white space of JSON. Other white space is reported as a
- * mistake.
+ * Matches a blank line. It has only the white space that JSON allows. A line with other white space
+ * is reported as a mistake.
  */
 const BLANK = /^[ \t\r]*$/;
 const WHITE_SPACE: readonly number[] = [0x20, 0x09, LINE_FEED, 0x0d];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * Reads orders in batches: from CSV whose first line names the columns, from a JSON array if `[` is
- * the first character, or from one JSON object per line (NDJSON). Blank lines are skipped. Throws
- * an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an
- * invalid order, or a repeated id. `statuses` are accepted in addition to those of the program.
- * `lines` records the line on which each order begins. Only an array is held in memory as a whole.
+ * Reads orders in batches. The text is CSV whose first line names the columns, a JSON array, or one
+ * JSON object per line (NDJSON). A JSON text is an array if it begins with `[`. Blank lines are
+ * skipped. An array is held in memory as a whole, the other formats are not.
+ *
+ * Throws an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an
+ * invalid order, or a repeated id. `statuses` are accepted in addition to the statuses of the
+ * program. The line on which each order begins is added to `lines`.
  */
 export async function* readOrders(
   chunks: AsyncIterable<Buffer>,
@@ -72,7 +75,9 @@ function mistakeIn({ field, message }: Extract<ParsedRecord, { ok: false }>): st
   return `${fieldName(field)} ${message}${field === 'status' ? '; to accept other statuses, use --statuses' : ''}`;
 }
 
-/** Escapes the name of an unknown field, which may contain a terminal's control sequences. */
+/**
+ * Escapes the name of an unknown field, because it could contain control sequences of a terminal.
+ */
 function fieldName(field = 'the record'): string {
   return /^[\w ]+$/.test(field) ? field : JSON.stringify(field);
 }
@@ -136,7 +141,7 @@ function withoutMark(bytes: Buffer): Buffer {
   return bytes.subarray(0, length).equals(BYTE_ORDER_MARK) ? bytes.subarray(length) : bytes;
 }
 
-/** Returns the lines before the first one that is not UTF-8. */
+/** Returns the lines before the first line that is not UTF-8. */
 function utf8Lines(block: Buffer): Buffer {
   if (isUtf8(block)) return block;
   let start = 0;
@@ -215,8 +220,8 @@ function* arrayElements(bytes: Buffer): Generator<Element> {
 }
 
 /**
- * Converts a syntax error to a mistake, by default on the line that the error names. Returns any
- * other error unchanged.
+ * Converts a JSON syntax error to an {@link ImportMistake}. Without `line`, the line comes from the
+ * error. Returns any other error unchanged.
  */
 function mistakeOf(error: unknown, line?: number): unknown {
   if (!(error instanceof JsonSyntaxError)) return error;

@@ -37,11 +37,11 @@ async function list(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<Ou
 
 const NONE = 'no key has used any of its quotas';
 
-/** The shortest time between two drawings. */
+/** The shortest wait between one drawing of the list and the next. */
 const PICTURE_MS = 1_000;
 /**
- * The wait after a drawing is at least this many times as long as reading and drawing took. So they
- * take at most a tenth of the time, however many keys there are.
+ * After reading and drawing the list, the program waits at least this many times as long as both
+ * took together. It is busy for at most a tenth of the time, even with many keys.
  */
 const REST = 9;
 
@@ -53,7 +53,8 @@ async function watch(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<O
   await onOwnScreen(stdout, async (draw) => {
     while (!stopping.signal.aborted) {
       const startMs = performance.now();
-      // Leaves four lines of the terminal for the text around the rows and for the cursor.
+      // Leaves four lines of the terminal free: three for the text above the rows, one for the
+      // cursor.
       const rows = await nearest(admin, keys, Math.min(limit, Math.max(1, (stdout.rows || 24) - 4)));
       const head = `${admin.place}, ${new Date().toISOString()}; Ctrl-C to stop`;
       const isDrawn = await draw([head, '', ...(rows.length === 0 ? [NONE] : tableOf(rows, [BAR]))]);
@@ -68,7 +69,10 @@ async function watch(admin: QuotaAdmin, keys: KeyRing, limit: number): Promise<O
 /** How many keys are read at the same time. */
 const AT_ONCE = 100;
 
-/** Returns banned keys and keys that have used part of a quota, those nearest their limit first. */
+/**
+ * Returns at most `limit` keys: first the banned keys, then the keys that have used part of a
+ * quota. The keys nearest to their limit come first.
+ */
 async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise<readonly Row[]> {
   const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);
   const rows: Row[] = [];
@@ -83,7 +87,7 @@ async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise
   return used.sort((a, b) => partLeft(a) - partLeft(b)).slice(0, limit);
 }
 
-/** Returns the remaining fraction of the scarcest quota, or -1 for a banned key. */
+/** Returns the smallest fraction that is left of any quota of the key, or -1 for a banned key. */
 function partLeft(quota: ShownQuota): number {
   const { remaining, quota: most } = scarcestOf(quota);
   return quota.bannedUntil === null ? remaining / most : -1;

@@ -32,7 +32,10 @@ export async function readQuota(admin: QuotaAdmin, { id, plan }: KeyRecord): Pro
   };
 }
 
-/** Returns the window with the smallest remaining fraction. A plan has at least one window. */
+/**
+ * Returns the window with the smallest ratio of remaining requests to its quota. Every plan has at
+ * least one window.
+ */
 export function scarcestOf({ windows }: ShownQuota): ShownWindow {
   return windows.reduce((a, b) => (b.remaining / b.quota < a.remaining / a.quota ? b : a));
 }

@@ -24,8 +24,8 @@ export function withKey(
 }
 
 /**
- * Runs `work` on the quotas of this storage: in Redis if the settings name it, otherwise in the
- * file.
+ * Runs `work` on the stored quotas. They are in Redis if the settings name a Redis server,
+ * otherwise in the SQLite file.
  */
 export async function withQuotas(
   invocation: Invocation,
@@ -51,8 +51,7 @@ async function atRedis(address: RedisAddress, work: (admin: QuotaAdmin) => Promi
       redis.close();
     }
   } catch (error) {
-    // The limiter's error reports only that it cannot count. The cause of that error has the
-    // reason.
+    // An error of the limiter does not contain the reason. Its `cause` does.
     const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     return failed(`${address.name}: ${messageOf(reason)}`);
   }

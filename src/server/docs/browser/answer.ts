@@ -12,8 +12,8 @@ everyHalfSecond(() => {
 });
 
 /**
- * Renders a response: its status, then `content`, which was built from the body, then the body and
- * the header fields.
+ * Renders a response: the status, then `content`, then the body and the header fields. `content`
+ * shows the body in another form, such as a table.
  */
 export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
   const { status, statusText, headers, text } = answer;
@@ -50,7 +50,10 @@ export function renderFailure(sentence: string): Node[] {
   return [make('p', 'note', sentence)];
 }
 
-/** Shows the message of the Error object, how long to wait, and a link to the error code. */
+/**
+ * Explains an error response: shows the message of its Error object, how long to wait, and a link
+ * to the error code.
+ */
 export function explain({ headers, text }: Answer): HTMLElement {
   const { code, message } = readError(text);
   const row = document.getElementById(`error-${code}`);

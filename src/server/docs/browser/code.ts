@@ -2,12 +2,15 @@ import { indentJson, tokensOf } from '../highlight.js';
 import { announce, make } from './dom.js';
 
 /**
- * The most characters of a text that are shown. A whole list of a million orders would block the
+ * How many characters of a text are shown at most. The text of a million orders would block the
  * page.
  */
 const SHOWN_TEXT = 20_000;
 
-/** Returns JSON indented and coloured. It is not parsed, so every digit stays. */
+/**
+ * Creates a block of indented and coloured JSON. The JSON is not parsed, because that would round
+ * large integers.
+ */
 export function renderJson(label: string, json: string): HTMLElement {
   const rest = json.length - SHOWN_TEXT;
   const nodes: (Node | string)[] = [];
@@ -51,12 +54,15 @@ function fill(name: string, text: string): void {
   for (const element of document.querySelectorAll(`[data-fill=${name}]`)) element.textContent = text;
 }
 
-/** Returns an order id as a path segment that needs no quoting in the shell or in a sample. */
+/** Encodes an order id for a URL path. The result needs no escaping in a shell or in a sample. */
 export function encodeId(id: string): string {
   return encodeURIComponent(id).replaceAll("'", '%27');
 }
 
-/** Enables the copy buttons, and switches the language of all samples together. */
+/**
+ * Enables the copy buttons and the choice of a language. All samples are shown in the same
+ * language.
+ */
 export function enableSamples(): void {
   document.addEventListener('click', ({ target }) => {
     if (target instanceof HTMLButtonElement && target.className === 'copy') void copy(target);
@@ -81,7 +87,8 @@ async function copy(button: HTMLButtonElement): Promise<void> {
       button.textContent = 'Copy';
     }, 2_000);
   } catch {
-    // Without https or loopback there is no clipboard, so select the text instead.
+    // Browsers provide the clipboard only over https and on loopback. Elsewhere the text is
+    // selected, so that the user can copy it.
     getSelection()?.selectAllChildren(source);
     announce('Selected. Copy it with the keyboard.');
   }

@@ -5,7 +5,7 @@ export function byId<T extends Element>(id: string, type: new () => T): T {
   return found;
 }
 
-/** Creates an element. Text never becomes markup. */
+/** Creates an element. A string in `content` becomes text, even if it contains markup. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   className: string,
@@ -22,7 +22,7 @@ export function announce(sentence: string): void {
   byId('announcement', HTMLElement).textContent = sentence;
 }
 
-/** Calls `update` at once and then every half second. */
+/** Calls `update` immediately, and then every half second. */
 export function everyHalfSecond(update: () => void): void {
   update();
   setInterval(update, 500);

@@ -2,7 +2,7 @@ import { byId } from './dom.js';
 
 const INTERVAL_MS = 30_000;
 
-/** Shows the state of the server, as `/readyz` reports it, for as long as the page is visible. */
+/** Shows the state of the server, as `/readyz` reports it. Updates it while the page is visible. */
 export function watchHealth(): void {
   void showHealth();
   setInterval(() => {

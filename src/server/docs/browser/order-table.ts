@@ -9,9 +9,8 @@ const COLUMNS = ['id', 'petId', 'quantity', 'shipDate', 'complete'] as const;
 type OnCancel = (id: string, button: HTMLButtonElement) => void;
 
 /**
- * Creates a table of the orders in the text of a list. Each row has a button that cancels its
- * order. Every integer is read exactly, so the id that is shown and cancelled is the one in the
- * text.
+ * Creates a table from the JSON text of a list of orders. Each row has a button that cancels its
+ * order. Every integer is read exactly, because a rounded id would cancel another order.
  */
 export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   const rows: HTMLTableRowElement[] = [];
@@ -36,8 +35,8 @@ export function renderOrders(text: string, onCancel: OnCancel): Node[] {
 }
 
 /**
- * Shows `content`, which explains a refused cancellation, below the row of the order. Removes the
- * row's earlier explanation.
+ * Explains why a cancellation was refused: shows `content` below the row of the order. Removes the
+ * earlier explanation of that row, if any.
  */
 export function explainInRow(button: HTMLElement, content: Node | undefined): void {
   const row = button.closest('tr');
@@ -70,10 +69,7 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
   return make('tr', '', ...cells, make('td', 'action', button));
 }
 
-/**
- * Counts the elements of a JSON array without parsing them. The text must be an array: the caller
- * finds that out when it parses the first elements.
- */
+/** Counts the elements of a JSON array without parsing them. The text must be an array. */
 function countElements(text: string): number {
   let depth = 0;
   let commas = 0;

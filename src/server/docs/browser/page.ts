@@ -15,7 +15,7 @@ const orderId = byId('order-id', HTMLInputElement);
 const confirmation = byId('confirm', HTMLDialogElement);
 const exampleId = document.querySelector('[data-fill=id]')?.textContent ?? '1';
 
-/** The wait that applies to the key in the key field. */
+/** How long to wait before the next request with the key in the key field. */
 let wait = NO_WAIT;
 let isSending = false;
 
@@ -30,8 +30,8 @@ const OPERATIONS = {
 type Operation = keyof typeof OPERATIONS;
 
 /**
- * Reports whether a request is in flight or a wait has not ended. Announces a wait that has not
- * ended.
+ * Returns whether sending is blocked: a request is in flight, or the user still has to wait.
+ * Announces a wait to screen readers.
  */
 function isBlocked(): boolean {
   const leftMs = wait.leftMs();
@@ -49,7 +49,8 @@ async function run(operation: Operation, sending: Sending): Promise<Answer | und
   if (typeof answer === 'string') {
     output.replaceChildren(...renderFailure(answer));
   } else {
-    // The key may have changed since the request was sent.
+    // The user may have changed the key since the request was sent. The response then does not
+    // apply to the new key.
     if (sending.apiKey === key.value.trim()) {
       wait = waitOf(answer.headers);
       showQuota(answer);

@@ -5,8 +5,8 @@ const WIDTH = 300;
 const HEIGHT = 48;
 
 /**
- * The state of the first quota window that a response reports. All instants are on the clock of
- * `performance`.
+ * The state of the first quota window that a response reports. All times are values of
+ * `performance.now()`.
  */
 export interface QuotaSample {
   readonly atMs: number;
@@ -27,12 +27,12 @@ export function forgetQuotaSamples(): void {
 }
 
 /**
- * Draws the last five minutes: the remaining requests as a line, and each request as a tick below
- * it.
+ * Draws a chart of the last five minutes. A line shows the remaining requests, and a short stroke
+ * at the bottom shows each request that was sent.
  */
 export function renderQuotaHistory(nowMs: number): Node[] {
   const startMs = nowMs - SHOWN_MS;
-  // Keeps the last sample before the five minutes, because it decides where the line begins.
+  // Keeps one sample from before the five minutes, because the line begins at its value.
   samples = samples.filter(({ atMs }, index) => atMs >= startMs || (samples[index + 1]?.atMs ?? nowMs) >= startMs);
   const x = (ms: number) => Math.max(0, ((ms - startMs) / SHOWN_MS) * WIDTH).toFixed(1);
   const y = (remaining: number, quota: number) => (2 + (1 - remaining / quota) * (HEIGHT - 4)).toFixed(1);

@@ -7,7 +7,7 @@ interface QuotaWindow {
   readonly name: string;
   readonly quota: number;
   readonly remaining: number;
-  /** When the window resets, on the clock of `performance`. */
+  /** When the window resets, as a value of `performance.now()`. */
   readonly resetAtMs: number;
 }
 
@@ -20,8 +20,8 @@ const OF_KEY = 'Requests left for this key';
 const OF_ADDRESS = 'Requests left for your address, without a valid key';
 
 /**
- * Shows the windows that a response reports, and counts down to their resets. A response without
- * windows changes nothing.
+ * Shows the quota windows that the header fields of a response describe, and counts down to their
+ * resets. A response without such fields changes nothing.
  */
 export function showQuota({ status, headers }: Answer): void {
   const windows = readWindows(headers);
@@ -45,7 +45,8 @@ export function showQuota({ status, headers }: Answer): void {
 }
 
 /**
- * Clears the display for another key, whose quotas are unknown before its first request.
+ * Clears the display after the key has changed. The quotas of the new key are unknown until the
+ * first response to it.
  */
 export function forgetQuota(): void {
   updates = [];
@@ -55,8 +56,8 @@ export function forgetQuota(): void {
 }
 
 /**
- * Reads all windows from the fields of the IETF draft. Without these fields, reads the one window
- * that the fields `X-RateLimit-*` describe.
+ * Reads all windows from the fields `RateLimit` and `RateLimit-Policy` of the IETF draft. Without
+ * these fields, reads the one window that the fields `X-RateLimit-*` describe.
  */
 function readWindows(headers: Headers): readonly QuotaWindow[] {
   const nowMs = performance.now();

@@ -4,7 +4,7 @@ export interface Sending {
   readonly apiKey: string;
 }
 
-/** A response with its body as text: a JSON parser would round integers above 2^53. */
+/** A response. Its body is kept as text, because `JSON.parse` would round integers above 2^53. */
 export interface Answer {
   readonly status: number;
   readonly statusText: string;

@@ -1,9 +1,9 @@
 /**
- * The wait that a 429 or 503 asks for. A request before the wait has ended could get the key
+ * The time that a client must wait after a 429 or 503. A request within this time could get the key
  * banned.
  */
 export interface Wait {
-  /** Milliseconds left, 0 when the wait is over. */
+  /** Returns the milliseconds that are left, or 0 after the wait. */
   leftMs(): number;
 }
 
@@ -17,8 +17,8 @@ export function waitOf(headers: Headers): Wait {
 }
 
 /**
- * Formats a wait: `42 s`, `3 min 20 s`, `23 h 59 min`. Seconds are rounded up, and left out from
- * two hours on.
+ * Formats a wait: `42 s`, `3 min 20 s`, `23 h 59 min`. Seconds are rounded up. From two hours on,
+ * they are left out.
  */
 export function duration(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
