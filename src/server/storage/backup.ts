@@ -17,8 +17,8 @@ export interface BackupData {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Copies a database. The target appears only when it is complete and on disk. A failure or a signal
- * leaves nothing behind.
+ * Copies a database to a new file. The file gets its content only when the copy is complete and on
+ * disk. A failure or a signal leaves no partial copy behind.
  */
 export async function backUp(file: string, target: string): Promise<Outcome> {
   const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
@@ -74,7 +74,7 @@ function runToEnd(worker: Worker): Promise<void> {
 
 /**
  * Runs `work` when a signal arrives, and then lets the signal end the process. Returns a function
- * that cancels this.
+ * that stops listening for signals.
  */
 function onSignal(work: () => void): () => void {
   function stop(): void {
@@ -90,7 +90,8 @@ function onSignal(work: () => void): () => void {
 }
 
 /**
- * Makes the new name survive a power cut. Windows cannot open a directory and does not need this.
+ * Syncs the directory of a file, so that the file's new name survives a power cut. Windows cannot
+ * open a directory and does not need this.
  */
 function syncDirectoryOf(file: string): void {
   if (process.platform === 'win32') return;
