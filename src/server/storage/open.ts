@@ -18,7 +18,7 @@ export async function openStorage(
 }
 
 /**
- * Opens the storage for a server. Only one server can have it open, because two servers would
+ * Opens the storage for a server. Only one server can open a SQLite file, because two servers would
  * overwrite each other's quotas.
  */
 export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome> {

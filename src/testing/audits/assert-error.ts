@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import type { Answer } from './audit.js';
 
 /**
- * Checks that the response is an Error object (specification, part 2) with all three fields, and
- * with the status of the response. Returns its code.
+ * Asserts that a response has the expected status and contains an Error object (specification, part
+ * 2). The object must have all three fields, and its `status` must be that of the response. Returns
+ * its `code`.
  */
 export function assertError({ status, headers, text }: Answer, expected: number, which?: string): string {
   assert.equal(status, expected, which);
