@@ -24,7 +24,7 @@ export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath'
  * and no waiting.
  */
 export interface TestService {
-  /** The base address of requests by `fetch`. Nothing listens there. */
+  /** The base address for requests with this `fetch`. No server listens there. */
   readonly url: string;
   /**
    * Accepts the same parameters as the global `fetch`, with any host name. Like the global `fetch`,

@@ -41,8 +41,8 @@ const WORKLOADS: readonly Workload[] = [
     name: 'a store',
     cancels: 90,
     async run(_, { file, isNew, record, options }) {
-      // Cancels one by one and in groups, so that the failure hits both kinds. The last cancels
-      // show whether the process keeps working.
+      // Some cancels are sent one by one and others in groups, so that the failure hits both kinds.
+      // The last cancels show whether the process keeps working.
       const command = cancelling(file, [
         ...(isNew ? [{ put: [0, 90] } as const] : []),
         { cancel: [0, 10], atOnce: 1 },

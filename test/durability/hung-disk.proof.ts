@@ -8,10 +8,10 @@ import { type Answer, createClient } from './support/client.js';
 import { mountImage } from './support/mounted-image.js';
 import { createOrderFile, type OrderFile } from './support/order-file.js';
 
-/** The longest time for a response that needs no disk, on a busy machine. */
+/** The longest time for a response that does not wait for the disk, even on a busy machine. */
 const AT_ONCE_MS = 500;
 /**
- * A read that waits for the disk times out after 2 s, and a write after 3 s. A cancel may wait for
+ * A read that waits for the disk times out after 2 s, and a write after 3 s. A cancel can wait for
  * two writes, one after the other.
  */
 const LIST_MS = 3_000;
@@ -105,8 +105,8 @@ test('after SIGTERM, a server on a frozen file system stops within 10 s, and onl
   const startMs = performance.now();
   const ended = server.stop('SIGTERM');
   assert.equal((await cancelled).status, 503);
-  // A process cannot exit while one of its threads waits in the kernel. But its main thread has
-  // ended, and its port is free.
+  // The process cannot exit while one of its threads waits in the kernel. But the main thread has
+  // ended, and the port is free.
   await until(() => isGone(server.child.pid ?? 0), EXIT_MS);
   t.diagnostic(`gone after ${Math.round(performance.now() - startMs)} ms`);
   await assert.rejects(fetch(new URL('/healthz', server.url)));

@@ -10,7 +10,7 @@ const CLIENTS = 50;
 /** There are so many orders that few clients have finished before the server is killed. */
 const CANCELS_PER_CLIENT = 10;
 const CANCELS = CLIENTS * CANCELS_PER_CLIENT;
-/** The longest that a server lives under load. */
+/** The longest time from the first cancel until the server is killed. */
 const LIFE_MS = 90;
 const START_MS = 2_000;
 const FORGOTTEN_MS = 1_000;
@@ -46,7 +46,7 @@ test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no acknowled
     life = next;
   }
 
-  t.diagnostic(`${promised.size} times 204 for ${asked.size} cancels, 0 lost; ${inTheMiddle} kills in the middle`);
+  t.diagnostic(`${promised.size} times 204 for ${asked.size} cancels, 0 lost; ${inTheMiddle} kills during cancels`);
   t.diagnostic(`start to first response: ${spread(startsMs)}`);
   assert.ok(inTheMiddle >= ROUNDS / 10, `only ${inTheMiddle} servers were killed between the first 204 and the last`);
   // Asserts the median rather than the slowest, because other work on the machine can delay any
@@ -72,7 +72,7 @@ test('after a server is killed, at most the requests of its last second are miss
   t.diagnostic(`${forgotten} of ${counted} counted requests forgotten by ${kills} kills`);
 });
 
-/** One server from its start to its kill. */
+/** A server, from its start until it is killed. */
 interface Life {
   readonly server: RunningServer;
   /** The time from the start of the process to its first response. */

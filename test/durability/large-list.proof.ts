@@ -45,7 +45,7 @@ test('a million orders are listed from one snapshot and in bounded memory, even 
   assert.equal(second.bytes(), first.bytes() + ',{"id":1}'.length);
   assert.equal(Number((await ask('HEAD')).headers.get('content-length')), second.bytes());
 
-  // A client that does not read costs a connection and delays no other client.
+  // A client that does not read uses one connection, and does not delay other clients.
   const slow = Array.from({ length: SLOW_READERS }, () => openSlowReader(server.url, key));
   const third = createListScan();
   const meanwhile: number[] = [];

@@ -44,7 +44,7 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
     });
   }
 
-  // After a failed fsync, processes may read data that is not on disk and that the kernel will not
+  // After a failed fsync, processes can read data that is not on disk and that the kernel will not
   // write again.
   test('loses nothing that a process acknowledged after some of its fsyncs had failed', async (t) => {
     const { losses } = await powerCuts(t, [

@@ -16,9 +16,9 @@ const CLIENTS = 32;
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
 /**
- * The longest pause of every second client between two requests. It is longer than a request takes,
- * so that these connections are often idle when the server closes them. A request that a client
- * sends at that moment could be lost.
+ * The longest pause between two requests of a client. Only every second client pauses. The pause is
+ * longer than a request takes, so that these connections are often idle when the server closes
+ * them. A request that a client sends at that moment could be lost.
  */
 const REST_MS = 20;
 const EXIT_MS = 10_000;

@@ -79,7 +79,7 @@ function unpackImage(t: TestContext) {
     const rest = last.find(([instruction]) => instruction === name)?.[1] ?? assert.fail(`no ${name}`);
     return JSON.parse(rest.slice(rest.indexOf('[')));
   };
-  assert.deepEqual(last.find(([name]) => name === 'USER')?.[1], 'node', 'the user whose id is 1000 in the image');
+  assert.deepEqual(last.find(([name]) => name === 'USER')?.[1], 'node', 'the image runs as the user with id 1000');
   /** Runs a command as docker does with `--read-only --cap-drop ALL --volume …:/data`. */
   const start = (command: readonly string[], env: Readonly<Record<string, string>>) => {
     const mounts = `mount --bind '${image}' '${image}' && mount --bind '${data}' '${image}/data' && mount -o remount,bind,ro '${image}'`;

@@ -85,7 +85,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
     const restored = shifted(state, -clock.utcOffsetMs());
     if (restored !== undefined) limiter.restore(keyId, restored);
   }
-  // Requests that were made while no server ran are applied before the first take.
+  // Changes that commands requested while no server ran are applied before the first `take`.
   apply(requests);
 
   return {

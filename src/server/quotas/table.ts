@@ -18,8 +18,8 @@ export interface QuotaTable {
   };
   get(keyId: string): KeyState | undefined;
   /**
-   * Changes the saved quota, which is enough if no server runs. Also leaves a request for a running
-   * server.
+   * Changes the saved quota, which is enough if no server runs. Also stores the request, for a
+   * running server.
    */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
   /**
@@ -28,7 +28,9 @@ export interface QuotaTable {
    */
   requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
-  /** Saves states and removes the requests up to `upToSeq`, in one transaction. */
+  /**
+   * Saves states, and removes the requests of commands up to number `upToSeq`, in one transaction.
+   */
   save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
 }
 

@@ -5,7 +5,10 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
  * `orders/sqlite/writes.ts`.
  */
 export type QuotaWrites = {
-  /** Stores states as JSON (`null` removes a state), and removes the requests up to `upToSeq`. */
+  /**
+   * Stores states as JSON (`null` removes a state), and removes the requests of commands up to
+   * number `upToSeq`.
+   */
   saveQuotas(states: readonly (readonly [keyId: string, json: string | null])[], upToSeq: bigint): void;
 };
 

@@ -32,7 +32,10 @@ export async function backUp(file: string, target: string): Promise<Outcome> {
   });
 }
 
-/** Runs `work` on an intact copy beside the target, and removes the copy afterwards. */
+/**
+ * Copies a database to a file beside the target, checks the copy, and runs `work` on it. Removes
+ * the copy afterwards.
+ */
 export async function withCopy(
   file: string,
   target: string,
@@ -53,7 +56,10 @@ export async function withCopy(
   }
 }
 
-/** Renames the copy to the target in one step that survives a power cut. Returns its size. */
+/**
+ * Renames the copy to the target in one step that survives a power cut. Returns the size of the
+ * file.
+ */
 export function putInPlace(copy: string, target: string): number {
   renameSync(copy, target);
   syncDirectoryOf(target);

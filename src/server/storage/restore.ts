@@ -10,7 +10,7 @@ import { reasonOf } from './sqlite.js';
 
 /**
  * Replaces a database with a copy of a backup, and removes the log files of the old database. The
- * backup is checked before anything is changed, and is kept.
+ * backup is checked before anything is changed. It is not removed.
  */
 export async function restore(backup: string, file: string): Promise<Outcome> {
   if (!existsSync(backup)) return failed(`there is no backup ${backup}`);

@@ -56,7 +56,9 @@ export interface OpenOptions {
    * name does not look like an empty database.
    */
   readonly create?: boolean;
-  /** Reads and commits on other threads, for a process that must keep responding. */
+  /**
+   * Whether to read and commit on other threads. A server does, because it must keep responding.
+   */
   readonly threaded?: boolean;
 }
 
@@ -237,7 +239,7 @@ function cannotOpen(file: string, error: unknown): string {
   return troubleOf(error, file, 'open') ?? `cannot open the database ${file}: ${reasonOf(error)}`;
 }
 
-/** Returns the message for a failure of the file, or `undefined` for any other error. */
+/** Returns the message for an error of the database file, or `undefined` for any other error. */
 export function troubleOf(error: unknown, file: string, operation: Operation): string | undefined {
   const isOfFile = error instanceof SqliteFileError || resultOf(error) !== undefined;
   return isOfFile ? failureOf(error, file, operation).message : undefined;

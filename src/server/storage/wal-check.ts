@@ -25,10 +25,7 @@ const SALTS_SIZE = 8;
 /** The facts about a write-ahead log that show to which file it belongs. */
 export interface Log {
   readonly hasFrames: boolean;
-  /**
-   * The header of the database in the first frame for page 1. Absent if the log does not contain
-   * page 1.
-   */
+  /** The database header in the first frame for page 1. Absent if the log has no such frame. */
   readonly firstHeader?: Buffer;
 }
 

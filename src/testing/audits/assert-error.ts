@@ -12,7 +12,7 @@ export function assertError({ status, headers, text }: Answer, expected: number,
   const error: unknown = JSON.parse(text);
   assert.ok(typeof error === 'object' && error !== null, 'an Error is an object');
   const field = (name: string): unknown => Reflect.get(error, name);
-  assert.equal(field('status'), status, 'Error.status is that of the response');
+  assert.equal(field('status'), status, 'Error.status equals the status of the response');
   for (const name of ['code', 'message']) {
     assert.ok(typeof field(name) === 'string' && field(name) !== '', `Error.${name} is a text`);
   }

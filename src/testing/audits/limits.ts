@@ -3,7 +3,7 @@ import { createPlan, PLANS, perDay, perMinute } from '../../limits/index.js';
 import { assertError } from './assert-error.js';
 import { type Answer, bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
 
-/** Two windows that are small enough to be used up one after the other. */
+/** A plan with two windows. Both are so small that a test can use up one and then the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
 /**

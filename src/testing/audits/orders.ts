@@ -6,8 +6,8 @@ import { assertError } from './assert-error.js';
 import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';
 
 /**
- * Ids that a wrong type would change: 2^31 is too large for an int32, a double rounds 2^53 + 1, and
- * the first and the last are the limits of an int64.
+ * Ids that a wrong number type would change. 2^31 is too large for an int32, and a double rounds
+ * 2^53 + 1. The first and the last id are the limits of an int64.
  */
 const TELLING_IDS = [INT64_MIN, -5n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
@@ -230,7 +230,7 @@ function assertCancelled({ status, text }: Answer, which?: string): void {
   assert.deepEqual([status, text], [204, ''], which);
 }
 
-/** Returns the listed orders by id, with every int64 exact. */
+/** Returns a map from ids to the listed orders, with every int64 exact. */
 function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
   assert.equal(status, 200);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);

@@ -28,8 +28,8 @@ export interface OpenedOrderStore {
 export type OpenOrderStore = (orders: readonly OrderRecord[]) => OpenedOrderStore | Promise<OpenedOrderStore>;
 
 /**
- * Ids that a wrong type would change: 2^31 is too large for an int32, a double rounds 2^53 + 1, and
- * the first and the last are the limits of an int64.
+ * Ids that a wrong number type would change. 2^31 is too large for an int32, and a double rounds
+ * 2^53 + 1. The first and the last id are the limits of an int64.
  */
 const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 

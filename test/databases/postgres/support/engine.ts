@@ -40,8 +40,8 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
-    // The program runs in the server's directory, because its account may not be allowed to read
-    // the current one.
+    // The program runs in the server's directory, because the program's account possibly cannot
+    // read the current directory.
     await promisify(execFile)(join(postgresPrograms ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
