@@ -10,7 +10,9 @@ export interface Storage {
   readonly name: string;
   readonly orders: OwnedOrderStore;
   readonly keys: KeyRing;
-  /** The saved quotas. Absent in PostgreSQL, whose servers count in Redis. */
+  /**
+   * The saved quotas. Absent if the storage is PostgreSQL, because Redis then counts the quotas.
+   */
   readonly quotas?: QuotaTable;
   /** True if opening has created the storage and no other process can have used it. */
   readonly isNew: boolean;

@@ -101,7 +101,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-retry-after',
     level: 'MUST',
-    says: 'allow a request after the wait that Retry-After announces, whether the minute or the day was used up',
+    says: 'allow a request after the wait that Retry-After announces, whether the minute or the day quota was used up',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = await subject.issueKey(TINY);
