@@ -2,7 +2,7 @@ import type { Clock } from '../limits/clock.js';
 
 /** A clock that a test moves. */
 export interface ManualClock extends Clock {
-  /** Moves the clock by whole milliseconds, backwards if negative. */
+  /** Moves the clock forward by whole milliseconds, or backwards if `ms` is negative. */
   advance(ms: number): void;
 }
 
@@ -21,7 +21,7 @@ export function createManualClock(startMs: number = Date.UTC(2026, 0)): ManualCl
  * the time of `Date`.
  */
 export function createDateClock(): ManualClock {
-  // Fake timers replace `Date`, so each reading looks it up again.
+  // Fake timers replace `Date`, so `Date` is looked up at each reading.
   return createMovableClock(() => Date.now());
 }
 

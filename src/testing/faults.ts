@@ -10,10 +10,9 @@ import type { OrderStore } from '../orders/index.js';
  * - `'request_lost'`: the connection fails before the service has the request. Nothing is
  *   cancelled.
  * - `'response_lost'`: the connection fails after the request has been carried out.
- * - `'response_torn'`: as `'response_lost'`, but half of the body arrives first. A response without
- *   a body is lost.
- * - `{ delayMs }`: the response arrives this many milliseconds later (at most 2^31-1), after a
- *   `setTimeout`.
+ * - `'response_torn'`: as `'response_lost'`, but the client receives half of the body first. If the
+ *   response has no body, the client receives nothing.
+ * - `{ delayMs }`: a `setTimeout` delays the response by this many milliseconds, at most 2^31-1.
  */
 export type TestFault = 500 | 503 | 'request_lost' | 'response_lost' | 'response_torn' | { readonly delayMs: number };
 
@@ -25,7 +24,7 @@ function failStore(): never {
   throw new Error('the test asked for this failure');
 }
 
-/** The longest delay of `setTimeout`, which would end a longer delay at once. */
+/** The longest delay that `setTimeout` supports. It shortens a longer delay to 1 ms. */
 const MOST_DELAY_MS = 2 ** 31 - 1;
 
 /** Throws a TypeError unless the value is a fault, and a RangeError for too long a delay. */
@@ -58,7 +57,7 @@ export type RespondWith = (
 
 /**
  * Creates a function that responds with a fault. `createService` returns a service like `service`,
- * over another store.
+ * but with the given store.
  */
 export function createRespondWith(
   service: OrderService,

@@ -24,7 +24,7 @@ export interface TestServiceOptions extends Pick<OrderServiceOptions, 'basePath'
  * and no waiting.
  */
 export interface TestService {
-  /** The base address of requests by `fetch`. Nothing listens there. */
+  /** The base address for requests with this `fetch`. No server listens there. */
   readonly url: string;
   /**
    * Accepts the same parameters as the global `fetch`, with any host name. Like the global `fetch`,
@@ -42,9 +42,10 @@ export interface TestService {
   /** Listens on a free port of the loopback interface, for a client that needs a socket. */
   listen(): Promise<ListeningTestService>;
   /**
-   * Makes the next requests fail, whether by `fetch` or by a socket: one for each fault, in this
-   * order. A request that the service refuses, such as one over quota, gets its refusal instead of
-   * a 500 or 503. Throws a TypeError for an unknown fault.
+   * Makes the next requests fail: one request for each fault, in this order, whether it arrives by
+   * `fetch` or by a socket. Instead of a 500 or 503, a request that the service refuses, such as
+   * one over quota, gets its refusal. Throws a TypeError for an unknown fault, and a RangeError for
+   * too long a delay.
    */
   failNext(...faults: readonly TestFault[]): void;
   /** Creates another valid key. Default: a key of the free plan. */

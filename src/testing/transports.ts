@@ -106,7 +106,7 @@ async function abortable(answer: () => Promise<Response>, signal: AbortSignal): 
 
 /**
  * Returns a copy of the body that fails when the signal is aborted. `pipeThrough` with a `signal`
- * would not do: it reads ahead, and cannot fail once it has read everything.
+ * would not be enough: it reads ahead, and cannot fail once it has read everything.
  */
 function abortableBody(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   const reader = body.getReader();

@@ -46,7 +46,7 @@ const CLIENTS: Readonly<Record<string, () => Client>> = {
     get: async (url) => (await ky.get(url, { headers: HEADERS })).status,
     delete: async (url) => (await ky.delete(url, { headers: HEADERS })).status,
   }),
-  'the exact client of the examples'() {
+  'the client of examples/exact-client.ts'() {
     const clientOf = (url: string) => createOrdersClient({ url: url.replace(/\/store.*/, ''), apiKey: 'any' });
     return {
       get: async (url) => ((await clientOf(url).list()).length === 10 ? 200 : 500),
@@ -105,7 +105,7 @@ suite('with default settings', { concurrency: true }, () => {
       exhaust();
       assert.equal(await client.delete(`${url}/1`), 204);
       assert.deepEqual(statuses, [429, 200, 429, 204], 'one wait is enough');
-      assert.equal(limiter.inspect('client')?.ban, undefined, 'the client has no strikes');
+      assert.equal(limiter.inspect('client')?.ban, undefined, 'no refusal counts towards a ban');
     });
 
     test(`ten concurrent requests of ${name} above the limit all succeed, without a ban`, async (t) => {

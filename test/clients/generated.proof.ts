@@ -12,7 +12,10 @@ const EDGE = 2n ** 53n;
 const load = (name: string) => import(`${toolsFolder}node_modules/${name}/dist/index.mjs`);
 let generated: string;
 
-/** Lists the orders, cancels the last one, and returns its id as the client has read it. */
+/**
+ * A function that lists the orders, cancels the last one, and returns that order's id as the client
+ * has read it.
+ */
 type Cancel = (url: string, apiKey: string, fetch: typeof globalThis.fetch) => Promise<unknown>;
 
 async function withHeyApi(folder: string, ...[url, apiKey, fetch]: Parameters<Cancel>): Promise<unknown> {
@@ -40,7 +43,7 @@ const CLIENTS: readonly (readonly [name: string, cancel: Cancel, exact: unknown]
   ['hey-api with ids as bigint', (...target) => withHeyApi('bigint', ...target), EDGE + 1n],
 ];
 
-suite('a client generated from the document', { skip: withoutTools }, () => {
+suite('a client generated from the OpenAPI document', { skip: withoutTools }, () => {
   before(async () => {
     generated = mkdtempSync(join(tmpdir(), 'store-orders-'));
     const { createClient } = await load('@hey-api/openapi-ts');
@@ -60,7 +63,7 @@ suite('a client generated from the document', { skip: withoutTools }, () => {
   after(() => rmSync(generated, { recursive: true, force: true }));
 
   for (const [name, cancel, exact] of CLIENTS) {
-    test(`${name} cancels the right order with exactFetch, and its neighbour without it`, async (t) => {
+    test(`${name} cancels the right order with exactFetch, and the wrong one without exactFetch`, async (t) => {
       const { listen, store, apiKey } = createTestService({ orders: [{ id: EDGE }, { id: EDGE + 1n }] });
       const { url, close } = await listen();
       t.after(close);

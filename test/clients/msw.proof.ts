@@ -55,7 +55,7 @@ suite('behind MSW', { skip }, () => {
   after(() => close());
 
   for (const [index, [name, send]] of Object.entries(CLIENTS).entries()) {
-    test(`${name} lists, cancels, and gets limits and failures`, async () => {
+    test(`${name} lists and cancels orders, and receives 429 responses and failures`, async () => {
       const id = ids[index] ?? 0n;
       const apiKey = service.issueKey();
       const headers = { Authorization: `Bearer ${apiKey}` };

@@ -52,7 +52,7 @@ test('JavaScript: the recipe keeps every digit', async () => {
   );
 });
 
-test('shell: the recipe keeps every digit with any version of jq, and jq 1.6 alone does not', {
+test('shell: the recipe keeps every digit with any version of jq; without the recipe, jq 1.6 does not', {
   skip: withoutJq,
 }, async (t) => {
   assert.equal(await printed(t, recipe('sh')), `${IDS.join('\n')}\n`);
@@ -68,8 +68,8 @@ test('Python: the module json keeps every digit, and a float does not', { skip: 
 });
 
 /**
- * Returns a program that reads the list of orders in two ways, as in the recipe and into a Map, and
- * cancels one order.
+ * Returns a Java program that reads the list of orders in two ways, as in the recipe and into a
+ * Map, and cancels one order.
  */
 const program = ([type, ...statements]: readonly string[]) => `
 import com.google.gson.Gson;
@@ -97,7 +97,7 @@ class Recipe {
   }
 }`;
 
-test('Java: the recipe keeps every digit, and Gson into a Map does not', { skip: withoutJava }, async (t) => {
+test('Java: the recipe keeps every digit, and a Map read by Gson does not', { skip: withoutJava }, async (t) => {
   const { url, apiKey, store } = await listen(t);
   const run = promisify(execFile);
   const cwd = temporaryDirectory(t);

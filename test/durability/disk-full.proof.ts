@@ -8,7 +8,7 @@ import { answerOf, startServer, until } from '../server/support/program.js';
 import { createClient } from './support/client.js';
 import { createOrderFile, QUOTA } from './support/order-file.js';
 
-test('on a full disk nothing is acknowledged and orders are still listed; with space again everything works', async (t) => {
+test('on a full disk, only stored cancels are acknowledged and lists are served; with free space, everything works again', async (t) => {
   const directory = mountSmallDisk(t);
   if (directory === undefined) return t.skip('no tmpfs can be mounted: run this as root on Linux');
   const orders = await createOrderFile(directory, 500);
@@ -60,10 +60,10 @@ test('on a full disk nothing is acknowledged and orders are still listed; with s
 
   rmSync(ballast);
   await until(async () => (await readiness()) === 200, 2_000);
-  // The quotas that could not be saved are saved now, although no request arrives.
+  // Counts that could not be saved on the full disk are saved now, although no request arrives.
   await until(async () => (await countedOnDisk()) === countedMeanwhile, 3_000);
   for (const id of refused.splice(0)) assert.equal(await cancel(id), 204);
-  t.diagnostic(`${promised.size} cancels 204 in the end, 0 of them false; quotas of ${countedMeanwhile} requests kept`);
+  t.diagnostic(`${promised.size} cancels got 204 in the end; the counts of ${countedMeanwhile} requests were saved`);
 
   client.close();
   assert.equal(await server.stop('SIGTERM'), 0);

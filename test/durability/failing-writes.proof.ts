@@ -13,11 +13,12 @@ import { ANSWERS, cannotTrace, trace } from './support/system-calls.js';
 
 interface Job {
   readonly file: string;
-  /** A new file has no orders and no key. */
+  /** Whether the file is new, without orders and without a key. */
   readonly isNew: boolean;
   readonly apiKey: string;
-  /** The file that strace writes to, and further options of strace. */
+  /** The file to which strace writes its record of system calls. */
   readonly record: string;
+  /** Further options of strace, such as the calls that should fail. */
   readonly options: readonly string[];
 }
 
@@ -40,8 +41,8 @@ const WORKLOADS: readonly Workload[] = [
     name: 'a store',
     cancels: 90,
     async run(_, { file, isNew, record, options }) {
-      // Cancels one by one and in groups, so that the failure hits both kinds. The last cancels
-      // show whether the process keeps working.
+      // Some cancels are sent one by one and others in groups, so that the failure hits both kinds.
+      // The last cancels show whether the process keeps working.
       const command = cancelling(file, [
         ...(isNew ? [{ put: [0, 90] } as const] : []),
         { cancel: [0, 10], atOnce: 1 },
@@ -117,7 +118,7 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
     ]) {
       const failing = (when: number, more = '') => `${calls}:error=${errors[when % errors.length]}:when=${when}${more}`;
 
-      test(`when ${title} fails, rejects at most the cancel that needs it, and keeps working`, async (t) => {
+      test(`when ${title} fails, rejects at most the cancel that made this call, and keeps working`, async (t) => {
         const runs = await twoAtATime(someOf(t, 60), (n) => run(t, failing(n)));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, answers, again, wentOn, failed, unpromised } of runs) {
@@ -132,12 +133,12 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
           assert.equal(unpromised, 0, failing);
           if (wentOn) assert.equal(answers.at(-1)?.outcome, 'cancelled', failing);
         }
-        // One of the failed calls may be the first, which is made while the file is opened. If it
-        // fails, the file may not be opened.
+        // One process is allowed to end early: if the first system call fails, the process may be
+        // unable to open the file.
         assert.ok(runs.filter(({ wentOn }) => wentOn).length >= runs.length - 1);
       });
 
-      test(`when ${title} and all after it fail, rejects every cancel from then on`, async (t) => {
+      test(`when ${title} and all later ones fail, rejects every cancel from then on`, async (t) => {
         const runs = await twoAtATime([2, 5, 9, 20], (n) => run(t, failing(n, '+')));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, answers, again, wentOn, failed, unpromised } of runs) {

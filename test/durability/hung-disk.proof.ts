@@ -8,16 +8,16 @@ import { type Answer, createClient } from './support/client.js';
 import { mountImage } from './support/mounted-image.js';
 import { createOrderFile, type OrderFile } from './support/order-file.js';
 
-/** The longest time for a response that needs no disk, on a busy machine. */
+/** The longest time for a response that does not wait for the disk, even on a busy machine. */
 const AT_ONCE_MS = 500;
 /**
- * A read that waits for the disk times out after 2 s, and a write after 3 s. A cancel may wait for
+ * A read that waits for the disk times out after 2 s, and a write after 3 s. A cancel can wait for
  * two writes, one after the other.
  */
 const LIST_MS = 3_000;
 const CANCEL_MS = 6_500;
 const EXIT_MS = 10_000;
-/** These orders fill more than one page, so that the list is streamed. */
+/** There are so many orders that the list is streamed. */
 const ORDERS = 1_000;
 
 /** Asserts what a server does while its disk hangs. */
@@ -77,7 +77,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startMs;
 }
 
-test('on a frozen file system probes and cached lists are served, and writes succeed again after the thaw', async (t) => {
+test('on a frozen file system, probes and cached lists are served; after the thaw, writes succeed again', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
   const orders = await createOrderFile(image.directory, ORDERS);
@@ -91,7 +91,7 @@ test('on a frozen file system probes and cached lists are served, and writes suc
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('SIGTERM drains a server on a frozen file system within 10 s, after which only the kernel keeps the process until the thaw', async (t) => {
+test('after SIGTERM, a server on a frozen file system stops within 10 s, and only the kernel keeps the process until the thaw', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
   const orders = await createOrderFile(image.directory, ORDERS);
@@ -105,8 +105,8 @@ test('SIGTERM drains a server on a frozen file system within 10 s, after which o
   const startMs = performance.now();
   const ended = server.stop('SIGTERM');
   assert.equal((await cancelled).status, 503);
-  // A process cannot exit while one of its threads waits in the kernel. But its main thread has
-  // ended, and its port is free.
+  // The process cannot exit while one of its threads waits in the kernel. But the main thread has
+  // ended, and the port is free.
   await until(() => isGone(server.child.pid ?? 0), EXIT_MS);
   t.diagnostic(`gone after ${Math.round(performance.now() - startMs)} ms`);
   await assert.rejects(fetch(new URL('/healthz', server.url)));

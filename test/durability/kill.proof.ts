@@ -10,7 +10,7 @@ const CLIENTS = 50;
 /** There are so many orders that few clients have finished before the server is killed. */
 const CANCELS_PER_CLIENT = 10;
 const CANCELS = CLIENTS * CANCELS_PER_CLIENT;
-/** The longest that a server lives under load. */
+/** The longest time from the first cancel until the server is killed. */
 const LIFE_MS = 90;
 const START_MS = 2_000;
 const FORGOTTEN_MS = 1_000;
@@ -19,7 +19,7 @@ const FORGOTTEN_MS = 1_000;
  */
 const NO_ORDER = 0n;
 
-test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no 204 is lost`, async (t) => {
+test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no acknowledged cancel is lost`, async (t) => {
   const random = seededRandom(t);
   const orders = await createOrderFile(temporaryDirectory(t), ROUNDS * CANCELS);
   const asked = new Set<bigint>();
@@ -41,12 +41,12 @@ test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no 204 is lo
     await assertCancelled(next, cancelled);
     const found = orders.look();
     assert.equal(found.integrity, 'ok');
-    assert.deepEqual(without(promised, found.cancelled), [], 'a 204 of this round or an earlier one is lost');
-    assert.deepEqual(without(found.cancelled, asked), [], 'an order is cancelled that no client asked for');
+    assert.deepEqual(without(promised, found.cancelled), [], 'an order is not cancelled although a client got 204');
+    assert.deepEqual(without(found.cancelled, asked), [], 'an order is cancelled although no client asked for it');
     life = next;
   }
 
-  t.diagnostic(`${promised.size} times 204 for ${asked.size} cancels, 0 lost; ${inTheMiddle} kills in the middle`);
+  t.diagnostic(`${promised.size} times 204 for ${asked.size} cancels, 0 lost; ${inTheMiddle} kills during cancels`);
   t.diagnostic(`start to first response: ${spread(startsMs)}`);
   assert.ok(inTheMiddle >= ROUNDS / 10, `only ${inTheMiddle} servers were killed between the first 204 and the last`);
   // Asserts the median rather than the slowest, because other work on the machine can delay any
@@ -54,7 +54,7 @@ test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no 204 is lo
   assert.ok(median(startsMs) <= START_MS);
 });
 
-test('a server killed at any moment forgets at most one second of requests', async (t) => {
+test('after a server is killed, at most the requests of its last second are missing from the quotas', async (t) => {
   const random = seededRandom(t);
   const orders = await createOrderFile(temporaryDirectory(t), 1);
   const kills = Math.ceil(ROUNDS / 10);
@@ -72,7 +72,7 @@ test('a server killed at any moment forgets at most one second of requests', asy
   t.diagnostic(`${forgotten} of ${counted} counted requests forgotten by ${kills} kills`);
 });
 
-/** One server from its start to its kill. */
+/** A server, from its start until it is killed. */
 interface Life {
   readonly server: RunningServer;
   /** The time from the start of the process to its first response. */
@@ -93,7 +93,10 @@ async function start(t: TestContext, { cwd, key }: OrderFile): Promise<Life> {
   return { server, startMs: performance.now() - startedMs, answers, connect };
 }
 
-/** Cancels on all connections at once until the kill. Resolves to the orders whose 204 arrived. */
+/**
+ * Sends cancels on all connections at the same time until the server is killed. Resolves to the ids
+ * of the orders that got 204.
+ */
 async function killDuringCancels({ server, connect }: Life, ids: readonly bigint[], afterMs: number) {
   const cancelled: bigint[] = [];
 
@@ -119,7 +122,7 @@ async function killDuringCancels({ server, connect }: Life, ids: readonly bigint
   return cancelled;
 }
 
-/** Sends one request after the other until the kill. */
+/** Sends one request after the other until the server is killed. */
 async function killDuringRequests({ server, connect }: Life, afterMs: number): Promise<void> {
   const client = connect();
   const killed = sleep(afterMs).then(() => server.stop('SIGKILL'));
@@ -139,9 +142,10 @@ async function assertCancelled({ connect }: Life, ids: readonly bigint[]): Promi
 }
 
 /**
- * Returns how many requests of a killed server the next server has not counted. Asserts that it has
- * counted each request that got its response at least a second before the killed server's last
- * response. It may also have counted requests that got no response.
+ * Returns how many requests the killed server counted and the next server does not know of. Asserts
+ * that the next server has counted every request whose response arrived at least a second before
+ * the last response of the killed server. The next server may also have counted requests that got
+ * no response.
  */
 function forgottenBetween({ answers }: Life, { answers: [firstAnswer] }: Life): number {
   const answeredMs = ({ sentMs, tookMs }: Answer) => sentMs + tookMs;
@@ -151,7 +155,7 @@ function forgottenBetween({ answers }: Life, { answers: [firstAnswer] }: Life): 
   assert.ok(firstAnswer !== undefined);
   const left = countedToday(firstAnswer, QUOTA) - 1;
   const kept = counted(old);
-  assert.ok(left >= kept, `${kept} were counted a second before the kill, ${left} are left`);
+  assert.ok(left >= kept, `${kept} requests were counted a second before the kill, but only ${left} after it`);
   return Math.max(0, counted(answers) - left);
 }
 

@@ -10,14 +10,15 @@ import { MIB, mebibytes, peakBytes } from '../support/memory.js';
 const MANY = 1_000_000;
 const SLOW_READERS = 50;
 
-test('a million orders are listed from one snapshot, in bounded memory, during an import and beside clients that do not read', async (t) => {
+test('a million orders are listed from one snapshot and in bounded memory, even during an import or while other clients do not read', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'business', '--db', 'many.db');
   fill(join(cwd, 'many.db'));
   const server = await startServer(t, { cwd }, '--db', 'many.db', '--log', 'events');
   const headers = { authorization: `Bearer ${key}`, 'accept-encoding': 'identity' };
   const ask = (method: string, path = '') => fetch(`${server.url}/store/orders${path}`, { method, headers });
-  // This cancel starts the thread that writes, so that its memory is part of the base.
+  // This cancel starts the thread that writes, so that the baseline includes the memory of this
+  // thread.
   assert.equal((await ask('DELETE', '/0')).status, 204);
   const baseBytes = peakBytes(server.child.pid);
 
@@ -33,7 +34,7 @@ test('a million orders are listed from one snapshot, in bounded memory, during a
 
   const beyondBytes = peakBytes(server.child.pid) - baseBytes - first.bytes();
   t.diagnostic(
-    `memory: base ${mebibytes(baseBytes)}, list ${mebibytes(first.bytes())}, beyond ${mebibytes(beyondBytes)}`,
+    `memory: baseline ${mebibytes(baseBytes)}, list ${mebibytes(first.bytes())}, rest ${mebibytes(beyondBytes)}`,
   );
   assert.ok(baseBytes === 0 || beyondBytes <= 64 * MIB, `${beyondBytes} bytes more than the idle server and the list`);
 
@@ -44,7 +45,7 @@ test('a million orders are listed from one snapshot, in bounded memory, during a
   assert.equal(second.bytes(), first.bytes() + ',{"id":1}'.length);
   assert.equal(Number((await ask('HEAD')).headers.get('content-length')), second.bytes());
 
-  // A client that does not read costs a connection and delays no other client.
+  // A client that does not read uses one connection, and does not delay other clients.
   const slow = Array.from({ length: SLOW_READERS }, () => openSlowReader(server.url, key));
   const third = createListScan();
   const meanwhile: number[] = [];
@@ -56,7 +57,7 @@ test('a million orders are listed from one snapshot, in bounded memory, during a
   assert.deepEqual([meanwhile.length, ...new Set(meanwhile)], [100, 404]);
   for (const socket of slow) socket.destroy();
   const withReaders = peakBytes(server.child.pid) - baseBytes - first.bytes();
-  t.diagnostic(`memory beyond base and list with ${SLOW_READERS} slow readers: ${mebibytes(withReaders)}`);
+  t.diagnostic(`memory above baseline and list, with ${SLOW_READERS} slow readers: ${mebibytes(withReaders)}`);
   assert.ok(
     baseBytes === 0 || withReaders <= (64 + SLOW_READERS) * MIB,
     `${withReaders} bytes more than the idle server and the list`,
@@ -66,7 +67,7 @@ test('a million orders are listed from one snapshot, in bounded memory, during a
   assert.equal(orders.total, MANY + 1);
 });
 
-/** Requests the list and does not read it. */
+/** Opens a connection that requests the list and never reads the response. */
 function openSlowReader(url: string, key: unknown): Socket {
   const { hostname, port, pathname } = new URL(`${url}/store/orders`);
   const socket = connect(Number(port), hostname);
@@ -76,8 +77,8 @@ function openSlowReader(url: string, key: unknown): Socket {
 }
 
 /**
- * Stores orders with even ids only, so that an order can be imported between two of them. Stores
- * them by SQL, because an import of a million orders is not under test.
+ * Stores orders with even ids only, so that an order can be imported between two of them. Uses SQL,
+ * because an import of a million orders is not under test.
  */
 function fill(file: string): void {
   const database = openSqliteDatabase(file);

@@ -28,7 +28,7 @@ for (const { calls, operation, says } of [
   }, async (t) => {
     const orders = await createOrderFile(temporaryDirectory(t), 2_000);
     const server = await startServer(t, { cwd: orders.cwd }, '--log', 'events');
-    // The file is open by the time the disk begins to fail.
+    // The file must be open before the disk begins to fail.
     assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
     const file = join(orders.cwd, 'store-orders.db');
     const strace = spawn('strace', [

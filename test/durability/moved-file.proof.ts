@@ -38,7 +38,7 @@ test('a file that is moved away is neither written nor listed until it is back',
   assert.deepEqual([await cancel(), (await client.list()).status], [204, 200]);
 });
 
-test('nothing is acknowledged on a removed file, and the log reports the removal even without requests', async (t) => {
+test('after the file is removed, cancels get 503, and the log reports the removal even without requests', async (t) => {
   const { readiness, cancel, isLogged } = await (async () => {
     const serves = await serving(t);
     rmSync(serves.file());
@@ -49,7 +49,7 @@ test('nothing is acknowledged on a removed file, and the log reports the removal
   assert.deepEqual(await readiness(), [503, 'unavailable']);
 });
 
-test('a file that was replaced by another is not served from memory', async (t) => {
+test('after the file is replaced by another, the list in memory is not served', async (t) => {
   const { client, file, readiness, cancel, isLogged } = await serving(t);
   copyFileSync(file(), file('.copy'));
   renameSync(file('.copy'), file());
@@ -59,7 +59,7 @@ test('a file that was replaced by another is not served from memory', async (t) 
   await until(() => isLogged(REPLACED), 2_000);
 });
 
-test('nothing is acknowledged on a removed write-ahead log', async (t) => {
+test('within 2 s after the write-ahead log is removed, cancels get 503', async (t) => {
   const { file, readiness, cancel } = await serving(t);
   unlinkSync(file('-wal'));
   await until(async () => (await cancel()) === 503, 2_000);

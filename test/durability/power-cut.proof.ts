@@ -9,8 +9,8 @@ import { DATABASE } from './support/reopened.js';
 import { cannotTrace, trace } from './support/system-calls.js';
 
 /**
- * These steps are so long that SQLite checkpoints its log and starts it over, and does so again
- * after the store is opened a second time.
+ * These steps write so much that SQLite copies its log into the database and starts the log over.
+ * It does this both before and after the store is opened a second time.
  */
 const LONG: readonly Step[] = [
   { put: [0, 2_000] },
@@ -44,9 +44,9 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
     });
   }
 
-  // After a failed fsync, processes may read data that is not on disk and that the kernel will not
+  // After a failed fsync, processes can read data that is not on disk and that the kernel will not
   // write again.
-  test('loses nothing that was acknowledged after fsyncs of the same process failed', async (t) => {
+  test('loses nothing that a process acknowledged after some of its fsyncs had failed', async (t) => {
     const { losses } = await powerCuts(t, [
       { steps: [{ put: [0, 1_000] }, { cancel: [0, 120], atOnce: 4 }], failingFsyncs: '10+7' },
     ]);
@@ -55,7 +55,7 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
     assert.equal(losses.firstLoss, undefined);
   });
 
-  test('loses nothing that was acknowledged after fsyncs of an earlier process failed', async (t) => {
+  test('loses nothing that a process acknowledged after fsyncs of an earlier process had failed', async (t) => {
     const { losses } = await powerCuts(t, [
       { steps: [{ put: [0, 1_000] }, { cancel: [0, 30], atOnce: 4 }], failingFsyncs: '10+' },
       { steps: [{ cancel: [30, 80], atOnce: 4 }, 'close'], failingFsyncs: '9+4' },
@@ -77,7 +77,7 @@ interface Run {
   readonly failingFsyncs?: string;
 }
 
-/** Runs the processes one after the other, and cuts the power at many moments. */
+/** Runs the processes one after the other, and simulates power cuts at many moments. */
 async function powerCuts(t: TestContext, runs: readonly Run[]) {
   const folder = temporaryFile();
   mkdirSync(folder);

@@ -16,9 +16,9 @@ const CLIENTS = 32;
 const LISTERS = 8;
 const CANCELS_PER_CLIENT = 10;
 /**
- * The longest pause of every second client between two requests. It is longer than a request takes,
- * so that these connections are often idle when the server closes them. A request that a client
- * sends at that moment could be lost.
+ * The longest pause between two requests of a client. Only every second client pauses. The pause is
+ * longer than a request takes, so that these connections are often idle when the server closes
+ * them. A request that a client sends at that moment could be lost.
  */
 const REST_MS = 20;
 const EXIT_MS = 10_000;
@@ -90,11 +90,10 @@ test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) 
   const client = createClient(server.url, orders.key.key);
   const counted = countedToday(await client.list(), QUOTA);
   client.close();
-  assert.equal(counted, total.answered + 1, 'the quotas are as if one server had run all the time');
+  assert.equal(counted, total.answered + 1, 'every request with a response was counted exactly once');
   const found = orders.look();
   await server.stop('SIGTERM');
   assert.equal(found.integrity, 'ok');
-  // No response was lost, so the two sets are equal: no 204 without its order, and no order without
-  // its 204.
+  // No response was lost, so exactly those orders are cancelled whose 204 arrived.
   assert.deepEqual([...found.cancelled].sort(), total.cancelled.sort());
 });

@@ -16,7 +16,7 @@ const read = (name: string) => readFileSync(join(deploy, name), 'utf8');
 const isRoot = process.getuid?.() === 0;
 const canUnshare = isRoot && spawnSync('unshare', ['--mount', 'true']).status === 0;
 
-/** Returns the instructions of each stage, such as `['RUN', 'npm ci']`. */
+/** Returns the instructions of each stage of a Dockerfile, such as `['RUN', 'npm ci']`. */
 function stagesOf(dockerfile: string): (readonly [name: string, rest: string])[][] {
   return dockerfile
     .split(/^FROM .*$/m)
@@ -41,7 +41,9 @@ async function freePort(): Promise<string> {
   return `${port}`;
 }
 
-/** Unpacks the image by the steps of its Dockerfile, with the Node.js of this machine. */
+/**
+ * Builds the image as a folder, by the steps of its Dockerfile, with the Node.js of this machine.
+ */
 function unpackImage(t: TestContext) {
   const place = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
   t.after(() => rmSync(place, { recursive: true, force: true }));
@@ -54,7 +56,7 @@ function unpackImage(t: TestContext) {
   const hasSqlite = major > 22 || (major === 22 && minor >= 13);
   for (const [name, rest] of install) {
     if (name !== 'RUN') continue;
-    // The image needs no SQLite driver, because its Node.js has one.
+    // The Node.js of the real image contains a SQLite driver. An older Node.js here does not.
     const command = hasSqlite ? rest : rest.replace(' pg ', ' libsql pg ');
     execFileSync('sh', ['-c', command], { cwd: app, env: { ...environment(), npm_config_prefer_offline: 'true' } });
   }
@@ -77,15 +79,15 @@ function unpackImage(t: TestContext) {
     const rest = last.find(([instruction]) => instruction === name)?.[1] ?? assert.fail(`no ${name}`);
     return JSON.parse(rest.slice(rest.indexOf('[')));
   };
-  assert.deepEqual(last.find(([name]) => name === 'USER')?.[1], 'node', 'the user whose id is 1000 in the image');
+  assert.deepEqual(last.find(([name]) => name === 'USER')?.[1], 'node', 'the image runs as the user with id 1000');
   /** Runs a command as docker does with `--read-only --cap-drop ALL --volume …:/data`. */
   const start = (command: readonly string[], env: Readonly<Record<string, string>>) => {
     const mounts = `mount --bind '${image}' '${image}' && mount --bind '${data}' '${image}/data' && mount -o remount,bind,ro '${image}'`;
     const run = `exec chroot --userspec=1000:1000 '${image}' /bin/node "$@"`;
     const assignments = Object.fromEntries(settings.map((pair) => pair.split(/=(.*)/s).slice(0, 2)));
     return spawn('unshare', ['--mount', 'sh', '-c', `${mounts} && ${run}`, 'sh', ...command.slice(1)], {
-      // If NODE_V8_COVERAGE were absent here, Node.js would add its own. The child process could
-      // not write the coverage in the image.
+      // Without NODE_V8_COVERAGE here, Node.js would pass its own value to the child process, which
+      // cannot write its coverage to the read-only image.
       env: { PATH: process.env['PATH'], NODE_V8_COVERAGE: '', ...assignments, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -193,7 +195,10 @@ test('kubectl knows every field of the Kubernetes manifest', {
   assert.deepEqual(missing(written, JSON.parse(stdout)), []);
 });
 
-/** Returns the paths of values that `other` lacks or has changed. An empty text may be absent. */
+/**
+ * Returns the paths of the values that `other` lacks or has changed. An empty text that `other`
+ * lacks does not count.
+ */
 function missing(value: unknown, other: unknown, path = ''): string[] {
   if (typeof value !== 'object' || value === null) return value === other || value === '' ? [] : [path];
   return Object.entries(value).flatMap(([key, inner]) =>

@@ -9,22 +9,20 @@ import { messageOf } from '../log/message-of.js';
 import { withSavedQuotas } from './saved-limiter.js';
 import type { QuotaTable } from './table.js';
 
-/**
- * The part of the storage that quotas use. It has a table if quotas are counted in this process.
- */
+/** The parts of the storage that this module uses. `quotas` must be present unless Redis counts. */
 export interface QuotaStorage {
-  /** The backend's name in messages, without a password. */
+  /** The storage's name in messages, without a password. */
   readonly name: string;
   readonly quotas?: QuotaTable;
 }
 
-/** The backend with which a server counts quotas. */
+/** The limiter that counts a server's quotas, in this process or in Redis. */
 interface Counting {
   readonly limiter: RateLimiter;
-  /** The backend's name in logs. Absent when quotas are counted in this process. */
+  /** The name of the Redis server in logs. Absent when quotas are counted in this process. */
   readonly name?: string;
   state(): BackendState;
-  /** Saves the counts and stops all timers. */
+  /** Saves the counts, or disconnects from Redis. */
   close(): Promise<void>;
 }
 
@@ -32,7 +30,9 @@ export type OpenedCounting =
   | { readonly ok: true; readonly counting: Counting }
   | { readonly ok: false; readonly message: string };
 
-/** Opens the backend that the settings name. */
+/**
+ * Starts to count quotas: in Redis if the settings name a Redis server, otherwise in this process.
+ */
 export async function openCounting(
   { redisUrl }: Pick<Settings, 'redisUrl'>,
   storage: QuotaStorage,
@@ -61,8 +61,8 @@ function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
   const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
 
   /**
-   * Why the last save failed, or `undefined` if it succeeded. The same reason is logged only once
-   * in a row.
+   * Why the last save failed, or `undefined` if it succeeded. While the reason stays the same, the
+   * failure is not logged again.
    */
   let failure: string | undefined;
 
@@ -110,13 +110,14 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
 
   subscribe(MODES, onMode);
   const limiter = createRedisLimiter({ send: redis.send });
-  // If Redis cannot be reached, this call fails, and the limiter changes its mode, which is logged.
+  // If Redis cannot be reached, this call fails. The limiter then counts in this process, and
+  // `onMode` logs that.
   if (!(await redis.arrived())) await limiter.inspect('').catch(() => {});
   return {
     limiter,
     name: address.name,
-    // The limiter notices a lost connection only at its next call, so the connection is checked
-    // too. The limiter notices a recovery when it probes the server.
+    // The limiter's mode changes only when a call fails, so a lost connection is checked here as
+    // well. The mode changes back when the limiter's own probe of Redis succeeds.
     state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
     async close() {
       unsubscribe(MODES, onMode);

@@ -1,8 +1,9 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 
 /**
- * A change of quotas that a command requests from the server, which has them in memory. The number
- * after `ban` is the end of the ban in Unix milliseconds.
+ * A change of a key's quota. A command writes it into the database, and the running server, which
+ * has the quotas in memory, applies it. The number after `ban` is the end of the ban in Unix
+ * milliseconds.
  */
 export type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
 
@@ -17,7 +18,7 @@ export type QuotaReads = {
   pendingRequests(): readonly PendingRequest[];
 };
 
-/** The URL of this module. The thread that reads imports it. */
+/** The URL from which the reading thread imports this module. */
 export const QUOTA_READS = import.meta.url;
 
 /** Prepares the statements. The tables must exist. */

@@ -2,7 +2,7 @@ import type { SendCommand } from '../../limits/redis/limiter.js';
 import type { RedisAddress } from '../config/redis-url.js';
 import { messageOf } from '../log/message-of.js';
 
-/** A connection to Redis that reconnects by itself. While it is down, commands fail at once. */
+/** A connection to Redis that reconnects by itself. While it is down, commands fail immediately. */
 export interface RedisConnection {
   readonly send: SendCommand;
   /**
@@ -54,7 +54,10 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
   };
 }
 
-/** Returns the code of an error reply, which is its first word (RESP, simple errors). */
+/**
+ * Returns the first word of an error reply, which is the error's code (Redis protocol, simple
+ * errors).
+ */
 function replyCode(error: unknown): string | undefined {
   return messageOf(error).split(' ', 1)[0];
 }
@@ -77,14 +80,14 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     ...(password !== undefined && { password }),
     ...(tls && { tls: {} }),
     connectTimeout: CONNECT_MS,
-    // Ends a connection whose host has disappeared silently. The next connection goes to the host
-    // to which the name then resolves.
+    // Ends a connection whose host has disappeared without closing it. The client then resolves the
+    // host's name again and reconnects.
     socketTimeout: CONNECT_MS,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // READONLY means that the master has become a replica. Its name may now resolve to another
-    // server.
+    // READONLY means that this server has become a replica. Its name may now lead to the new
+    // master, so the client reconnects.
     reconnectOnError: (error: Error) => replyCode(error) === 'READONLY',
   };
   const [node] = nodes;
@@ -108,7 +111,10 @@ async function loadDriver() {
   }
 }
 
-/** Hides the password in an error. Old servers repeat the arguments of an unknown command there. */
+/**
+ * Hides the password in an error message. When an old Redis server does not know a command, it
+ * repeats the command's arguments in the message.
+ */
 function withoutPassword(message: string, { password }: RedisAddress): string {
   return password === undefined ? message : message.replaceAll(password, '***');
 }

@@ -40,8 +40,8 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   let appliedSeq = 0n;
 
   /**
-   * Applies each request once, even if removing it from the table has to be retried. Returns the
-   * last sequence number.
+   * Applies the requests that have not been applied. A request is read again if its removal from
+   * the table failed. Returns the sequence number of the last request, or 0 for an empty list.
    */
   function apply(requests: readonly PendingRequest[]): bigint {
     let lastSeq = 0n;
@@ -59,7 +59,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 
   function ban(keyId: string, untilMs: number): void {
     const leftMs = untilMs - clock.nowMs() - clock.utcOffsetMs();
-    // A ban that ends within a millisecond is not applied.
+    // A ban that has less than a millisecond left is not applied.
     if (leftMs >= 1) limiter.ban(keyId, Math.ceil(leftMs));
   }
 
@@ -85,7 +85,7 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
     const restored = shifted(state, -clock.utcOffsetMs());
     if (restored !== undefined) limiter.restore(keyId, restored);
   }
-  // Requests that were made while no server ran are applied before the first take.
+  // Changes that commands requested while no server ran are applied before the first `take`.
   apply(requests);
 
   return {
@@ -98,8 +98,8 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
 }
 
 /**
- * Shifts the instants of a state by `ms`. They are saved in Unix time, because the next process has
- * another clock. An instant of 0 means "never" and stays 0.
+ * Adds `ms` to the times in a state. The table holds Unix times, because the next process has
+ * another clock. In a ban, a time of 0 means "never" and stays 0.
  */
 export function shifted(state: KeyState | undefined, ms: number): KeyState | undefined {
   if (state === undefined || ms === 0) return state;

@@ -7,28 +7,30 @@ import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest }
 import { prepareWrites, type QuotaWrites } from './writes.js';
 
 /**
- * The saved quotas by key id, with instants in Unix time. Also holds what commands ask of the
- * running server, which has the quotas in memory.
+ * The saved quotas by key id, in which all times are Unix times. The table also holds the changes
+ * that commands request from the running server, because the server has the quotas in memory.
  */
 export interface QuotaTable {
-  /** Loads everything, before the server starts to listen. */
+  /** Loads all saved quotas and all requests, before the server starts to listen. */
   load(): {
     readonly states: readonly (readonly [keyId: string, state: KeyState])[];
     readonly requests: readonly PendingRequest[];
   };
   get(keyId: string): KeyState | undefined;
   /**
-   * Changes the saved quota, which is enough if no server runs. Also leaves a request for a running
-   * server.
+   * Changes the saved quota, which is enough if no server runs. Also stores the request, for a
+   * running server.
    */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
   /**
-   * Saves a ban that ends at a Unix time, and a request to a running server to apply the ban.
-   * `banned` returns the state with the ban.
+   * Saves a ban until the Unix time `untilMs`, and requests the same ban from a running server.
+   * `banned` adds the ban to a state.
    */
   requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
-  /** Saves states and removes the requests up to `upToSeq`, in one transaction. */
+  /**
+   * Saves states, and removes the requests of commands up to number `upToSeq`, in one transaction.
+   */
   save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
 }
 
@@ -56,7 +58,10 @@ const stateSchema = v.object({
   ),
 });
 
-/** Creates the table over an open database. With `read`, requests are read on another thread. */
+/**
+ * Creates a {@link QuotaTable} on an open database. With `read`, requests are read on another
+ * thread.
+ */
 export function createQuotaTable(
   database: SqliteDatabase,
   write: Write<QuotaWrites>,
@@ -108,7 +113,6 @@ export function createQuotaTable(
   return table;
 }
 
-/** Serialises a state for the table. */
 function stateJson(state: KeyState | undefined): string | null {
   return state === undefined ? null : JSON.stringify(state);
 }

@@ -1,14 +1,18 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 
 /**
- * The writes of quotas, as part of a transaction. See `OrderWrites` in `orders/sqlite/writes.ts`.
+ * Functions that write quotas inside a transaction of the caller. See `OrderWrites` in
+ * `orders/sqlite/writes.ts`.
  */
 export type QuotaWrites = {
-  /** Stores states as JSON (`null` removes a state), and removes the requests up to `upToSeq`. */
+  /**
+   * Stores states as JSON (`null` removes a state), and removes the requests of commands up to
+   * number `upToSeq`.
+   */
   saveQuotas(states: readonly (readonly [keyId: string, json: string | null])[], upToSeq: bigint): void;
 };
 
-/** The URL of this module. The thread that writes imports it. */
+/** The URL from which the writing thread imports this module. */
 export const QUOTA_WRITES = import.meta.url;
 
 /** Prepares the statements. The tables must exist. */

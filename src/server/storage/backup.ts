@@ -17,8 +17,8 @@ export interface BackupData {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Copies a database. The target appears only when it is complete and on disk. A failure or a signal
- * leaves nothing behind.
+ * Copies a database to a new file. The file gets its content only when the copy is complete and on
+ * disk. A failure or a signal leaves no partial copy behind.
  */
 export async function backUp(file: string, target: string): Promise<Outcome> {
   const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
@@ -32,7 +32,10 @@ export async function backUp(file: string, target: string): Promise<Outcome> {
   });
 }
 
-/** Runs `work` on an intact copy beside the target, and removes the copy afterwards. */
+/**
+ * Copies a database to a file beside the target, checks the copy, and runs `work` on it. Removes
+ * the copy afterwards.
+ */
 export async function withCopy(
   file: string,
   target: string,
@@ -53,7 +56,10 @@ export async function withCopy(
   }
 }
 
-/** Renames the copy to the target in one step that survives a power cut. Returns its size. */
+/**
+ * Renames the copy to the target in one step that survives a power cut. Returns the size of the
+ * file.
+ */
 export function putInPlace(copy: string, target: string): number {
   renameSync(copy, target);
   syncDirectoryOf(target);
@@ -74,7 +80,7 @@ function runToEnd(worker: Worker): Promise<void> {
 
 /**
  * Runs `work` when a signal arrives, and then lets the signal end the process. Returns a function
- * that cancels this.
+ * that stops listening for signals.
  */
 function onSignal(work: () => void): () => void {
   function stop(): void {
@@ -90,7 +96,8 @@ function onSignal(work: () => void): () => void {
 }
 
 /**
- * Makes the new name survive a power cut. Windows cannot open a directory and does not need this.
+ * Syncs the directory of a file, so that the file's new name survives a power cut. Windows cannot
+ * open a directory and does not need this.
  */
 function syncDirectoryOf(file: string): void {
   if (process.platform === 'win32') return;

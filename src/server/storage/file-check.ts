@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { APPLICATION_ID, NOT_A_DATABASE, NOT_OUR_DATABASE } from '../../databases/sqlite/migration.js';
 import { canBelongTogether, HEADER_SIZE, NO_LOG, readLog, withFile } from './wal-check.js';
 
-/** Values and offsets of the SQLite file format, 1.3 (the header) and 1.6 (page 1). */
+/**
+ * Values and offsets in the first bytes of an SQLite file (SQLite file format, sections 1.3 and
+ * 1.6).
+ */
 const MAGIC = Buffer.from('SQLite format 3\0');
 const APPLICATION_ID_AT = 68;
 const PAGE_KIND_AT = 100;
@@ -11,11 +14,11 @@ const ENTRIES_AT = 103;
 const LEAF = 13;
 
 /**
- * Returns the reason why a file must not be opened, or `undefined` if it does not exist or may be
- * opened. It reads the file without SQLite, which would write the log of a crashed program into it.
- * With `withLog: false`, it ignores the log and returns the reason why the file must not be
- * replaced. Do not call it in a process that has the file open: closing any descriptor of a file
- * drops all locks of the process on it.
+ * Returns the reason why a file must not be opened. Returns `undefined` if the file may be opened
+ * or does not exist. Reads the file without SQLite, because SQLite would write the log of a crashed
+ * program into the file. With `withLog: false`, ignores the log and returns the reason why the file
+ * must not be replaced. Do not call this function in a process that has the file open: when a
+ * process closes any descriptor of a file, it loses all its locks on that file.
  */
 export function refusalOf(file: string, { withLog = true } = {}): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });

@@ -7,7 +7,7 @@ import type { OpenOutcome } from './storage.js';
 
 export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
-/** Opens the storage of a command. With `create`, creates a missing storage. */
+/** Opens the storage for a command. With `create`, creates a missing storage. */
 export async function openStorage(
   { db, databaseUrl }: StorageSettings,
   create: boolean,
@@ -18,8 +18,8 @@ export async function openStorage(
 }
 
 /**
- * Opens the storage of a server exclusively, because two servers would overwrite each other's
- * quotas.
+ * Opens the storage for a server. Only one server can open a SQLite file, because two servers would
+ * overwrite each other's quotas.
  */
 export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create: true, impatient: true });
@@ -40,7 +40,8 @@ export async function openServerStorage({ db, databaseUrl }: StorageSettings): P
   }
   return {
     ok: true,
-    // If the disk does not respond, the lock is released when the process ends.
+    // If the storage cannot be closed because the disk does not respond, the lock is released when
+    // the process ends.
     data: { ...data, close: () => data.close().then(leave), discard: () => data.discard().then(leave) },
   };
 }

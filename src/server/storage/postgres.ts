@@ -13,19 +13,19 @@ import type { OpenOutcome, Storage } from './storage.js';
 
 export interface PostgresStorageOptions {
   /**
-   * Creates missing tables. Without it, missing tables are an error, so that a wrong database does
-   * not look empty.
+   * Creates missing tables. Without this option, missing tables are an error, so that a wrong
+   * database does not look empty.
    */
   readonly create?: boolean;
-  /** Limits the time of a statement, for a process with waiting clients. */
+  /** Limits the time of each statement. A server needs this, because its clients wait. */
   readonly impatient?: boolean;
 }
 
 const CONNECTIONS = 8;
 const KEY_CONNECTIONS = 2;
 /**
- * Connections that look up keys which were never seen, so that made-up keys do not delay known
- * keys.
+ * Connections that look up API keys which this process does not know. They are separate, so that
+ * invented keys do not delay known keys.
  */
 const STRANGER_CONNECTIONS = 2;
 /** Connections that read long lists. A list holds its connection until the client has read it. */
@@ -41,8 +41,8 @@ const PROBE_MS = 2_000;
 
 /**
  * Opens a PostgreSQL database and migrates its tables to the newest version. Any number of
- * processes may do so at once. The caller closes it. The URL must be valid. Messages show only its
- * host, port and database.
+ * processes may do this at the same time. The caller closes the storage. The URL must be valid.
+ * Messages show only the host, port and database of the URL.
  */
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   if (typeof url !== 'string') throw new TypeError('url: expected the URL of a PostgreSQL database');
@@ -70,7 +70,10 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
 
 type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
 
-/** Loads the driver. It is optional, because orders in a file do not need it. */
+/**
+ * Loads the driver, if it is installed. It is optional, because a program that uses SQLite does not
+ * need it.
+ */
 async function loadDriver(): Promise<Driver | undefined> {
   try {
     return (await import('pg')).default;
@@ -81,7 +84,8 @@ async function loadDriver(): Promise<Driver | undefined> {
 }
 
 /**
- * Prints a URL without user, password and parameters. For a unix socket, the host is its directory.
+ * Returns the URL of a database without user, password and parameters. For a unix socket, the host
+ * is its directory.
  */
 function nameOf({ host, port, database }: Client): string {
   const shownHost = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
@@ -125,8 +129,8 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
   let probe: Promise<unknown> | undefined;
 
   /**
-   * Shares one probe among all callers, because strangers may probe and must not use up
-   * connections.
+   * Checks that PostgreSQL replies. Concurrent callers share one query, so that clients that probe
+   * readiness cannot use up the connections.
    */
   function answers(): Promise<unknown> {
     probe ??= statements.query('SELECT').finally(() => {
@@ -149,7 +153,8 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
     name,
     orders: explainedOrders(orders),
     keys: explainedKeys(ring),
-    // Other processes may use the database, so this process neither fills nor removes it.
+    // Other processes may use the database, so this process neither adds sample orders to it nor
+    // removes it.
     isNew: false,
     importRecords: (batches, replace) => explained('store orders', importRecords(connect, batches, replace)),
     records: () => explainedStream('read the orders', readRecords(connect)),
@@ -169,8 +174,8 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
 }
 
 function openPool(driver: Driver, config: ClientConfig, max: number): Pool {
-  // A PostgreSQL server that has stopped responding does not close its connections, and an idle
-  // connection must not keep this process alive.
+  // Without `allowExitOnIdle`, an idle connection to a PostgreSQL server that has stopped
+  // responding would keep this process alive.
   const pool = new driver.Pool({ ...config, max, allowExitOnIdle: true });
   // This error means that an idle connection has ended. If the cause persists, the next query
   // reports it.

@@ -10,7 +10,7 @@ import { reasonOf } from './sqlite.js';
 
 /**
  * Replaces a database with a copy of a backup, and removes the log files of the old database. The
- * backup is checked before anything is changed, and is kept.
+ * backup is checked before anything is changed. It is not removed.
  */
 export async function restore(backup: string, file: string): Promise<Outcome> {
   if (!existsSync(backup)) return failed(`there is no backup ${backup}`);
@@ -38,8 +38,8 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
 /**
  * Removes the log of the old database, because SQLite would apply it to the new one. The log is
  * first written into the old database, so that a restore interrupted here leaves the old database
- * complete. The log of a damaged database, or of one that was replaced before, is only removed.
- * Returns `false` if the database is in use.
+ * complete. If the old database is damaged, or the log belongs to another file, the log is only
+ * removed. Returns `false` if the database is in use.
  */
 function endLog(file: string): boolean {
   if (existsSync(file) && refusalOf(file) === undefined) {
@@ -47,8 +47,8 @@ function endLog(file: string): boolean {
       const database = openSqliteDatabase(file);
       try {
         const [row] = prepare(database, 'PRAGMA journal_mode = DELETE').all();
-        // Only the last connection can remove the log. If there is another connection, the log
-        // stays, without an error.
+        // SQLite removes the log only if this is the only connection. Otherwise the log stays, and
+        // no error is thrown.
         if (row?.['journal_mode'] !== 'delete') return false;
       } finally {
         database.close();

@@ -2,15 +2,16 @@ import { isResult } from '../../databases/sqlite/database.js';
 import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 
 /**
- * The suffix of the file that is locked. The file stays empty. It is not removed while the database
- * exists, because two servers could then run at the same time.
+ * The suffix of the lock file beside a database. The lock file stays empty. It is not removed while
+ * the database exists, because two servers could then lock two different files.
  */
 export const PLACE_SUFFIX = '-server';
 
 /**
- * Locks a database file, by its real path, for one server, because two would overwrite each other's
- * quotas. Returns a function that unlocks it, or `undefined` if another server has the lock. The
- * system releases the lock of a killed server.
+ * Locks a database for one server, because two servers would overwrite each other's quotas. `file`
+ * must be the real path of the database. Returns a function that unlocks the database, or
+ * `undefined` if another server has the lock. The operating system releases the lock of a killed
+ * server.
  */
 export function takeServerPlace(file: string): (() => void) | undefined {
   const place = openSqliteDatabase(file + PLACE_SUFFIX);

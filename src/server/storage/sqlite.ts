@@ -52,11 +52,13 @@ const LOCK_WAIT_MS = 5_000;
 
 export interface OpenOptions {
   /**
-   * Creates a missing file. Without it, a missing file is an error, so that a mistyped name does
-   * not look like an empty database.
+   * Creates a missing file. Without this option, a missing file is an error, so that a mistyped
+   * name does not look like an empty database.
    */
   readonly create?: boolean;
-  /** Reads and commits on other threads, for a process that must keep responding. */
+  /**
+   * Whether to read and commit on other threads. A server does, because it must keep responding.
+   */
   readonly threaded?: boolean;
 }
 
@@ -90,14 +92,13 @@ export function openSqliteStorage(file: string, options: OpenOptions = {}): Open
 }
 
 /**
- * Opens the database of a command or a server. Checks that it belongs to this program, and with
- * `threaded` that it is intact. The process must not have opened the file so far: see {@link
- * refusalOf}.
+ * Opens the database of a command or a server, if the file belongs to this program. With
+ * `threaded`, also checks that the file is intact. The process must not have the file open: see
+ * {@link refusalOf}.
  */
 export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
-  // Puts SQLite's temporary files, which have no name, into the directory of the database. An
-  // import may need more room than /tmp has, and /tmp may be read-only. SQLite reads this variable
-  // when it opens the first file.
+  // Puts SQLite's temporary files into the directory of the database, because /tmp may be read-only
+  // or too small for an import. SQLite reads this variable when it opens its first file.
   process.env['SQLITE_TMPDIR'] ??= dirname(file);
   try {
     const refusal = file === IN_MEMORY ? undefined : refusalOf(file);
@@ -110,8 +111,8 @@ export function openNamedSqliteStorage(file: string, options?: OpenOptions): Ope
 }
 
 /**
- * Opens an existing file for reading, without migrating its tables. Throws where {@link
- * openSqliteStorage} returns a failure. The caller closes it.
+ * Opens an existing file for reading, without migrating its tables. Reports a failure by throwing,
+ * unlike {@link openSqliteStorage}. The caller closes the database.
  */
 export function openAsItIs(file: string): { database: SqliteDatabase; versions: ReadonlyMap<string, number> } {
   const database = openSqliteDatabase(file);
@@ -238,7 +239,7 @@ function cannotOpen(file: string, error: unknown): string {
   return troubleOf(error, file, 'open') ?? `cannot open the database ${file}: ${reasonOf(error)}`;
 }
 
-/** Returns the message for a failure of the file, or `undefined` for any other error. */
+/** Returns the message for an error of the database file, or `undefined` for any other error. */
 export function troubleOf(error: unknown, file: string, operation: Operation): string | undefined {
   const isOfFile = error instanceof SqliteFileError || resultOf(error) !== undefined;
   return isOfFile ? failureOf(error, file, operation).message : undefined;

@@ -10,7 +10,9 @@ export interface Storage {
   readonly name: string;
   readonly orders: OwnedOrderStore;
   readonly keys: KeyRing;
-  /** The saved quotas. Absent if another process counts them. */
+  /**
+   * The saved quotas. Absent if the storage is PostgreSQL, because Redis then counts the quotas.
+   */
   readonly quotas?: QuotaTable;
   /** True if opening has created the storage and no other process can have used it. */
   readonly isNew: boolean;
@@ -24,12 +26,12 @@ export interface Storage {
   /** Returns the state of the storage. Throws or rejects if the storage cannot be read. */
   state(): BackendState | Promise<BackendState>;
   /**
-   * Stops waiting for locks of other processes. From then on, a call that finds a lock is retried
-   * later.
+   * Prepares for serving requests. From then on, no call on this thread waits for a lock of another
+   * process.
    */
   neverBlock(): void;
   close(): Promise<void>;
-  /** Closes the storage and removes everything that opening it created. */
+  /** Closes the storage and removes the files that opening it created. */
   discard(): Promise<void>;
 }
 

@@ -2,8 +2,9 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { TRANSACTIONS_COUNTED } from '../../databases/sqlite/database.js';
 
 /**
- * The bytes that are read at the start of page 1: the header of the database, which has the fields
- * below, and 5 bytes of the page's own header (SQLite file format, 1.3 and 1.6).
+ * How many bytes are read from the start of page 1. They contain the header of the database, with
+ * the fields below, and the first 5 bytes of the page's own header (SQLite file format, sections
+ * 1.3 and 1.6).
  */
 export const HEADER_SIZE = 105;
 const WRITE_VERSION_AT = 18;
@@ -11,8 +12,8 @@ const ROLLBACK_JOURNAL = 1;
 const USER_VERSION_AT = 60;
 
 /**
- * A write-ahead log is a header, followed by frames. A frame is a header and a page (SQLite file
- * format, 4.1 and 4.2).
+ * Sizes and offsets in a write-ahead log. The log is a header followed by frames, and each frame is
+ * a header followed by a page (SQLite file format, sections 4.1 and 4.2).
  */
 const LOG_HEADER_SIZE = 32;
 const PAGE_SIZE_AT = 8;
@@ -24,10 +25,7 @@ const SALTS_SIZE = 8;
 /** The facts about a write-ahead log that show to which file it belongs. */
 export interface Log {
   readonly hasFrames: boolean;
-  /**
-   * The header of the database in the first frame for page 1. Absent if the log does not contain
-   * page 1.
-   */
+  /** The database header in the first frame for page 1. Absent if the log has no such frame. */
   readonly firstHeader?: Buffer;
 }
 
@@ -44,7 +42,7 @@ export function readLog(file: string): Log {
     for (let at = LOG_HEADER_SIZE; ; at += FRAME_HEADER_SIZE + pageSize) {
       const frame = read(FRAME_HEADER_SIZE + HEADER_SIZE, at);
       const isComplete = frame.length === FRAME_HEADER_SIZE + HEADER_SIZE;
-      // The log ends here, although frames of an older log, with other salts, may follow.
+      // The log ends here. Frames of an older log may follow, but their salts differ.
       if (!isComplete || !frame.subarray(FRAME_SALTS_AT, FRAME_SALTS_AT + SALTS_SIZE).equals(salts)) {
         return { hasFrames: at > LOG_HEADER_SIZE };
       }
@@ -54,11 +52,11 @@ export function readLog(file: string): Log {
 }
 
 /**
- * Returns whether the log can belong to the file with this header. SQLite starts a log only after
- * it has set the write version in the file to WAL. Page 1 counts transactions, and a log starts
- * with the transaction after the last one in the file. The file may have counted further: it may
- * already contain part of the log. It may even contain newer transactions, because an old log may
- * reappear after a power cut.
+ * Returns whether a log can belong to the file with this header. Before SQLite starts a log, it
+ * sets the write version in the header to WAL. Page 1 holds a count of transactions. A new log
+ * starts with the transaction after the last one in the file. The log may also start earlier,
+ * because the file may already contain a part of it. The file may even be newer than the whole log,
+ * because an old log may reappear after a power cut.
  */
 export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Log): boolean {
   if (!hasFrames) return true;

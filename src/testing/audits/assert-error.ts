@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import type { Answer } from './audit.js';
 
 /**
- * Checks that the response is an Error object (specification, part 2) with all three fields, and
- * with the status of the response. Returns its code.
+ * Asserts that a response has the expected status and contains an Error object (specification, part
+ * 2). The object must have all three fields, and its `status` must be that of the response. Returns
+ * its `code`.
  */
 export function assertError({ status, headers, text }: Answer, expected: number, which?: string): string {
   assert.equal(status, expected, which);
@@ -11,7 +12,7 @@ export function assertError({ status, headers, text }: Answer, expected: number,
   const error: unknown = JSON.parse(text);
   assert.ok(typeof error === 'object' && error !== null, 'an Error is an object');
   const field = (name: string): unknown => Reflect.get(error, name);
-  assert.equal(field('status'), status, 'Error.status is that of the response');
+  assert.equal(field('status'), status, 'Error.status equals the status of the response');
   for (const name of ['code', 'message']) {
     assert.ok(typeof field(name) === 'string' && field(name) !== '', `Error.${name} is a text`);
   }

@@ -14,8 +14,8 @@ export interface AuditTarget {
   /** A valid API key. */
   readonly apiKey: string;
   /**
-   * Issues a new key with this plan. Without it, audits that use up a quota are skipped, and all
-   * others use `apiKey`.
+   * Issues a new key with this plan. Without `issueKey`, audits that use up a quota are skipped,
+   * and all others use `apiKey`.
    */
   readonly issueKey?: ((plan: Plan) => string | Promise<string>) | undefined;
   /**
@@ -36,10 +36,10 @@ export type AuditLevel = 'MUST' | 'SHOULD' | 'MAY';
 
 /** A check of one clause of the specification. */
 export interface Audit extends TestCase {
-  /** A stable id: the number of the part of the specification, and a word. */
+  /** A stable id, such as `5-missing`: the number of the specification's part, and a word. */
   readonly id: string;
   readonly level: AuditLevel;
-  /** The reason why the audit cannot run: a part that the target lacks. */
+  /** Why the audit cannot run: the options that the target lacks, such as `needs store`. */
   readonly skip?: string;
 }
 
@@ -52,7 +52,9 @@ export interface Answer {
 
 /** The functions by which an audit uses the target. */
 export interface Subject {
-  /** Sends a request to a path below the base address. Fields are pairs of name and value. */
+  /**
+   * Sends a request to a path below the base address. Header fields are pairs of name and value.
+   */
   ask(method: string, path: string, ...fields: readonly (readonly [string, string])[]): Promise<Answer>;
   /**
    * Sends a request with a valid key. If keys can be issued, each call uses a new key, so that no

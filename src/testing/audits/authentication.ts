@@ -50,7 +50,7 @@ export const authenticationClauses: readonly Clause[] = [
         for (const [method, path] of OPERATIONS) {
           const answer = await ask(method, path, bearer(other));
           assertError(answer, 401, `${method} with another key`);
-          assert.ok(!answer.text.includes(other) || other.length === 1, 'the key is not repeated');
+          assert.ok(!answer.text.includes(other) || other.length === 1, 'the response does not repeat the key');
         }
       }
       assert.equal((await ask('DELETE', order(1), bearer(key))).status, 204, 'order 1 was pending');
@@ -59,7 +59,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-challenge',
     level: 'MUST',
-    says: 'send a Bearer challenge with 401, with an error attribute only if a token was sent (RFC 6750, part 3)',
+    says: 'send a Bearer challenge with every 401, but an error attribute in it only if a token was sent (RFC 6750, section 3)',
     async check({ ask }) {
       const without = (await ask('GET', ORDERS)).headers.get('www-authenticate') ?? '';
       const invalid = (await ask('GET', ORDERS, bearer('nobody'))).headers.get('www-authenticate') ?? '';
@@ -71,7 +71,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-scheme',
     level: 'MUST',
-    says: 'accept the scheme and the field name in upper and lower case (RFC 9110, part 11.1)',
+    says: 'accept the field name and the scheme in any letter case (RFC 9110, sections 5.1 and 11.1)',
     async check({ ask, issueKey }) {
       const key = await issueKey(PLANS.business);
       for (const [name, scheme] of [

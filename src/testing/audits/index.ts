@@ -11,8 +11,8 @@ import { routeClauses } from './routes.js';
  */
 export function serviceAudits(target: AuditTarget): Audit[] {
   for (const name of ['url', 'apiKey'] as const) {
-    // A getter is not read here but by the audits, because a test may know the URL only once its
-    // server listens.
+    // A getter is not called here, because a test may not know the URL before its server listens.
+    // The audits call the getter.
     const isLater = Object.getOwnPropertyDescriptor(target ?? {}, name)?.get !== undefined;
     if (!isLater && typeof target?.[name] !== 'string') throw new TypeError(`${name}: expected a string`);
   }

@@ -3,12 +3,12 @@ import { createPlan, PLANS, perDay, perMinute } from '../../limits/index.js';
 import { assertError } from './assert-error.js';
 import { type Answer, bearer, type Clause, ORDERS, order, type Subject } from './audit.js';
 
-/** Two windows that are small enough to be used up one after the other. */
+/** A plan with two windows. Both are so small that a test can use up one and then the other. */
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
 /**
- * A plan that bans a key for a minute at the first refusal more than a second after an earlier
- * refusal.
+ * A plan with bans of one minute. The first refusal that comes more than a second after an earlier
+ * refusal begins a ban.
  */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
@@ -84,7 +84,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-429',
     level: 'MUST',
-    says: 'respond with 429 and Retry-After to a request over the limit, and to no request within it',
+    says: 'respond with 429 and Retry-After to requests over the limit, and only to those',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
       const key = bearer(await issueKey(PLANS.free));
@@ -101,7 +101,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-retry-after',
     level: 'MUST',
-    says: 'allow a request after the wait that Retry-After announces, for the minute and for the day',
+    says: 'allow a request after the wait that Retry-After announces, whether the minute or the day quota was used up',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = await subject.issueKey(TINY);
@@ -117,7 +117,7 @@ export const limitClauses: readonly Clause[] = [
         const { limit } = trioOf(answer);
         waits.push(limit);
         await subject.advance(retryAfterOf(answer) * 1_000);
-        assert.equal((await subject.ask('GET', ORDERS, bearer(key))).status, 200, `after the wait for ${limit}`);
+        assert.equal((await subject.ask('GET', ORDERS, bearer(key))).status, 200, `after waiting, limit ${limit}`);
         passed++;
       }
       assert.deepEqual(waits, [2, 2, 5], 'X-RateLimit-Limit belongs to the window that refuses');
@@ -126,7 +126,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-retry-early',
     level: 'SHOULD',
-    says: 'send the shortest possible Retry-After, to the second',
+    says: 'send in Retry-After the fewest whole seconds after which a request is allowed',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const refused = await exhausted(subject, await subject.issueKey(TINY), 12_345);
@@ -139,7 +139,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-reset',
     level: 'MUST',
-    says: 'send in X-RateLimit-Reset the Unix time at which the limit resets, the same throughout a window',
+    says: 'send in X-RateLimit-Reset the Unix time at which the limit resets, and keep it constant within a window',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = bearer(await subject.issueKey(TINY));
@@ -157,7 +157,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-refused-does-nothing',
     level: 'MUST',
-    says: 'neither cancel nor count a request over the limit',
+    says: 'neither carry out nor count a request over the limit',
     needs: ['issueKey', 'store', 'clock'],
     async check(subject) {
       await subject.put({ id: 1 });
@@ -170,7 +170,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-apart',
     level: 'MUST',
-    says: 'keep other keys and strangers from using up the quota of a key',
+    says: 'not charge a key for the requests of other keys or for requests without a valid key',
     needs: ['issueKey'],
     async check(subject) {
       const key = bearer(await subject.issueKey(PLANS.free));
@@ -247,7 +247,7 @@ async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
     await subject.advance(afterMs);
     return { key, answer: await subject.ask('GET', ORDERS, key) };
   }
-  return assert.fail('a quota of a few requests a minute is never used up');
+  return assert.fail('60 requests did not use up a quota of a few requests a minute');
 }
 
 function trioOf({ headers }: Answer) {
@@ -265,6 +265,6 @@ function trioOf({ headers }: Answer) {
 
 function retryAfterOf({ headers }: Answer): number {
   const value = headers.get('retry-after') ?? 'absent';
-  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is whole seconds, at least 1');
+  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is a whole number of seconds, at least 1');
   return Number(value);
 }

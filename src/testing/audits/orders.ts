@@ -6,14 +6,14 @@ import { assertError } from './assert-error.js';
 import { type Answer, bearer, type Clause, ORDERS, order } from './audit.js';
 
 /**
- * Ids that a wrong type would change: 2^31 is too large for an int32, a double rounds 2^53 + 1, and
- * the first and the last are the limits of an int64.
+ * Ids that a wrong number type would change. 2^31 is too large for an int32, and a double rounds
+ * 2^53 + 1. The first and the last id are the limits of an int64.
  */
 const TELLING_IDS = [INT64_MIN, -5n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
 /**
- * Texts that are not ids. Number parsers read some of them as 1, as 0 or as an end of the int64
- * range.
+ * Texts that are not ids. Number parsers read some of them as 1, as 0, or as the smallest or
+ * largest int64.
  */
 const NO_IDS = [
   ...['01', '+1', '1e0', '0x1', '0b1', '1.0', '%31', '%201', '1%20', '-0', '00', '1_', '1,', '1;', '%EF%BC%91', '-'],
@@ -36,7 +36,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-list',
     level: 'MUST',
-    says: 'answer GET /store/orders with 200 and a JSON array of all orders, their fields exact to the last digit',
+    says: 'respond to GET /store/orders with 200 and a JSON array of all orders, with every digit of their numbers',
     needs: ['store'],
     async check(subject) {
       const many = Array.from({ length: 250 }, (_, index) => ({ id: 700_000n + BigInt(index) }));
@@ -64,7 +64,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-absent',
     level: 'SHOULD',
-    says: 'omit unknown fields of an order, and the status',
+    says: 'omit the status of an order, and every field that has no value',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n, status: 'shipped' });
@@ -75,7 +75,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-no-parameters',
     level: 'SHOULD',
-    says: 'ignore a query: the list is always the full set of orders',
+    says: 'ignore query parameters, and always list all orders',
     async check(subject) {
       const whole = await subject.asked('GET', ORDERS);
       for (const query of ['?', '?page=2&limit=1', '?/', '?a=//b/../c', '?id=1']) {
@@ -87,7 +87,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-head',
     level: 'MUST',
-    says: 'respond to HEAD as to GET, without the content (RFC 9110, part 9.3.2)',
+    says: 'respond to HEAD as to GET, but without content (RFC 9110, section 9.3.2)',
     async check(subject) {
       const whole = await subject.asked('GET', ORDERS);
       const head = await subject.asked('HEAD', ORDERS);
@@ -112,7 +112,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-json',
     level: 'MUST',
-    says: 'respond the same to a DELETE with Content-Type application/json and no content',
+    says: 'ignore the Content-Type, such as application/json, of a DELETE without content',
     needs: ['store'],
     async check(subject) {
       for (const type of [
@@ -130,7 +130,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-if-match',
     level: 'MUST',
-    says: 'cancel nothing and respond with 412 to If-Match with a tag, because an order has no tag (RFC 9110, part 13.1.1)',
+    says: 'respond with 412 to a DELETE with a tag in If-Match, and cancel nothing, because orders have no tags (RFC 9110, section 13.1.1)',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n });
@@ -164,7 +164,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '3-shipped',
     level: 'MUST',
-    says: 'respond to DELETE of a shipped order with 409, however often',
+    says: 'respond to every DELETE of a shipped order with 409',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_001n, status: 'shipped' });
@@ -186,7 +186,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-int64',
     level: 'MUST',
-    says: 'cancel exactly the named order and no neighbour of it, to the last digit of int64',
+    says: 'cancel only the order with exactly this id, even if other ids differ only in the last digit',
     needs: ['store'],
     async check(subject) {
       for (const meant of TELLING_IDS) {
@@ -230,7 +230,7 @@ function assertCancelled({ status, text }: Answer, which?: string): void {
   assert.deepEqual([status, text], [204, ''], which);
 }
 
-/** Returns the listed orders by id, with every int64 exact. */
+/** Returns a map from ids to the listed orders, with every int64 exact. */
 function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
   assert.equal(status, 200);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);

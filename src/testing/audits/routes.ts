@@ -6,7 +6,7 @@ export const routeClauses: readonly Clause[] = [
   {
     id: '4-method',
     level: 'MUST',
-    says: 'do nothing on another method, and list the supported ones in Allow (RFC 9110, part 15.5.6)',
+    says: 'respond with 405 to another method, do nothing, and list the supported methods in Allow (RFC 9110, section 15.5.6)',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 1 });
@@ -26,7 +26,7 @@ export const routeClauses: readonly Clause[] = [
   {
     id: '4-path',
     level: 'MUST',
-    says: 'respond to every other path with 404',
+    says: 'respond with 404 to every path that the specification does not define',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 1 });

@@ -31,9 +31,10 @@ const PLANS: readonly Plan[] = [
 ];
 
 /**
- * Checks that the limiter decides like the memory limiter in random histories. Calls the limiter,
- * then the memory limiter with its clock at the instant of the limiter's decision. So the limiter
- * may have any clock, even one that advances between calls.
+ * Asserts that the limiter decides like the memory limiter in a random sequence of calls. Each call
+ * goes to the limiter first. The memory limiter's clock is then set to the time of the decision,
+ * and the memory limiter gets the same call. So the limiter may have any clock, even one that
+ * advances between calls.
  */
 export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTest): Promise<void> {
   const instant = { nowMs: 0, utcOffsetMs: 0 };
@@ -45,7 +46,7 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
     if (below(3) === 0) await advance(1 + below(below(20) === 0 ? 120 : 4));
     const number = below(PLANS.length);
     const key = `random ${number}`;
-    // In at least 15 of 16 calls a key has the same plan, so that it can reach a second ban.
+    // In at least 15 of 16 calls, a key has its usual plan, so that it can be banned twice.
     const plan = PLANS[below(16) === 0 ? below(PLANS.length) : number] ?? assert.fail();
     const cost = below(5) === 0 ? below(3) : 1;
     const decision = await take(key, plan, cost);

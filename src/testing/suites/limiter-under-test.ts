@@ -1,6 +1,6 @@
 import type { Decision, Plan } from '../../limits/index.js';
 
-/** The limiter that a case works with. */
+/** The limiter that a test case calls. */
 export interface LimiterUnderTest {
   take(key: string, plan: Plan, cost?: number): Promise<Decision>;
   advance(ms: number): Promise<unknown>;

@@ -17,8 +17,8 @@ import type { TestCase } from './test-case.js';
 export interface OpenedOrderStore {
   readonly store: OrderStore;
   /**
-   * Ships a pending order as the host does. Without it, the suite does not test a cancel and a
-   * shipment that race for one order.
+   * Ships a pending order as the host does. Without `ship`, the suite does not test a cancel and a
+   * shipment of one order at the same time.
    */
   readonly ship?: ((id: OrderId) => unknown) | undefined;
   readonly close?: (() => unknown) | undefined;
@@ -28,8 +28,8 @@ export interface OpenedOrderStore {
 export type OpenOrderStore = (orders: readonly OrderRecord[]) => OpenedOrderStore | Promise<OpenedOrderStore>;
 
 /**
- * Ids that a wrong type would change: 2^31 is too large for an int32, a double rounds 2^53 + 1, and
- * the first and the last are the limits of an int64.
+ * Ids that a wrong number type would change. 2^31 is too large for an int32, and a double rounds
+ * 2^53 + 1. The first and the last id are the limits of an int64.
  */
 const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
@@ -85,7 +85,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
   storeCase('lists no orders when the store is empty', [], async (store) => assert.deepEqual(await listed(store), []));
 
   storeCase(
-    'lists all orders ascending by id, whatever their status, with every field as it was stored',
+    'lists all orders ascending by id, whatever their status, with every field unchanged',
     RECORDS.toReversed(),
     async (store) => assert.deepEqual(await listed(store), RECORDS.map(toOrder)),
   );
@@ -94,7 +94,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
     assert.deepEqual(await listed(store), ascending(5_000));
   });
 
-  storeCase('lists to several readers at a time', ascending(100), async (store) => {
+  storeCase('lists all orders to several readers at the same time', ascending(100), async (store) => {
     for (const orders of await Promise.all([listed(store), listed(store), listed(store)])) {
       assert.deepEqual(orders, ascending(100));
     }
@@ -116,7 +116,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
 
   for (const id of TELLING_IDS) {
     storeCase(
-      `cancels order ${id} and no neighbour of it`,
+      `cancels order ${id} and no other order`,
       TELLING_IDS.map((id) => ({ id })),
       async (store) => {
         assert.equal(await store.cancel(id), 'cancelled');

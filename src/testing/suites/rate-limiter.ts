@@ -91,7 +91,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'reports the plan, the cost and whole milliseconds, and announces one of the windows',
+    'reports the plan, the cost and times in whole milliseconds, and announces one of the windows',
     async ({ take }) => {
       for (const cost of [1, 2, 2]) {
         const decision = await take('key', BOTH, cost);
@@ -108,7 +108,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'allows exactly as many more requests as it reports, even if they come at once',
+    'allows exactly as many more requests as it reports, even if they are concurrent',
     async ({ take }) => {
       const plan = createPlan({ name: 'many', policies: [perMinute(20), perDay(1_000)], ban: false });
       const { inForce } = await take('key', plan);
@@ -123,7 +123,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'refuses at every instant before the reported wait has passed, and allows a request when it has',
+    'refuses at every instant before the reported wait has passed, and allows a request after the wait',
     async ({ take, advance }) => {
       for (let n = 0; n < 3; n++) await take('key', MOMENT);
       const refused = await take('key', MOMENT);
@@ -139,7 +139,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'keeps the reset constant within a window, at the length of the window after its first request',
+    'keeps the reset constant within a window: the time of its first request plus its length',
     async ({ take, advance }) => {
       const first = await take('key', MOMENT);
       assert.equal(first.inForce.resetAtMs, first.nowMs + 1_200);
@@ -183,7 +183,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'counts every key separately, however it is spelled',
+    'counts every key separately, even unusual keys and keys that differ only in case or spaces',
     async ({ take }) => {
       for (const key of ODD_KEYS) assert.equal((await take(key, BOTH)).inForce.remaining, 1);
       for (const key of ODD_KEYS) assert.equal((await take(key, BOTH)).inForce.remaining, 0);
@@ -235,7 +235,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 500, baseMs: 900 } });
       await take('key', plan);
       for (let n = 0; n < 5; n++)
-        assert.equal((await take('key', plan)).verdict, 'over_quota', 'within the grace or before the third strike');
+        assert.equal((await take('key', plan)).verdict, 'over_quota', 'the plan does not ban this early');
       await advance(501);
       let banned = await take('key', plan);
       for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
@@ -266,5 +266,5 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       }
     },
   ],
-  ['decides as the memory limiter does in random histories', decidesAsMemory],
+  ['decides as the memory limiter does in random sequences of calls', decidesAsMemory],
 ];

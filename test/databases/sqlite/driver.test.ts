@@ -5,8 +5,8 @@ import { createSqliteOrderStore, openSqliteDatabase } from 'store-orders/sqlite'
 import { temporaryFile } from '../../support/temporary-file.js';
 
 /**
- * Makes `require` return these modules, and throw for every other name. Returns the names that are
- * requested from then on.
+ * Makes `require` return these modules, and throw for every other name. Returns an array to which
+ * every requested name is added.
  */
 function installOnly(t: TestContext, modules: Readonly<Record<string, unknown>>): string[] {
   const asked: string[] = [];
@@ -47,7 +47,7 @@ test('opens a SQLite file with an available driver, and a store works on it', as
   database.close();
 });
 
-test("Node's own driver comes first, then libsql, then better-sqlite3", (t) => {
+test("Node's own driver is preferred to libsql, and libsql is preferred to better-sqlite3", (t) => {
   withNodeVersion(t, '22.13.0');
   const modules: Record<string, unknown> = {
     'node:sqlite': { DatabaseSync: driver('node:sqlite') },
@@ -81,7 +81,7 @@ test('without a driver, the error names what to install', (t) => {
   });
 });
 
-test('a driver that fails to open the file is not mistaken for a missing one', (t) => {
+test('a driver that fails to open the file is not treated as a driver that is not installed', (t) => {
   class Failing {
     constructor(file: string) {
       throw new Error(`cannot open ${file}`);

@@ -4,9 +4,9 @@ const PAGE = 4_096;
 export const SECTORS_PER_PAGE = PAGE / SECTOR;
 
 /**
- * Chooses how old a part of a file on disk is after a power cut. Returns a line number of the
- * record of system calls: the part is as it was at that line. All writes before line `since` are
- * synced.
+ * Chooses which version of a part of a file is on disk after a power cut. Returns a line number in
+ * the record of system calls: the disk has the version of that line. All writes before line `since`
+ * are synced.
  */
 export type Moment = (since: number) => number;
 
@@ -20,9 +20,9 @@ interface Version<T> {
 }
 
 /**
- * A file: its content as processes read it, and what may be on disk. After a power cut, each sector
- * is as it was at some moment since the last sync. Every sector has its own moment, and so does the
- * length.
+ * A file as processes read it, and as it may be on disk. After a power cut, each sector has the
+ * content of some moment since the last sync. These moments can differ between sectors, and the
+ * length of the file can be of another moment.
  */
 export class CachedFile {
   #read: Buffer = Buffer.alloc(PAGE);
@@ -30,11 +30,11 @@ export class CachedFile {
   #syncedAt: number;
   /** The versions of each sector since the last sync, by sector number. */
   readonly #sectors = new Map<number, Version<Buffer>[]>();
-  /** The lengths since the last sync. The first of them is on disk. */
+  /** The lengths of the file since the last sync. The first of them is on disk. */
   #lengths: readonly Version<number>[];
   /**
-   * Pages with data that processes read but that is not on disk. The kernel does not write it until
-   * the page changes again.
+   * Pages whose data was lost by a failed fsync: processes read the data, but it is not on disk.
+   * The kernel does not write such a page until the page changes again.
    */
   readonly #lostPages = new Set<number>();
 
@@ -87,8 +87,8 @@ export class CachedFile {
   }
 
   /**
-   * Returns the file as it is on disk after a power cut. Each group of `together` neighbouring
-   * sectors was written at the same moment.
+   * Returns the file as it is on disk after a power cut. The sectors are divided into groups of
+   * `together` neighbours. All sectors of a group have the content of the same moment.
    */
   afterPowerCut(moment: Moment, together: number): Buffer {
     const left = withLength(this.#synced, lastBefore(this.#lengths, moment(this.#syncedAt))?.value ?? 0);

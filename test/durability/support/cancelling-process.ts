@@ -1,6 +1,6 @@
 // This program runs under strace in the tests of this folder. It carries out the given steps on the
-// store in a file, and prints each result at once on a line such as `cancelled 9007199254740993`.
-// At the end it kills itself, so that nothing is cleaned up.
+// store in a file. It prints each result immediately, on a line such as
+// `cancelled 9007199254740993`. At the end it kills itself, so that nothing is cleaned up.
 import { writeSync } from 'node:fs';
 import {
   createSqliteOrderStore,

@@ -18,16 +18,16 @@ export interface Cancelling {
 
 export interface Cancelled {
   readonly answers: readonly Answer[];
-  /** The responses when the refused cancels are sent again at the end. */
+  /** The responses to the refused cancels when they are sent a second time. */
   readonly again: readonly Answer[];
-  /** Whether the server served, rather than refusing to open the file. */
+  /** False if the server could not open the file and ended. */
   readonly wentOn: boolean;
 }
 
 /**
- * Starts a server, sends it one cancel after the other, then the refused cancels again, then a list
- * request, and kills it. Every cancel must get 204 or the 503 of a failing store. A server that
- * does not serve must exit by itself with an error.
+ * Starts a server and cancels the orders one after the other. Then sends the refused cancels again,
+ * requests the list, and kills the server. Every cancel must get 204, or 503 with `Retry-After`. A
+ * server that does not start to serve must exit by itself with an error.
  */
 export async function cancelAtServer(t: TestContext, cancelling: Cancelling): Promise<Cancelled> {
   const { file, apiKey, ids, under, deadlineMs } = cancelling;

@@ -5,14 +5,15 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** When the request was sent, and how long it took until the last byte arrived. */
+  /** When the request was sent, in milliseconds of `performance.now()`. */
   readonly sentMs: number;
+  /** The time from sending the request to the last byte of the response. */
   readonly tookMs: number;
 }
 
 /**
- * A client with one connection, kept open between requests. Rejects if a response is missing or
- * truncated.
+ * A client with one connection, kept open between requests. Its methods reject if a response is
+ * missing or truncated.
  */
 export interface Client {
   list(): Promise<Answer>;
@@ -21,9 +22,9 @@ export interface Client {
 }
 
 /**
- * Creates a client whose agent follows HTTP: it sends nothing more on a connection after
- * `Connection: close`, or after its end, and opens a new one instead. It never sends a request
- * twice. Every response is also added to `answers`.
+ * Creates a client. When a response has `Connection: close`, or the connection has ended, the
+ * client opens a new connection for the next request. It never sends a request twice. Every
+ * response is also added to `answers`.
  */
 export function createClient(url: string, apiKey: string, answers: Answer[] = []): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -59,7 +60,7 @@ export function isRefused(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }
 
-/** Returns how many requests were counted today, this one included, according to its response. */
+/** Returns the number of requests counted today, including the request of this response. */
 export function countedToday({ headers }: Answer, quota: number): number {
   const remaining = /"day";r=(\d+)/.exec(String(headers['ratelimit']))?.[1];
   if (remaining === undefined) throw new Error(`the response has no count for the day: ${JSON.stringify(headers)}`);

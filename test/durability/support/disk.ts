@@ -2,11 +2,11 @@ import { basename } from 'node:path';
 import { CachedFile, type Moment, SECTORS_PER_PAGE } from './cached-file.js';
 import { bytesOf, pathOf, type SystemCall } from './system-calls.js';
 
-/** Which writes are on disk after a power cut, of those that no completed fsync covers. */
+/** Which of the unsynced writes are on disk after a power cut. */
 export type Remains =
   | 'nothing'
   | 'everything'
-  /** Each page of 4096 bytes, or each sector of 512, is as it was at a moment of its own. */
+  /** Each page of 4,096 bytes, or each sector of 512 bytes, has the content of a random moment. */
   | 'pages'
   | 'sectors';
 
@@ -14,8 +14,8 @@ export type Remains =
 type Random = () => number;
 
 /**
- * The file that a name stands for, from line `since` of the record of system calls on. `undefined`
- * if the name does not exist.
+ * The file that a name stands for, from line `since` of the record of system calls onwards. `file`
+ * is `undefined` if no file has the name.
  */
 interface Entry {
   readonly since: number;
@@ -25,7 +25,7 @@ interface Entry {
 export interface Disk {
   /** Applies a system call that has returned. Pass the calls of one record in their order. */
   apply(call: SystemCall): void;
-  /** Reports whether data is written that no fsync has covered. */
+  /** Reports whether there are changes that no fsync has covered. */
   isUnsynced(): boolean;
   /** Returns the files of the folder as processes read them. */
   contents(): ReadonlyMap<string, Buffer>;
@@ -34,21 +34,22 @@ export interface Disk {
 }
 
 /**
- * Creates a model of a folder, as the kernel sees it and as it is on disk, from the system calls of
- * the processes that write there. The model is stricter than most file systems. The creation or
- * removal of a file is on disk only after an fsync of the folder. Data whose fsync failed never
- * reaches the disk, although processes still read it ("fsyncgate", Linux).
+ * Creates a model of a folder: its files as processes read them, and as they are on disk. `apply`
+ * takes the system calls of the processes that write there. The model is stricter than most file
+ * systems. The creation or removal of a file is on disk only after an fsync of the folder. Data
+ * whose fsync failed never reaches the disk, although processes still read it ("fsyncgate", Linux).
  */
 export function createDisk(folder: string): Disk {
   /**
-   * For each name, the file that it stands for on disk, followed by the changes that are not on
-   * disk.
+   * For each name, the files that it has stood for, oldest first. The first one is on disk. The
+   * later ones are changes that no fsync has covered.
    */
   const names = new Map<string, Entry[]>();
   let now = 0;
 
   /**
-   * Returns the name of a durable file in the folder. SQLite rebuilds `-shm`, so it does not count.
+   * Returns the name of a file in the folder. Returns `undefined` for the folder itself, and for a
+   * `-shm` file, because SQLite rebuilds it.
    */
   function nameOf(parameter: string | undefined): string | undefined {
     const path = pathOf(parameter);
@@ -68,7 +69,7 @@ export function createDisk(folder: string): Disk {
   }
 
   function open([, path, flags = '']: readonly string[]): void {
-    if (flags.includes('O_TRUNC')) throw new Error('the disk does not know O_TRUNC');
+    if (flags.includes('O_TRUNC')) throw new Error('this model does not support O_TRUNC');
     if (flags.includes('O_CREAT') && fileOf(path) === undefined) change(path, new CachedFile(now));
   }
 
@@ -111,12 +112,13 @@ export function createDisk(folder: string): Disk {
           else if (pathOf(parameters[0]) !== folder) fileOf(parameters[0])?.lose(call.startedAt);
           return;
         case 'mmap':
-          // Only a shared and writable mapping could change a file without a call.
+          // Only a mapping that is both shared and writable could change a file without a system
+          // call.
           if (!(parameters[2]?.includes('PROT_WRITE') && parameters[3]?.includes('MAP_SHARED'))) return;
           if (nameOf(parameters[4]) === undefined) return;
       }
       if (failed) return;
-      throw new Error(`the disk does not know ${name}(${parameters.map((parameter) => parameter.slice(0, 80))})`);
+      throw new Error(`the model lacks the call ${name}(${parameters.map((parameter) => parameter.slice(0, 80))})`);
     },
 
     contents() {

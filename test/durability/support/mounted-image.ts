@@ -16,7 +16,7 @@ export interface MountedImage {
 
 const SIZE = 32 * 2 ** 20;
 
-/** Mounts a file system for the test. Returns `undefined` if that is not allowed. */
+/** Mounts a file system for the test. Returns `undefined` if mounting is not allowed. */
 export function mountImage(t: TestContext): MountedImage | undefined {
   const parent = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const [image, directory] = [join(parent, 'image'), join(parent, 'mounted')];

@@ -12,7 +12,7 @@ export const QUOTA = 100_000_000;
 export interface OrderFile {
   readonly cwd: string;
   readonly key: IssuedKey;
-  /** Returns the ids of further orders, which no client has tried to cancel. */
+  /** Returns the ids of more pending orders, and never returns an id twice. */
   next(count: number): readonly bigint[];
   /**
    * Reads the file over a connection of its own. Call it while a server runs, because closing the
@@ -28,8 +28,8 @@ interface Finding {
 }
 
 /**
- * The ids are consecutive, from 2^53 up. The odd ones are to be cancelled. A server that rounds ids
- * cancels an even one instead, which no client has asked for.
+ * The ids are consecutive, from 2^53 up. Tests cancel only orders with odd ids. A server that
+ * rounds ids would cancel an order with an even id, which no client has requested.
  */
 const FIRST_ID = 2n ** 53n;
 
@@ -44,7 +44,7 @@ export async function createOrderFile(cwd: string, orders: number): Promise<Orde
     key,
 
     next(count) {
-      if (given + count > orders) throw new RangeError(`only ${orders} orders were made to be cancelled`);
+      if (given + count > orders) throw new RangeError(`only ${orders} orders can be cancelled`);
       const ids = Array.from({ length: count }, (_, index) => FIRST_ID + 1n + 2n * BigInt(given + index));
       given += count;
       return ids;

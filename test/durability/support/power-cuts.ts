@@ -23,10 +23,11 @@ interface Losses {
 }
 
 /**
- * Cuts the power before and after every fsync of the records, and at some acknowledgements in
- * between. Each cut is tried with every kind of `Remains`. Compares what is left with what was
- * acknowledged before the cut. The records are of processes that ran in the folder one after the
- * other. Returns what was lost and, to check the records, what the files should contain.
+ * Simulates a power cut before and after every fsync in the records of system calls, and after some
+ * acknowledgements in between. Tries each cut with every kind of `Remains`, and compares the files
+ * that are left with what was acknowledged before the cut. The records are of processes that ran in
+ * the folder one after the other. Returns what was lost. Also returns the contents that the files
+ * must have if the records are complete.
  */
 export async function cutPower(folder: string, records: readonly string[]) {
   const disk = createDisk(folder);

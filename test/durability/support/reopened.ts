@@ -8,7 +8,7 @@ import { temporaryFile } from '../../support/temporary-file.js';
 /** The name of the database in every folder of these tests. */
 export const DATABASE = 'orders.db';
 
-/** A result of a cancelling process: the outcome, and the order. */
+/** A result of a cancelling process: the outcome, and the id of the order. */
 export interface Answer {
   readonly outcome: string;
   readonly id: bigint;
@@ -22,8 +22,9 @@ export function answersIn(text: string): Answer[] {
 }
 
 /**
- * Opens the store over files that a power cut left. Returns the results that no longer hold: orders
- * that were stored and are missing, or cancelled and are not. Asserts that the database is sound.
+ * Opens the store on the files that a power cut left. Returns the results that were lost: an order
+ * was stored but is missing, or was cancelled but has another status. Asserts that the database is
+ * sound.
  */
 export async function lostAfterReboot(
   files: ReadonlyMap<string, Buffer>,
@@ -43,7 +44,7 @@ export async function lostAfterReboot(
   return lost;
 }
 
-/** Returns the results that do not hold in a file. Asserts that the database is sound. */
+/** Returns the results that a file does not contain. Asserts that the database is sound. */
 export async function lostIn(file: string, answers: readonly Answer[]): Promise<readonly Answer[]> {
   const store = openSqliteOrderStore(file);
   const database = openSqliteDatabase(file);
@@ -63,7 +64,7 @@ export async function lostIn(file: string, answers: readonly Answer[]): Promise<
   );
 }
 
-/** Returns the orders that are stored as cancelled. */
+/** Returns the ids of the orders that are stored as cancelled. */
 export function cancelledIn(file: string): ReadonlySet<string> {
   const database = openSqliteDatabase(file);
   const rows = database.prepare("SELECT CAST(id AS TEXT) AS id FROM orders WHERE status = 'cancelled'").all();

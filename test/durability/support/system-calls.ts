@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /**
- * A system call of a traced process. `startedAt` and `finishedAt` are line numbers of the record
- * that strace writes, which all threads share.
+ * A system call of a traced process. `startedAt` and `finishedAt` are line numbers in the record
+ * that strace writes. All threads share one record.
  */
 export interface SystemCall {
   readonly name: string;
@@ -22,8 +22,8 @@ export interface SystemCall {
 }
 
 /**
- * Returns why a process cannot be traced here and what to do about it, as a reason to skip a test.
- * Returns false if it can be traced.
+ * Returns the reason to skip a test if processes cannot be traced here, with what to do about it.
+ * Returns false if they can be traced.
  */
 export function cannotTrace(): string | false {
   const { error, status, stderr } = spawnSync('strace', [
@@ -45,7 +45,7 @@ export interface Traced {
   /** The file to write the record to, outside the folder. */
   readonly record: string;
   readonly command: readonly [string, ...string[]];
-  /** Further options of strace, such as what should fail. */
+  /** Further options of strace, such as the system calls that should fail. */
   readonly options?: readonly string[];
   /** How long the process may run, in milliseconds. */
   readonly deadlineMs?: number;
@@ -57,7 +57,10 @@ export interface Traced {
  */
 export const ANSWERS = 'answers';
 
-/** Every call that changes a file, or might. A name with `?` does not exist on every processor. */
+/**
+ * The calls that can change a file. strace ignores a name with `?` on a processor without that
+ * call.
+ */
 const CALLS =
   '?open,openat,?creat,write,pwrite64,writev,pwritev,pwritev2,sendfile,copy_file_range,truncate,ftruncate,fallocate,' +
   'mmap,?unlink,unlinkat,?rename,?renameat,renameat2,?link,linkat,fsync,fdatasync,sync_file_range';
@@ -81,8 +84,8 @@ export async function trace({ folder, record, command, options = [], deadlineMs 
 }
 
 /**
- * Yields the calls that concern the folder, in the order in which they returned. Lines are numbered
- * from `position` on, so that one record can follow another.
+ * Yields the calls that concern the folder, in the order in which they returned. Line numbers
+ * continue after `position`, so that one record can follow another.
  */
 export async function* readRecord(record: string, folder: string, position = 0): AsyncGenerator<SystemCall> {
   const folderInHex = hex(folder);

@@ -7,7 +7,7 @@ import type { Engine } from './engine.js';
 
 let count = 0;
 
-/** Creates an empty database of the engine. Returns its URL. */
+/** Creates an empty database on the PostgreSQL server. Returns the URL of the database. */
 export async function createDatabase(engine: Engine): Promise<string> {
   const name = `test${count++}`;
   const client = new pg.Client(engine.url);
@@ -18,7 +18,7 @@ export async function createDatabase(engine: Engine): Promise<string> {
 }
 
 export interface WatchedClient extends PostgresClient {
-  /** The number of queries. */
+  /** How many queries were started. */
   asked: number;
   /** If set, results are delayed until this promise resolves. */
   late: Promise<void> | undefined;
@@ -26,7 +26,10 @@ export interface WatchedClient extends PostgresClient {
   idle(): Promise<void>;
 }
 
-/** Creates a pool that counts its queries and can delay their results. Closed after the test. */
+/**
+ * Creates a pool that counts its queries and can delay their results. The pool is closed after the
+ * test.
+ */
 export function watchedPool(t: TestContext, connectionString: string, options?: string): WatchedClient {
   const pool = new pg.Pool({ connectionString, ...(options !== undefined && { options }) });
   pool.on('error', () => {});
@@ -45,7 +48,8 @@ export function watchedPool(t: TestContext, connectionString: string, options?: 
     },
     async idle() {
       await until(() => open === 0);
-      // One turn later, every result that is not delayed has reached its caller.
+      // After one more pass of the event loop, every result that is not delayed has reached its
+      // caller.
       await setImmediate();
     },
   };

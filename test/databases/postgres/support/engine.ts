@@ -10,18 +10,18 @@ import { postgresPrograms } from './programs.js';
 
 const GUARD = 'read -r _; "$0" --pgdata "$1" --mode immediate stop; rm -rf "$2"';
 
-/** The reason to skip a test if PostgreSQL is not installed, or `false`. */
+/** `false` if PostgreSQL is installed, otherwise the reason to skip a test. */
 export const missingEngine =
   postgresPrograms === undefined && 'the PostgreSQL server is not installed: apt-get install postgresql';
 
-/** A PostgreSQL server for one test file, reached through a socket in its directory. */
+/** A PostgreSQL server for one test file. It listens on a socket in its directory. */
 export interface Engine {
   /** The options for `new pg.Pool()`. */
   readonly connection: { readonly host: string; readonly user: string };
   readonly url: string;
   /**
-   * Returns a pool whose connections use an empty schema of their own. It is closed with the
-   * engine.
+   * Returns a pool with an empty schema of its own, which all connections of the pool use. The pool
+   * is closed at the end of the test file.
    */
   pool(options?: pg.PoolConfig): pg.Pool;
   start(): Promise<void>;
@@ -40,8 +40,8 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
-    // The program runs in the server's directory, because its account may not be allowed to read
-    // the current one.
+    // The program runs in the server's directory, because the program's account possibly cannot
+    // read the current directory.
     await promisify(execFile)(join(postgresPrograms ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);
@@ -51,7 +51,7 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   const crash = () => control('--mode', 'immediate', 'stop');
 
   // The guard is a shell whose input closes when this process ends, even if the process is killed.
-  // The shell then stops the engine.
+  // The shell then stops PostgreSQL.
   const guard = spawn('sh', ['-c', GUARD, join(postgresPrograms ?? '', 'pg_ctl'), data, directory], {
     ...account,
     cwd: '/',

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const DEBIAN = '/usr/lib/postgresql';
 
 /**
- * The folder of the PostgreSQL server's programs: the first one in PATH, otherwise that of the
- * newest version in Debian's folder. `undefined` if there is none.
+ * The folder that contains the PostgreSQL server's programs: the first such folder in PATH,
+ * otherwise the newest version in Debian's folder. `undefined` if PostgreSQL is not installed.
  */
 export const postgresPrograms = [process.env['PATH']?.split(':') ?? [], debianPrograms()].flat().find(hasServer);
 
