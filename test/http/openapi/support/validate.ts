@@ -19,8 +19,8 @@ export function validate(pointer: string, value: unknown): void {
 }
 
 /**
- * Fields that the document does not list. OpenAPI leaves `Content-Type` to the media type. The
- * other fields belong to the connection or to Node.js, not to the service.
+ * Fields that the document does not list. OpenAPI documents `Content-Type` as the media type of the
+ * content. The other fields belong to the connection or come from Node.js.
  */
 const NOT_DOCUMENTED = ['content-type', 'connection', 'date', 'keep-alive'];
 
