@@ -67,7 +67,7 @@ const LONG_LIST = `
   export default { fetch: fetchHandler(createOrderService({ store, limiter: createMemoryLimiter(), authenticate })) };
 `;
 
-test('Cloudflare Workers does not compress a list that the service has compressed', { skip: withoutTools }, async (t) => {
+test('Cloudflare Workers does not compress a list that is compressed already', { skip: withoutTools }, async (t) => {
   const url = new URL('/v1/store/orders', await (await start(t, LONG_LIST)).ready);
   const texts = new Set<string>();
   for (const [coding, decode] of [
