@@ -30,7 +30,7 @@ const withContent = (method: string, ...fields: string[]) =>
 suite('a request that is hidden in another request is not executed', () => {
   const rows: [string, number[], string][] = [
     ['in the content of a GET', [200], withContent('GET', `Content-Length: ${DELETE.length}`) + DELETE],
-    ['if the length has a leading 0', [200], withContent('GET', `content-length: 0${DELETE.length}`) + DELETE],
+    ['if Content-Length has a leading 0', [200], withContent('GET', `content-length: 0${DELETE.length}`) + DELETE],
     ['in the content of a POST', [405], withContent('POST', `Content-Length: ${DELETE.length}`) + DELETE],
     [
       'in chunked content',
@@ -50,9 +50,9 @@ suite('a request that is hidden in another request is not executed', () => {
     ],
     ['after the content', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
     ['with two lengths', [400], withContent('GET', 'Content-Length: 0', `Content-Length: ${DELETE.length}`) + DELETE],
-    ['with an invalid length', [400], withContent('GET', 'Content-Length: +5') + DELETE],
+    ['with an invalid Content-Length', [400], withContent('GET', 'Content-Length: +5') + DELETE],
     ['with a space before the colon', [400], withContent('GET', `Content-Length : ${DELETE.length}`) + DELETE],
-    ['with an unknown coding', [200], withContent('GET', 'Transfer-Encoding: xchunked') + DELETE],
+    ['with an unknown transfer coding', [200], withContent('GET', 'Transfer-Encoding: xchunked') + DELETE],
   ];
   for (const [name, expected, bytes] of rows) {
     test(name, async () => {

@@ -123,7 +123,7 @@ function play(plans: readonly Plan[], script: readonly Command[]): number {
 
 function announced(decision: Decision): Answer {
   const { key, plan, cost, allowed, verdict, retryAfterMs, windows, inForce } = decision;
-  assert.equal(windows.includes(inForce), verdict !== 'banned', 'without a ban, one of the windows is in force');
+  assert.equal(windows.includes(inForce), verdict !== 'banned', 'unless the key is banned, inForce is a window');
   return {
     key,
     plan,

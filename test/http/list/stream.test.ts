@@ -75,7 +75,7 @@ for (const way of WAYS) {
       }
     });
 
-    test('a streamed list without orders is an empty array', async () => {
+    test('a streamed list without orders is sent as an empty array', async () => {
       for (const batches of [[], [[]], [[], []]]) assert.equal((await get(streaming(batches))).text, '[]');
     });
 

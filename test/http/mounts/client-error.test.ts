@@ -73,7 +73,7 @@ test('a request that does not arrive in time gets 408', async () => {
   await close();
 });
 
-test('bytes after a malformed request get no second response and no second charge, even with a slow limiter', async () => {
+test('more bytes after a malformed request cause no second response and no second charge, even if the limiter is slow', async () => {
   const memory = createShop();
   let release = () => {};
   const held = new Promise<void>((resolve) => {
@@ -128,7 +128,7 @@ test('a complete request followed by malformed bytes gets its own response, and 
   await close();
 });
 
-test('a request in progress does not get the error of the bytes that follow it', async () => {
+test('a request in progress does not get the error response to malformed bytes that follow it', async () => {
   const { port, close } = await serve(createShop({ store: { list: () => [], cancel: () => new Promise(() => {}) } }));
   const { text } = await exchange(
     port,

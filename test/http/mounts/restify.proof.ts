@@ -40,7 +40,7 @@ if (reason) {
       });
       app.pre((request, response, next) => {
         if (!service.owns(request.url ?? '')) return next();
-        // Without this, restify counts the request as in flight forever.
+        // Without a call of `next`, restify counts the request as in flight forever.
         response.once('close', () => next(false));
         handle(request, response);
       });

@@ -230,7 +230,7 @@ test('readers that hang up at any time leave no connection, no listener and no m
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
-/** Returns the memory in use after garbage collection: the least of several attempts. */
+/** Measures the memory in use several times, each after garbage collection. Returns the least. */
 async function settledBytes(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < 5; tries++) {

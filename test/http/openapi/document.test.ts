@@ -65,7 +65,7 @@ test('requests that match no operation get documented responses too', async () =
   assert.equal(answer.fields.get('allow'), 'DELETE');
 });
 
-test("the service lists the example's orders exactly as documented, and cancels the one in the example of orderId", async () => {
+test("the service lists the example's orders exactly as documented, and cancels the order of the example orderId", async () => {
   const { response, pointer } = documented('listOrders', 200) ?? assert.fail();
   const [[, value] = assert.fail()] = examplesOf(response);
   assert.ok(Array.isArray(value));

@@ -50,7 +50,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-targets',
-    says: 'a target in absolute form counts as its path; `//`, `*` and dot segments match no operation',
+    says: 'a request target in absolute form is matched by its path; `//`, `*` and dot segments match no operation',
     verbatim: true,
     check: async (ask) => {
       for (const base of ['http://orders.test', 'HTTPS://[::1]:8443']) {

@@ -66,7 +66,7 @@ test('refunded tokens can be taken again, but only before their window ends', ()
   limiter.take('key', daily, 2);
   limiter.refund(late);
   limiter.refund(limiter.take('key', daily));
-  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'one refund came too late, one was for a refusal');
+  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'a late refund and one for a refusal do nothing');
   limiter.reset('key');
   limiter.refund(late);
   assert.equal(limiter.inspect('key'), undefined);

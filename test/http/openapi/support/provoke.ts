@@ -4,7 +4,7 @@ import { createAnswer } from '../../support/answer.js';
 import { authenticate, bearer, createShop, KEY, ORDERS, order, type Shop } from '../../support/shop.js';
 import { core } from '../../support/ways.js';
 
-/** Provokes an error in a shop. `asking` sends the requests of the tested operation. */
+/** Provokes an error of the service. `asking` sends requests to the tested operation. */
 interface Provocation {
   readonly options?: Partial<OrderServiceOptions>;
   provoke(asking: Asking): Promise<Answer>;
