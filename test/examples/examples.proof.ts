@@ -31,8 +31,8 @@ const servers = files.filter((name) => !tests.includes(name) && !MODULES.include
 type Fetch = (request: Request) => Response | Promise<Response>;
 
 /**
- * Starts an example as its first lines show, but without the variables of this test run. With them,
- * a nested test run would report to this one.
+ * Starts an example with the command that the comment at its top shows. Removes `NODE_TEST_CONTEXT`
+ * from its environment. With this variable, tests in the example would report to this test run.
  */
 function start(file: string, command = process.execPath, ...parameters: string[]) {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
@@ -89,7 +89,7 @@ async function assertServesBoth(origin: string, fetch: Fetch = globalThis.fetch)
 
 suite('every example works', { concurrency: 2 }, () => {
   for (const file of tests) {
-    test(`examples/${file} passes its own tests`, async () => {
+    test(`the tests in examples/${file} pass`, async () => {
       const child = start(file, process.execPath, '--import', 'tsx', '--test');
       child.stdout.resume();
       child.stderr.resume();
@@ -99,7 +99,7 @@ suite('every example works', { concurrency: 2 }, () => {
   }
 
   for (const file of sampled(servers)) {
-    test(`examples/${file} serves the orders beside the routes of its host`, async (t) => {
+    test(`examples/${file} serves both the orders and the routes of its host`, async (t) => {
       const child = start(file, process.execPath, '--import', 'tsx');
       t.after(() => child.kill());
       const mounted = { origin: await originOf(child), close: async () => {} };
@@ -111,7 +111,7 @@ suite('every example works', { concurrency: 2 }, () => {
   }
 });
 
-test('examples/guarded.ts counts requests for animals and orders together, and announces a sunset', async (t) => {
+test('examples/guarded.ts charges requests for animals and for orders to one quota, and announces an end date', async (t) => {
   const child = start('guarded.ts', process.execPath, '--import', 'tsx');
   t.after(() => child.kill());
   const origin = await originOf(child);
@@ -137,7 +137,8 @@ test('examples/bun.ts and examples/deno.ts export the handlers that their runtim
   for (const response of [await bun.fetch(unauthorized, server), await deno.fetch(unauthorized, info)]) {
     assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each client address has its own limit');
   }
-  // Only lists, because the handler of the next test has the same orders and cancels one.
+  // This test cancels no order. Its examples share their orders with examples/aws-lambda.ts, and the
+  // next test cancels an order through that example.
   await assertLists(origin, (request) => bun.fetch(request, server));
   await assertLists(origin, (request) => deno.fetch(request, info));
 });
@@ -165,7 +166,7 @@ for (const [file, runtime, ...parameters] of [
   });
 }
 
-test('examples/next-route.ts exports a function for each method, as Next.js calls them', async () => {
+test('examples/next-route.ts exports one function for each HTTP method, as Next.js expects', async () => {
   const route = await import('../../examples/next-route.js');
   const url = 'http://orders.test/v1/store/orders';
   const headers = { Authorization: 'Bearer open-sesame' };

@@ -6,11 +6,11 @@ import { printRegions, simulateAll } from '../../examples/regions.js';
 const rows = simulateAll();
 
 for (const { name, pace, outcomes, mostDenied } of rows) {
-  test(`regions, ${name}, ${pace}: stays within the computed bounds`, () => {
+  test(`regions, ${name}, ${pace}: no more requests are admitted above the quota, or denied below it, than computed`, () => {
     assert.equal(outcomes.length, 5);
     for (const { above, denied, mostAbove } of outcomes) {
-      assert.ok(above <= mostAbove, `${above} above the quota, at most ${mostAbove}`);
-      assert.ok(denied <= mostDenied, `${denied} denied, at most ${mostDenied}`);
+      assert.ok(above <= mostAbove, `${above} admitted above the quota, expected at most ${mostAbove}`);
+      assert.ok(denied <= mostDenied, `${denied} denied below the quota, expected at most ${mostDenied}`);
     }
   });
 }

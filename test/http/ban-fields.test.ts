@@ -27,14 +27,14 @@ function open(...args: Parameters<typeof createTestService>) {
 }
 
 /**
- * Returns the clock's time in seconds, as header fields have it. A manual clock begins at a whole
- * second, so the result is whole if tests advance the clock by whole seconds.
+ * Returns the clock's time in seconds, the unit of the header fields. The result is a whole number
+ * if the test advances the clock by whole seconds only.
  */
 function secondsOf({ nowMs }: { nowMs(): number }): number {
   return nowMs() / 1_000;
 }
 
-test('X-RateLimit-* stay the same throughout a ban, and RateLimit reports the true remainder of each window', async () => {
+test('during a ban X-RateLimit-* do not change, and RateLimit reports what is really left in each window', async () => {
   const { ask, clock } = open();
   for (let n = 0; n < 60; n++) assert.equal((await ask()).status, 200);
   assert.equal((await ask()).status, 429);
@@ -64,7 +64,7 @@ test('responses announce the end of a ban, even if the key has full quotas', asy
   }
 });
 
-test('a window that refuses for longer than the ban is announced instead of the ban', async () => {
+test('if a window refuses requests for longer than the ban does, the fields announce the end of the window', async () => {
   const plan = createPlan({ name: 'small', policies: [perMinute(60), perDay(2)] });
   const { ask, ban, apiKey, clock } = open({ plan });
   for (let n = 0; n < 2; n++) await ask();
@@ -77,7 +77,7 @@ test('a window that refuses for longer than the ban is announced instead of the 
   }
 });
 
-test('for continuous refill, RateLimit reports when the next token comes, and X-RateLimit-Reset when all are back', async () => {
+test('with continuous refill, RateLimit announces when the next token comes back, and X-RateLimit-Reset when all are back', async () => {
   const trickle = { name: 'trickle', quota: 4, windowMs: 80_000, refill: 'continuous' } as const;
   const { ask, clock, quota, apiKey } = open({ plan: createPlan({ name: 'trickle', policies: [trickle] }) });
   const startsAt = secondsOf(clock);
@@ -98,5 +98,5 @@ test('for continuous refill, RateLimit reports when the next token comes, and X-
   }
   clock.advance(1_000_000);
   const { windows, nowMs } = quota(apiKey);
-  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'a token taken now would come back then');
+  assert.equal(windows[0]?.refillAtMs, nowMs + 20_000, 'a token taken now would come back after 20 s');
 });

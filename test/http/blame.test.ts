@@ -3,13 +3,13 @@ import { suite, test } from 'node:test';
 import type { OrderServiceOptions } from 'store-orders';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
-suite('responds with 503 if a part of the host failed, and with 500 if the service failed', () => {
+suite('responds with 503 if code of the host fails, and with 500 if code of the service fails', () => {
   async function statusOf(options: Partial<OrderServiceOptions>): Promise<number> {
     const { service } = createShop(options);
     return (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).status;
   }
 
-  /** The host's code may be JavaScript, whose return values no compiler has checked. */
+  /** Accepts a list of any type, because the host's code may be JavaScript without type checks. */
   const listing = (list: () => unknown) =>
     statusOf({ store: { list: () => Object(list()), cancel: () => 'not_found' } });
 
@@ -18,7 +18,7 @@ suite('responds with 503 if a part of the host failed, and with 500 if the servi
     throw new Error('the disk is gone');
   };
 
-  test('orders that cannot be serialised', async () => {
+  test('orders that cannot be serialised lead to a 500', async () => {
     for (const change of [(list: object) => list, Object.freeze]) {
       const list = change([...unserialisable]);
       assert.equal(await listing(() => list), 500);
@@ -32,7 +32,7 @@ suite('responds with 503 if a part of the host failed, and with 500 if the servi
     }
   });
 
-  test('a list that fails while it is read, whatever it throws', async () => {
+  test('a list that fails while it is read leads to a 503, whatever it throws', async () => {
     for (const thrown of [new Error('the disk is gone'), 'text', undefined]) {
       const fail = () => {
         throw thrown;
@@ -45,7 +45,7 @@ suite('responds with 503 if a part of the host failed, and with 500 if the servi
     assert.equal(await listing(fail), 503);
   });
 
-  test('a limiter that returns no decision', async () => {
+  test('a limiter that returns no decision leads to a 500, and a limiter that throws leads to a 503', async () => {
     assert.equal(await statusOf({ limiter: { take: () => JSON.parse('{}') } }), 500);
     assert.equal(await statusOf({ limiter: { take: fail } }), 503);
   });

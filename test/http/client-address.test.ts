@@ -8,7 +8,7 @@ function forwarded(proxies: number, field: string | string[] | undefined, peer: 
   return forwardedAddress(proxies)({ socket: { remoteAddress: peer }, headers: { 'x-forwarded-for': field } });
 }
 
-test('forwardedAddress uses the n-th entry from the right, and stops at the first invalid address', () => {
+test('forwardedAddress(n) returns the n-th address from the right, but reads no further than the first invalid one', () => {
   const rows: [number, string | string[] | undefined, string][] = [
     [0, '198.51.100.1', '192.0.2.9'],
     [1, undefined, '192.0.2.9'],
@@ -37,7 +37,7 @@ test('forwardedAddress uses the n-th entry from the right, and stops at the firs
     assert.equal(forwarded(proxies, field), expected, `${proxies} ${field}`);
 });
 
-test("never reads a client's own entries in X-Forwarded-For, which stand left of the proxies' entries", () => {
+test('forwardedAddress ignores the entries that a client itself writes into X-Forwarded-For, left of those of the proxies', () => {
   assert.equal(forwarded(1, '10.0.0.1, 10.0.0.2, 198.51.100.1'), '198.51.100.1');
 });
 
@@ -47,7 +47,7 @@ test('forwardedAddress throws for an invalid number of proxies', () => {
   }
 });
 
-test('clients without a valid key share a limit per IPv4 address or IPv6 /64, and without an address all share one', async () => {
+test('requests without a valid key have one limit per IPv4 address or IPv6 /64 network, and share one if they have no address', async () => {
   const groups: (string | undefined)[][] = [
     [
       '192.0.2.1',

@@ -57,7 +57,7 @@ test('the reply is written before close() resolves', async () => {
   assert.deepEqual(order, ['written', 'closed']);
 });
 
-test('close() waits for a streamed list to its end', async () => {
+test('close() waits until a streamed list has been read to its end', async () => {
   async function* list() {
     yield [{ id: 1n }];
     yield [{ id: 2n }];
@@ -79,7 +79,7 @@ test('close() waits for a streamed list to its end', async () => {
   await closed;
 });
 
-test('close() of an idle service resolves at once, and a failing request does not delay it', async () => {
+test('close() resolves immediately if the service is idle, and also resolves if the last request fails', async () => {
   await createShop().service.close();
   const { service } = createShop({ authenticate: () => Promise.reject(new Error('down')) });
   const reply = service.respond(GET);

@@ -21,12 +21,13 @@ const LISTS: Readonly<Record<string, () => ListedOrders>> = {
 for (const way of WAYS) {
   suite(`reached by ${way.name}`, () => {
     for (const [name, createList] of Object.entries(LISTS)) {
-      test(`If-Match on ${name}: 412 unless it names the tag, by the strong comparison (RFC 9110 §13.1.1)`, async () => {
+      test(`If-Match for ${name}: the response is 412 unless the field is * or contains the list's tag (RFC 9110 §13.1.1)`, async () => {
         const listed = createList();
         const { service } = createShop({ store: { list: () => listed, cancel: () => 'not_found' } });
         const { ask, close } = await way.open(service);
         const asked = (method: string, ...fields: [string, string][]) => ask(method, ORDERS, [KEY, ...fields]);
-        // Even the very first request gets a 412, because it waits until the tag is known.
+        // Even the first request for the list gets a 412, because the service waits for the tag before
+        // it responds.
         assertError(await asked('GET', ['If-Match', '"another"']), 'precondition_failed');
         for (const coding of ['identity', 'br, identity;q=0']) {
           const accept: [string, string] = ['Accept-Encoding', coding];
@@ -47,7 +48,7 @@ for (const way of WAYS) {
       });
     }
 
-    test('a field that comes twice is one list (RFC 9110 §5.3)', async () => {
+    test('a header field that is sent several times counts as one list of all its values (RFC 9110 §5.3)', async () => {
       await withShop(async (ask) => {
         const get = (...fields: [string, string][]) => ask('GET', ORDERS, [KEY, ...fields]);
         const tag = (await get()).fields.get('etag') ?? assert.fail('no tag');
@@ -58,7 +59,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('If-Match on a list without a tag, which its host may still change: 412 for any tag, but not for *', async () => {
+    test('a list that its host may still change has no tag, so If-Match leads to a 412 unless it is *', async () => {
       await withShop(
         async (ask) => {
           assert.equal((await ask('GET', ORDERS, [KEY, ['If-Match', '*']])).status, 200);
@@ -76,7 +77,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('If-Match on a cancellation: only * cancels, and an invalid id is still 404', async () => {
+    test('a cancellation with If-Match gets a 412 unless the field is *, but an invalid id always gets a 404', async () => {
       await withShop(async (ask) => {
         for (const field of ['"a"', 'W/"a"', '', '"a", *']) {
           const fields: [string, string][] = [KEY, ['If-Match', field]];

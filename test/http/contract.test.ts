@@ -23,7 +23,7 @@ for (const way of WAYS) {
       });
     }
 
-    test('9-version: paths begin with the base path, which has one segment, several or none', async () => {
+    test('9-version: every path begins with the base path, which can have any number of segments', async () => {
       for (const basePath of ['', '/v1', '/shop/animals/v2']) {
         const { service } = createShop({ basePath });
         const { ask, close } = await way.open(service);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { createOpenApiDocument } from 'store-orders/openapi';
 
-test('the table of src/http/README.md lists every error code with its status, and no other', () => {
+test('the table of src/http/README.md lists every error code with its status, and no other code', () => {
   const page = readFileSync(new URL('../../src/http/README.md', import.meta.url), 'utf8');
   const rows = [...page.matchAll(/^\| (\d{3}) \| `(\w+)` \|/gm)].map(([, status, code]) => `${status} ${code}`);
   const { components, 'x-responses-elsewhere': elsewhere } = createOpenApiDocument();

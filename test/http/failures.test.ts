@@ -51,8 +51,8 @@ const FAILURES: Readonly<Record<string, Misbehaviour>> = {
     await new Promise(setImmediate);
     throw failure;
   },
-  'rejects as a thenable that is not a promise': () => thenable((_, reject) => reject(failure)),
-  'is a thenable that throws': () =>
+  'returns a thenable that rejects': () => thenable((_, reject) => reject(failure)),
+  'returns a thenable that throws': () =>
     thenable(() => {
       throw failure;
     }),
@@ -77,11 +77,11 @@ const RUBBISH: readonly unknown[] = [
 type Part = 'authenticate' | 'limiter' | 'store.list' | 'store.cancel';
 const PARTS: readonly Part[] = ['authenticate', 'limiter', 'store.list', 'store.cancel'];
 
-/** Creates a shop of which one part misbehaves at its first call. */
+/** Creates a shop. The given part of its host misbehaves at the first call and works afterwards. */
 function shopWith(part: Part, misbehave: Misbehaviour): Shop {
   let isFirst = true;
   const shop = createShop();
-  // The host's code may be JavaScript, whose return values no compiler has checked.
+  // The first call may return a value of a wrong type, as a host's code in JavaScript may do.
   const replace = <F extends (...args: never[]) => unknown>(good: F): F =>
     new Proxy(good, {
       apply(target, self, args) {
@@ -108,7 +108,7 @@ for (const way of WAYS) {
   suite(`reached by ${way.name}`, () => {
     for (const part of PARTS) {
       for (const [how, misbehave] of Object.entries(FAILURES)) {
-        test(`${part} that ${how}: 503 with Retry-After, no detail, the error on the channel, and the next request is fine`, async () => {
+        test(`if ${part} ${how}, the response is 503 without details, the channel reports the error, and the next request succeeds`, async () => {
           const shop = shopWith(part, misbehave);
           const opened = await way.open(shop.service);
           try {
@@ -133,7 +133,7 @@ for (const way of WAYS) {
 }
 
 for (const part of PARTS) {
-  test(`${part} that returns invalid values, synchronously or not: an Error object with X-RateLimit-*, and the next request is fine`, async () => {
+  test(`if ${part} returns or resolves to an invalid value, the response is an Error object, and the next request succeeds`, async () => {
     for (const rubbish of [undefined, ...RUBBISH]) {
       for (const answerWith of [
         () => rubbish,
@@ -154,7 +154,7 @@ for (const part of PARTS) {
   });
 }
 
-test('a limiter that returns no decision fails before the order is cancelled', async () => {
+test('if the limiter returns no decision, the request fails before it cancels the order', async () => {
   for (const rubbish of [{}, { allowed: true }, { allowed: true, windows: [] }]) {
     const shop = shopWith('limiter', () => rubbish);
     const { status } = await shop.service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
@@ -210,7 +210,7 @@ test('the diagnostics channel reports what was done, and never the API key', asy
   ]);
 });
 
-test('a list that fails midway is reported to the diagnostics channel a second time, with the error', async () => {
+test('if a list fails midway, the diagnostics channel gets a second message for the request, which has the error', async () => {
   for (const freeze of [(list: object) => list, Object.freeze]) {
     messages = [];
     const list = {
@@ -234,7 +234,7 @@ test('a list that fails midway is reported to the diagnostics channel a second t
   }
 });
 
-test('a clientAddress that throws leads to 503 for a request without a key, and is not called for one with a key', async () => {
+test('if clientAddress throws, a request without a key gets a 503, but a request with a valid key is served', async () => {
   const { service } = createShop();
   const clientAddress = () => {
     throw failure;

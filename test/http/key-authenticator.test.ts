@@ -29,7 +29,7 @@ test('the keys are read once, so later changes of the object have no effect', ()
   assert.equal(authenticate('another'), undefined);
 });
 
-test('a service with this authenticator serves its key, and refuses another one', () => {
+test('a service with this authenticator accepts a known key and refuses an unknown one', () => {
   const { respond } = createOrderService({
     store: createMemoryOrderStore([{ id: 1 }]),
     limiter: createMemoryLimiter(),
@@ -71,7 +71,7 @@ test('an error names an invalid key or principal by its position, and never repe
   }
 });
 
-test('every error code can be read as a value', () => {
+test('ERROR_CODES lists the error codes without duplicates', () => {
   assert.ok(ERROR_CODES.length >= 17 && new Set(ERROR_CODES).size === ERROR_CODES.length);
   for (const code of ['rate_limit_exceeded', 'order_already_shipped', 'service_unavailable'] as const) {
     assert.ok(ERROR_CODES.includes(code));

@@ -11,7 +11,7 @@ test('the policy of addresses has another name than the policies of keys', async
   assert.equal(await policyOf({ Authorization: `Bearer ${apiKey}` }), '"minute";q=60;w=60, "day";q=1000;w=86400');
 });
 
-test('a plan that is changed in place is announced with its current numbers', async () => {
+test('if the quota of a plan is changed in place, the next response announces the new quota', async () => {
   const plan = structuredClone(PLANS.free);
   const { url, fetch, apiKey } = createTestService({ plan });
   const quotas = async () => {

@@ -19,8 +19,8 @@ async function ask({ service }: Shop) {
 }
 
 /**
- * Parses a list of strings with integer parameters (RFC 9651), with a parser that is not the
- * project's own.
+ * Parses a list of strings with integer parameters (RFC 9651). The parser comes from a package, not
+ * from this project.
  */
 function read(field: string | undefined): Record<string, Record<string, unknown>> {
   const items = parseList(field ?? '').map(([name, parameters]) => {
@@ -31,7 +31,7 @@ function read(field: string | undefined): Record<string, Record<string, unknown>
   return Object.fromEntries(items);
 }
 
-test('RateLimit-Policy lists every quota policy, and RateLimit the remainder of each, as structured fields', async () => {
+test('RateLimit-Policy lists every quota, and RateLimit lists what remains of each, both as structured fields', async () => {
   const shop = shopWith(planOf(perMinute(60), perDay(1_000)));
   const first = await ask(shop);
   assert.deepEqual(read(first.fields.get('ratelimit-policy')), {
@@ -44,7 +44,7 @@ test('RateLimit-Policy lists every quota policy, and RateLimit the remainder of 
   assert.deepEqual(read(second.fields.get('ratelimit')), { minute: { r: 58, t: 59 }, day: { r: 998, t: 86_399 } });
 });
 
-test('serialises any plan: one window, three, names with punctuation, the largest numbers, parts of a second', async () => {
+test('the fields can describe any plan, for example with three windows, unusual names or the largest numbers', async () => {
   const largest = 999_999_999_999_999;
   const plans = [
     planOf({ name: 'a', quota: 1, windowMs: 1 }),
@@ -68,7 +68,7 @@ test('serialises any plan: one window, three, names with punctuation, the larges
   }
 });
 
-test('the window in force is the one with the least remaining, on a tie the one that resets later', async () => {
+test('X-RateLimit-* report the window with the least remaining, and on a tie the one that resets later', async () => {
   const rows: [number, number, { limit: number; remaining: number }][] = [
     [3, 10, { limit: 3, remaining: 2 }],
     [10, 3, { limit: 3, remaining: 2 }],
@@ -87,7 +87,7 @@ test('the window in force is the one with the least remaining, on a tie the one 
   }
 });
 
-test('of windows that refuse, the one that resets last is in force', async () => {
+test('if several windows refuse a request, X-RateLimit-* report the one that resets last', async () => {
   for (const policies of [
     [perMinute(1), perDay(1)],
     [perDay(1), perMinute(1)],
@@ -101,14 +101,14 @@ test('of windows that refuse, the one that resets last is in force', async () =>
   }
 });
 
-test('X-RateLimit-Reset is Unix time, rounded up: the instant on the clock of the limiter, plus the offset to the wall clock', async () => {
+test("X-RateLimit-Reset is the limiter's time of the reset plus its clock's offset from UTC, rounded up to whole seconds", async () => {
   const { createMemoryLimiter } = await import('store-orders/limiter');
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5_001, utcOffsetMs: () => 1_000_000 } });
   const shop = createShop({ limiter, authenticate: () => ({ id: 'owner', plan: planOf(perMinute(2)) }) });
   assert.equal(trioOf(await ask(shop)).reset, Math.ceil((5_001 + 60_000 + 1_000_000) / 1_000));
 });
 
-test('draftFields: false omits the fields of the draft, and nothing else', async () => {
+test('with draftFields: false, responses lack RateLimit and RateLimit-Policy, but no other field', async () => {
   const plan = planOf(perMinute(2));
   const names = async (shop: Shop) => [...(await ask(shop)).fields.keys()];
   const withDraft = await names(shopWith(plan));

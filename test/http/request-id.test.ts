@@ -105,10 +105,10 @@ test('only a valid traceparent is passed on', async (t) => {
     assert.equal(messages.at(-1)?.traceparent, isValid ? sent : undefined, sent);
   }
   await ask('GET', ORDERS, [KEY, ['traceparent', TRACEPARENT], ['Traceparent', TRACEPARENT]]);
-  assert.equal(messages.at(-1)?.traceparent, undefined, 'twice');
+  assert.equal(messages.at(-1)?.traceparent, undefined, 'sent twice');
 });
 
-test('a host that cannot determine the address does not prevent requests with a valid key', async (t) => {
+test('a clientAddress that throws does not prevent a request with a valid key, and the reported path has no secrets', async (t) => {
   const messages = listen(t);
   const { service } = createShop();
   const reply = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [...KEY] }, () => {

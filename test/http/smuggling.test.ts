@@ -27,32 +27,32 @@ async function send(...pieces: string[]) {
 const withContent = (method: string, ...fields: string[]) =>
   LINES(`${method} ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...fields);
 
-suite('a request inside a request is not executed', () => {
+suite('a request that is hidden in another request is not executed', () => {
   const rows: [string, number[], string][] = [
-    ['content of a GET', [200], withContent('GET', `Content-Length: ${DELETE.length}`) + DELETE],
-    ['a length with a leading zero', [200], withContent('GET', `content-length: 0${DELETE.length}`) + DELETE],
-    ['content of a POST', [405], withContent('POST', `Content-Length: ${DELETE.length}`) + DELETE],
+    ['in the content of a GET', [200], withContent('GET', `Content-Length: ${DELETE.length}`) + DELETE],
+    ['if Content-Length has a leading 0', [200], withContent('GET', `content-length: 0${DELETE.length}`) + DELETE],
+    ['in the content of a POST', [405], withContent('POST', `Content-Length: ${DELETE.length}`) + DELETE],
     [
-      'chunked content',
+      'in chunked content',
       [200],
       `${withContent('GET', 'Transfer-Encoding: chunked')}${DELETE.length.toString(16)}\r\n${DELETE}\r\n0\r\n\r\n`,
     ],
-    ['content after the last chunk', [200], `${withContent('GET', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`],
+    ['after the last chunk', [200], `${withContent('GET', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`],
     [
-      'Transfer-Encoding and Content-Length',
+      'if Transfer-Encoding comes before Content-Length',
       [400],
       `${withContent('GET', 'Transfer-Encoding: chunked', 'Content-Length: 4')}0\r\n\r\n${DELETE}`,
     ],
     [
-      'Content-Length and Transfer-Encoding',
+      'if Content-Length comes before Transfer-Encoding',
       [400],
       `${withContent('GET', 'Content-Length: 4', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`,
     ],
-    ['a request hidden after the content', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
-    ['two lengths', [400], withContent('GET', 'Content-Length: 0', `Content-Length: ${DELETE.length}`) + DELETE],
-    ['an invalid length', [400], withContent('GET', 'Content-Length: +5') + DELETE],
-    ['a space before the colon', [400], withContent('GET', `Content-Length : ${DELETE.length}`) + DELETE],
-    ['an unknown coding', [200], withContent('GET', 'Transfer-Encoding: xchunked') + DELETE],
+    ['after the content', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
+    ['with two lengths', [400], withContent('GET', 'Content-Length: 0', `Content-Length: ${DELETE.length}`) + DELETE],
+    ['with an invalid Content-Length', [400], withContent('GET', 'Content-Length: +5') + DELETE],
+    ['with a space before the colon', [400], withContent('GET', `Content-Length : ${DELETE.length}`) + DELETE],
+    ['with an unknown transfer coding', [200], withContent('GET', 'Transfer-Encoding: xchunked') + DELETE],
   ];
   for (const [name, expected, bytes] of rows) {
     test(name, async () => {
@@ -61,14 +61,14 @@ suite('a request inside a request is not executed', () => {
   }
 });
 
-test('pipelined requests get their responses in order', async () => {
+test('pipelined requests get their responses in the order of the requests', async () => {
   const again = DELETE.replace('/1 ', '/2 ');
   const { statuses, order } = await send(GET + DELETE + DELETE + again + LAST);
   assert.deepEqual(statuses, [200, 204, 409, 409, 404]);
   assert.equal(order, 'cancelled');
 });
 
-test('nothing after unread content is executed, even if the first response is slow', async () => {
+test('a request after unread content is not executed, even if the first response is slow', async () => {
   const { service, store } = createShop({ authenticate: async (apiKey) => authenticate(apiKey) });
   const { port, close } = await listen(nodeHandler(service));
   const { answers } = await exchange(port, `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`);
@@ -76,7 +76,7 @@ test('nothing after unread content is executed, even if the first response is sl
   await close();
 });
 
-test('pipelined requests are executed one after the other, even with slow parts', async () => {
+test('pipelined requests are executed one after the other, even if the store is slow', async () => {
   let running = 0;
   const cancel = async () => {
     running++;
@@ -93,7 +93,7 @@ test('pipelined requests are executed one after the other, even with slow parts'
   await close();
 });
 
-test('`headers` is read only if `rawHeaders` is empty, and duplicates in it are refused', async () => {
+test('`headers` is read only if `rawHeaders` is empty, and duplicates in `headers` are refused', async () => {
   const { service } = createShop();
   const status = async (head: Omit<Parameters<typeof service.respond>[0], 'rawHeaders'>, rawHeaders: string[] = []) =>
     (await service.respond({ method: 'GET', url: ORDERS, httpVersion: '1.1', rawHeaders, ...head })).status;
@@ -109,11 +109,11 @@ test('`headers` is read only if `rawHeaders` is empty, and duplicates in it are 
   assert.equal(await status({ headers: { authorization, host: 'a' } }, [...KEY, ...KEY, 'Host', 'a']), 401);
 });
 
-test('a request in many pieces is one request', async () => {
+test('a request that arrives in many pieces is executed as one request', async () => {
   assert.deepEqual(await send(...DELETE, LAST), { statuses: [204, 404], order: 'cancelled' });
 });
 
-test('a folded field line does not become a credential', async () => {
+test('an API key is not accepted from an Authorization field that is folded over two lines', async () => {
   for (const fold of ['\r\n ', '\r\n\t', '\n ']) {
     const { statuses, order } = await send(
       LINES(`DELETE ${ORDERS}/1 HTTP/1.1`, 'Host: a', `Authorization: Bearer${fold}business-key`, 'Connection: close'),
@@ -123,7 +123,7 @@ test('a folded field line does not become a credential', async () => {
   }
 });
 
-test('a key of many thousand characters is invalid like any other', async () => {
+test('a key of many thousand characters gets a 401', async () => {
   const long = LINES(
     `GET ${ORDERS} HTTP/1.1`,
     'Host: a',

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Reply, RequestHead } from 'store-orders';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
-test('with synchronous parts, every kind of request gets its reply without a promise', async () => {
+test("if the host's functions are synchronous, every kind of request gets its reply without a promise", async () => {
   const { service, limiter } = createShop();
   const rows: [number, RequestHead][] = [
     [200, { method: 'GET', url: ORDERS, rawHeaders: KEY }],
@@ -35,7 +35,7 @@ test('with synchronous parts, every kind of request gets its reply without a pro
   assert.equal(statusOf({ method: 'GET', url: ORDERS, rawHeaders: KEY }), 503);
 });
 
-test('a part that throws synchronously gets a synchronous reply too', () => {
+test('if authenticate throws synchronously, the reply is synchronous too', () => {
   const { service } = createShop({
     authenticate: () => {
       throw new Error('the key table is locked');
@@ -59,7 +59,7 @@ test('a frozen list is serialised once, but an array that its host may change is
   frozen.store.put([{ id: 7 }]);
   const changed = await piecesOf(await bodyOf(frozen));
   const reprinted = changed.filter((piece) => !pieces.includes(piece));
-  assert.deepEqual([reprinted.length, changed.length], [1, pieces.length], 'a change reprints one piece');
+  assert.deepEqual([reprinted.length, changed.length], [1, pieces.length], 'one changed order changes one piece');
 
   const orders = [{ id: 1n }];
   const changing = createShop({ store: { list: () => orders, cancel: () => 'not_found' } });

@@ -37,7 +37,7 @@ function createParts(withKnownKeys = true) {
 }
 
 describe('a key that was never seen', () => {
-  test('is not looked up while its address is over its limit, and is neither charged nor called invalid', async () => {
+  test('gets a 429 without a look-up or a charge while the address that sends it is over its limit', async () => {
     const { asked, get, flood, clock, limiter } = createParts();
     await flood();
     for (let i = 0; i < 50; i++) assert.equal((await get(`made-up-${i}`)).status, 429);
@@ -50,7 +50,7 @@ describe('a key that was never seen', () => {
     assert.equal((await get('valid-ann')).status, 200, 'a request passes after the announced Retry-After');
   });
 
-  test('is looked up if its address has any quota left, and does not use that quota', async () => {
+  test('is looked up while the address that sends it has quota left, and does not use this quota if it is valid', async () => {
     const { get } = createParts();
     for (let i = 0; i < QUOTA - 1; i++) assert.equal((await get('made-up')).status, 401);
     for (let i = 0; i < 20; i++) assert.equal((await get(`valid-${i}`)).status, 200);
@@ -64,7 +64,7 @@ describe('a key that was never seen', () => {
     assert.equal((await get('valid-ann', '192.0.2.2')).status, 200);
   });
 
-  test('is looked up in shadow mode, and wherever the host does not tell which keys are known', async () => {
+  test('is looked up in shadow mode, and also if the host passes no isKnownKey', async () => {
     const shadow = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)], enforce: false });
     const { service } = createShop({
       addressPlan: shadow,
@@ -81,7 +81,7 @@ describe('a key that was never seen', () => {
   });
 });
 
-test('a key that was valid in this process is served even if its address is over its limit', async () => {
+test('a key that this process has found valid before is served even if its address is over the limit', async () => {
   const { get, flood, guard } = createParts();
   assert.equal((await get('valid-ann')).status, 200);
   await flood();

@@ -10,10 +10,11 @@ import { keyPlan, plansToPack } from './support/arbitraries.js';
 import { plainDecision } from './support/plain-decision.js';
 
 // Three limiters get the same requests at the same instants, and must return equal decisions and
-// replies. One is the Redis limiter. The others are memory limiters: one packs its state, and one
-// has state that it cannot pack, so that it applies `decide` (src/limits/rule.ts).
+// replies. The first is a memory limiter that packs its state into bytes. The second is a memory
+// limiter with state that it cannot pack, so that it applies `decide` (src/limits/rule.ts). The
+// third is the Redis limiter.
 
-/** `OPERATIONS=200000` makes a long run. */
+/** The number of operations. For a long run, set the environment variable `OPERATIONS`. */
 const OPERATIONS = Number(process.env['OPERATIONS'] ?? 4_000);
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const PER_HISTORY = 300;
@@ -90,7 +91,7 @@ function slower(plan: Plan, scale: number): Plan {
   });
 }
 
-test('the packed limiter, the rule and Redis decide alike, bans and headers included', { skip }, async (t) => {
+test('the memory limiter, with packed state or without, and the Redis limiter decide alike', { skip }, async (t) => {
   const random = fc.sample(fc.infiniteStream(fc.nat()), { seed: SEED, numRuns: 1 })[0] ?? assert.fail();
   const below = (end: number) => random.next().value % end;
   t.diagnostic(`SEED=${SEED}`);

@@ -16,13 +16,13 @@ beforeEach(() => {
   limiter = createMemoryLimiter({ clock });
 });
 
-/** A plan with one request in 30 days, so that every further request is refused. */
+/** Creates a plan that allows one request in 30 days, so that every further request is refused. */
 function strict(ban?: Partial<BanPolicy> | false) {
   const policies = [{ name: 'month', quota: 1, windowMs: 30 * DAY }];
   return createPlan({ name: 'strict', policies, ...(ban === undefined ? {} : { ban }) });
 }
 
-test('20 strikes within a minute ban a key; the first refusal, and refusals within 2 s of it, are not strikes', () => {
+test('20 strikes within a minute ban a key, where a strike is a refusal more than 2 s after the first refusal', () => {
   const plan = strict();
   /**
    * Each row has the milliseconds since the first refusal, the number of requests, and the verdict
@@ -45,7 +45,7 @@ test('20 strikes within a minute ban a key; the first refusal, and refusals with
   }
 });
 
-test('a strike counts for a minute', () => {
+test('a strike counts towards a ban for one minute', () => {
   const plan = strict();
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -56,7 +56,7 @@ test('a strike counts for a minute', () => {
   assert.equal(limiter.take('key', plan).verdict, 'banned');
 });
 
-test('counts strikes in a sliding minute', () => {
+test('the strikes of any 60 seconds count together', () => {
   const plan = strict({ after: 4 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -69,7 +69,7 @@ test('counts strikes in a sliding minute', () => {
   assert.equal(limiter.take('key', plan).verdict, 'banned', '4 strikes within 2 ms');
 });
 
-test('a strike every half a minute never bans if a ban takes three strikes within a minute', () => {
+test('if a ban takes three strikes within a minute, one strike every 30 s never leads to a ban', () => {
   const plan = strict({ after: 3 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -85,7 +85,7 @@ for (const { quota, after, forgiven } of [
   { quota: 1_000, after: 20, forgiven: 1_000 },
   { quota: 1, after: 1, forgiven: 10 },
 ]) {
-  test(`the grace forgives ${forgiven} refusals, for ${after} strikes and a quota of ${quota}`, () => {
+  test(`with a ban after ${after} strikes and a quota of ${quota}, the grace period forgives ${forgiven} refusals`, () => {
     const policies = [
       { name: 'month', quota, windowMs: 30 * DAY },
       { name: 'year', quota: 2 * quota, windowMs: 365 * DAY },
@@ -98,7 +98,7 @@ for (const { quota, after, forgiven } of [
   });
 }
 
-test('an allowed request ends a series of refusals: strikes are forgotten, and the next refusal counts as the first', () => {
+test('an allowed request erases the strikes, and the next refusal counts as the first of a new series', () => {
   const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
   for (let streak = 0; streak < 5; streak++) {
     assert.equal(limiter.take('key', plan).verdict, 'within_quota');
@@ -125,7 +125,7 @@ for (const { laterMs, banMs } of [
   { laterMs: DAY - 1, banMs: 4 * MINUTE },
   { laterMs: DAY, banMs: MINUTE },
 ]) {
-  test(`a ban ${laterMs} ms after the end of the one before lasts ${banMs / MINUTE} minutes`, () => {
+  test(`a ban that begins ${laterMs} ms after the end of the previous ban lasts ${banMs / MINUTE} minutes`, () => {
     const plan = strict({ graceMs: 0, after: 1 });
     limiter.take('key', plan);
     beRefused(plan, 1);
@@ -170,7 +170,7 @@ test('a banned client must also wait for its windows, if they reset after the ba
   assert.equal(limiter.take('key', plan).retryAfterMs, 40 * DAY);
 });
 
-test('a ban of one key leaves other keys alone', () => {
+test('a ban of one key does not affect other keys', () => {
   const plan = strict();
   limiter.take('key', plan);
   getBanned(plan);
@@ -212,10 +212,10 @@ test('an address is limited but never banned', () => {
     clock.advance(100);
   }
   limiter.ban('192.0.2.2', MINUTE);
-  assert.equal(limiter.take('192.0.2.2', plan).verdict, 'within_quota', 'a ban by hand is for keys only');
+  assert.equal(limiter.take('192.0.2.2', plan).verdict, 'within_quota', 'an address cannot be banned by hand');
 });
 
-test('shadow mode refuses nothing: it announces what it would have decided, and counts what would have passed', () => {
+test('in shadow mode every request is allowed, decisions have the usual verdict, and only requests within quota are counted', () => {
   const plan = createPlan({ name: 'shadow', policies: [perDay(2)], enforce: false });
   const answers = Array.from({ length: 4 }, () => limiter.take('key', plan));
   assert.deepEqual(
@@ -243,7 +243,7 @@ test('a key can be banned and unbanned by hand, whatever its plan says about ban
   assert.equal(limiter.take('key', plan).verdict, 'over_quota', 'unbanning refills no bucket');
 });
 
-test('a ban by hand does not lengthen later bans, but earlier bans still do', () => {
+test('a ban by hand does not make the next automatic ban longer, but an earlier automatic ban does', () => {
   const plan = strict();
   limiter.take('key', plan);
   limiter.ban('key', 5 * MINUTE);
@@ -254,7 +254,7 @@ test('a ban by hand does not lengthen later bans, but earlier bans still do', ()
   assert.equal(getBanned(plan), 4 * MINUTE);
 });
 
-test('unbanning a key forgets earlier bans, and the whole record if no tokens were taken', () => {
+test('unbanning a key erases its earlier bans, and erases its whole state if it has taken no tokens', () => {
   const plan = strict();
   limiter.take('key', plan);
   getBanned(plan);

@@ -77,7 +77,7 @@ test('the clock returns whole milliseconds, close to Unix time', () => {
   }
 });
 
-test('setting the wall clock moves no window of the default limiter, only the announced reset', () => {
+test('if the wall clock is set, the announced reset moves, but no window of the default limiter does', () => {
   using clocks = mockClocks();
   const { machine } = clocks;
   const limiter = createMemoryLimiter();
@@ -122,7 +122,7 @@ test('a window aligned to UTC ends at the next UTC midnight, whatever the offset
   }
 });
 
-test('a manual clock stands still until it is moved, by whole milliseconds', () => {
+test('a manual clock moves only when it is advanced, and only by whole milliseconds', () => {
   const clock = createManualClock(1_000);
   assert.equal(clock.nowMs(), 1_000);
   clock.advance(5);

@@ -4,13 +4,14 @@ import fc from 'fast-check';
 import { createMemoryLimiter, createPlan, perMinute } from 'store-orders/limiter';
 import { createManualClock } from 'store-orders/testing';
 
-// The memory limiter has a pool of `maxAddresses` buckets for addresses. While it is full, new
-// addresses share one more bucket. Once there is room again, each gets its own.
+// The memory limiter has a pool of `maxAddresses` buckets for addresses. While the pool is full,
+// all new addresses share one additional bucket. Once the pool has room again, a new address gets a
+// bucket of its own.
 
 const SECOND = 1_000;
 
 for (const refill of ['interval', 'continuous'] as const) {
-  test(`an address that was refused in the shared bucket waits for its Retry-After, refill ${refill}`, () => {
+  test(`with ${refill} refill, an address that was refused in the shared bucket must wait for its Retry-After`, () => {
     const clock = createManualClock();
     const limiter = createMemoryLimiter({ clock, maxAddresses: 2 });
     const plan = createPlan({ name: 'strangers', policies: [{ ...perMinute(5), refill }], partition: 'address' });
@@ -38,7 +39,7 @@ test('an address gets its own full bucket once the window of the shared bucket h
   assert.equal(limiter.take('late 1', plan).inForce.remaining, 4);
 });
 
-test('no address passes before its Retry-After or above its quota, whichever addresses come and go', () => {
+test('no address is admitted before its Retry-After or above its quota, whichever addresses come and go', () => {
   const plan = createPlan({
     name: 'strangers',
     policies: [{ name: 'w', quota: 3, windowMs: 50 }],

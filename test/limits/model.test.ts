@@ -22,8 +22,8 @@ type Command =
   | { readonly do: 'unban' | 'reset' | 'restore'; readonly key: number };
 
 /**
- * How a random number becomes a cost: by counting up from 0, or down from the largest cost that any
- * plan can grant.
+ * How a random number becomes the cost of a request. `little` uses the number itself. `most`
+ * subtracts it from the largest cost that the plan can grant.
  */
 type Share = 'little' | 'most';
 
@@ -123,7 +123,7 @@ function play(plans: readonly Plan[], script: readonly Command[]): number {
 
 function announced(decision: Decision): Answer {
   const { key, plan, cost, allowed, verdict, retryAfterMs, windows, inForce } = decision;
-  assert.equal(windows.includes(inForce), verdict !== 'banned', 'without a ban, one of the windows is in force');
+  assert.equal(windows.includes(inForce), verdict !== 'banned', 'unless the key is banned, inForce is a window');
   return {
     key,
     plan,
@@ -142,8 +142,8 @@ function windowOf({ policy, remaining, resetAtMs, refillAtMs }: WindowState): An
 
 test('the limiter decides as the model does, whichever way the clock steps', () => {
   let commandsDone = 0;
-  // The histories use only one key and one address. With more keys, a request of one key may drop
-  // the expired state of another. After a step back of the clock, that state would still count.
+  // The histories use only one key and one address. With more keys, a request of one key can remove
+  // the expired state of another key. If the clock then steps back, that state should still count.
   const plans = fc.tuple(keyPlan, keyPlan, addressPlan);
   fc.assert(
     fc.property(plans, commands(1, anyMs), (ofEither, script) => {
@@ -154,7 +154,7 @@ test('the limiter decides as the model does, whichever way the clock steps', () 
   assert.ok(commandsDone > sampledRuns(120_000), `only ${commandsDone} commands`);
 });
 
-test('the limiter decides for several keys as the model does, so sweeping loses nothing', () => {
+test('the limiter decides for several keys as the model does, so the removal of expired state loses nothing', () => {
   let commandsDone = 0;
   const plans = fc.tuple(keyPlan, keyPlan, keyPlan);
   fc.assert(
@@ -166,7 +166,7 @@ test('the limiter decides for several keys as the model does, so sweeping loses 
   assert.ok(commandsDone > sampledRuns(60_000), `only ${commandsDone} commands`);
 });
 
-test('the limiter decides one or two interval windows as the model does, with refunds, plan changes, bans, restarts and any clock', () => {
+test('for plans of one or two interval windows, the limiter decides as the model does, also after refunds, bans and restarts', () => {
   let commandsDone = 0;
   const script = fc.oneof(commands(1, anyMs, MOSTLY_ONE_PLAN), commands(KEYS.length, forwardMs, MOSTLY_ONE_PLAN));
   fc.assert(

@@ -5,7 +5,7 @@ import { createMemoryLimiter, createPlan, PLANS, perDay, perHour, perMinute, per
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-test('the fixed plans are those of the specification, part 8', () => {
+test('PLANS has the plans of part 8 of the specification', () => {
   for (const [name, quotaPerMinute, quotaPerDay] of [
     ['free', 60, 1_000],
     ['pro', 300, 10_000],
@@ -38,14 +38,14 @@ test('by default, 20 strikes within a minute ban a key: for 1 minute, then each 
   });
 });
 
-test('each part of the ban policy has its own default', () => {
+test('each field that is left out of the ban policy has its default', () => {
   const { ban } = createPlan({ name: 'mild', policies: [perDay(5)], ban: { after: 50 } });
   assert.ok(ban);
   assert.deepEqual(ban, { ...PLANS.free.ban, after: 50 });
   assert.equal(createPlan({ name: 'none', policies: [perDay(5)], ban: false }).ban, false);
 });
 
-test('an undefined part of the ban policy has its default', () => {
+test('each field of the ban policy that is undefined has its default', () => {
   const none = { after: undefined, withinMs: undefined, graceMs: undefined, baseMs: undefined };
   const ban = { ...none, factor: undefined, maxMs: undefined, forgetMs: undefined };
   assert.deepEqual(createPlan({ name: 'p', policies: [perDay(5)], ban }).ban, PLANS.free.ban);
@@ -69,7 +69,7 @@ test('the message about an unknown field lists the known ones', () => {
   }
 });
 
-test('an invalid or incomplete plan throws a TypeError and takes nothing', () => {
+test('a request with an invalid or incomplete plan throws a TypeError and takes no tokens', () => {
   const limiter = createMemoryLimiter();
   const day = { ...PLANS.free.policies[1] };
   const rows: readonly (readonly [string, unknown])[] = [
@@ -102,7 +102,7 @@ test('a host may add fields of its own to a plan', () => {
   assert.equal(createMemoryLimiter().take('key', plan).inForce.remaining, 59);
 });
 
-test('perSecond, perMinute, perHour and perDay create a policy of that window', () => {
+test('perSecond, perMinute, perHour and perDay create a policy with the window of their name', () => {
   assert.deepEqual(
     [perSecond(1), perMinute(2), perHour(3), perDay(4)].map(({ name, quota, windowMs }) => [name, quota, windowMs]),
     [
@@ -119,7 +119,7 @@ test('an address plan has no bans', () => {
   assert.equal(plan.ban, false);
 });
 
-test('a plan does not share its options object, and cannot be changed', () => {
+test('a plan is frozen, and later changes of the options object do not affect the plan', () => {
   const minute = { ...perMinute(60) };
   const policies = [minute];
   const ban = { after: 3 };
@@ -136,7 +136,7 @@ test('a plan does not share its options object, and cannot be changed', () => {
   for (const part of [plan, plan.policies, plan.policies[0], plan.ban, PLANS]) assert.ok(Object.isFrozen(part));
 });
 
-/** One row: the option that the message must name, the kind of error, and the options as JSON. */
+/** Each row has the option that the message must name, the error class, and the options as JSON. */
 const bad: readonly (readonly [named: string, kind: typeof TypeError, options: string])[] = [
   ['plan.name', TypeError, '{ "policies": [{ "name": "day", "quota": 1, "windowMs": 1 }] }'],
   ['plan.name', TypeError, '{ "name": "", "policies": [{ "name": "day", "quota": 1, "windowMs": 1 }] }'],
@@ -174,7 +174,7 @@ const bad: readonly (readonly [named: string, kind: typeof TypeError, options: s
   ...row('partition', TypeError, 'plan', ['{ "partition": "ip" }', '{ "partition": null }']),
 ];
 
-/** Builds rows of plans that are valid except for one part. */
+/** Returns a row for each of these parts. The row's plan is valid except for the part. */
 function row(option: string, kind: typeof TypeError, of: 'plan' | 'policy', parts: readonly string[]) {
   return parts.map((part) => {
     const policy = { name: 'day', quota: 1, windowMs: 1, ...(of === 'policy' ? JSON.parse(part) : {}) };
@@ -218,7 +218,7 @@ test('the largest allowed numbers are accepted', () => {
   createPlan({ name: 'p', policies: [exact, printed], ban: { baseMs: 7, maxMs: 7, graceMs: 0, forgetMs: 0 } });
 });
 
-test('a cost that could never pass throws a RangeError, and so does one that is not a whole number', () => {
+test('a cost above the smallest quota throws a RangeError, and so does a cost that is not a whole number', () => {
   const limiter = createMemoryLimiter();
   const plan = createPlan({ name: 'p', policies: [perMinute(5), perDay(3)] });
   for (const request of ['take', 'peek'] as const) {
@@ -230,10 +230,10 @@ test('a cost that could never pass throws a RangeError, and so does one that is 
       });
     }
   }
-  assert.equal(limiter.take('key', plan, 3).inForce.remaining, 0, 'a throwing call took nothing');
+  assert.equal(limiter.take('key', plan, 3).inForce.remaining, 0, 'the calls that threw have taken nothing');
 });
 
-test('an option that the memory limiter cannot use throws a RangeError that names it', () => {
+test('an invalid argument of the memory limiter throws a RangeError that names the argument', () => {
   for (const maxAddresses of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.throws(() => createMemoryLimiter({ maxAddresses }), { name: 'RangeError', message: /^maxAddresses: / });
   }

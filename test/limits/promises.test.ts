@@ -20,7 +20,7 @@ interface Request {
   readonly cost: number;
 }
 
-/** Generates requests with pauses between them, each with a cost of at most `maxCost`. */
+/** Generates requests, each with a pause before it and a cost of at most `maxCost`. */
 function requests(ms: fc.Arbitrary<number>, maxCost = 6): fc.Arbitrary<Request[]> {
   return fc.array(fc.record({ afterMs: ms, cost: fc.integer({ min: 1, max: maxCost }) }), {
     maxLength: 60,
@@ -57,12 +57,12 @@ function fork(limiter: MemoryLimiter, clock: ManualClock): MemoryLimiter {
   return other;
 }
 
-/** Returns `Retry-After` as the client reads it. */
+/** Returns the seconds of the header field `Retry-After` for a decision. */
 function retryAfterSeconds({ retryAfterMs }: Decision): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1_000));
 }
 
-/** Windows of some seconds, so that rounding to whole seconds shows. */
+/** Windows of at most 9 seconds, so that rounding to whole seconds makes a difference. */
 const policiesOfSeconds = policies(
   fc.record({
     name: fc.constantFrom('a', 'b'),
@@ -110,7 +110,7 @@ test('a refused request fails until its retryAfterMs have passed, and is allowed
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('Retry-After in whole seconds suffices, and one second less never does', () => {
+test('a request is allowed after the whole seconds of Retry-After, and never one second earlier', () => {
   const plans = fc
     .record({ policies: policiesOfSeconds, ban: anyBan })
     .map((options) => createPlan({ name: 'seconds', ...options }));
@@ -128,7 +128,7 @@ test('Retry-After in whole seconds suffices, and one second less never does', ()
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('the reset is the same instant throughout a window', () => {
+test('the announced reset does not change during a window', () => {
   const interval = policies(intervalPolicy).map((options) => createPlan({ name: 'p', policies: options, ban: false }));
   const check = fc.property(interval, requests(forwardMs), (plan, history) => {
     const announced = new Map<string, number>();
@@ -149,7 +149,7 @@ test('a refused request changes no window', () => {
   const check = fc.property(keyPlan, requests(forwardMs), (plan, history) => {
     live(plan, history, ({ limiter, before, decision: { verdict, nowMs } }) => {
       if (verdict === 'within_quota') return;
-      // Only the buckets of windows that have ended are gone.
+      // A refusal removes only the buckets of windows that have ended.
       const open = (before?.buckets ?? []).filter(({ refill, atMs, windowMs }) => {
         return refill === 'interval' ? atMs > nowMs : atMs + windowMs > nowMs;
       });
@@ -182,15 +182,15 @@ test('a window admits at most the quota, counted from its first token', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a client that obeys Retry-After is never banned, even with as many requests at a time as the grace forgives', () => {
+test('a client that obeys Retry-After is never banned, even if each burst has as many refusals as the grace period forgives', () => {
   const strictest = policiesOfSeconds.map((options) =>
     createPlan({ name: 'strictest', policies: options, ban: { after: 1, graceMs: 2_000 } }),
   );
   const bursts = fc.array(
     fc.record({
       pauseMs: forwardMs,
-      // The first refusal begins the grace. If one strike bans, the grace forgives ten more
-      // refusals.
+      // The first refusal begins the grace period. If one strike leads to a ban, the grace period
+      // forgives ten more refusals.
       size: fc.integer({ min: 1, max: 11 }),
       onTheWireMs: fc.constantFrom(0, 1, 1_000, 1_999, 2_000),
     }),
@@ -202,8 +202,8 @@ test('a client that obeys Retry-After is never banned, even with as many request
     let retryAtMs = 0;
     for (const { pauseMs, size, onTheWireMs } of client) {
       clock.advance(Math.max(pauseMs, retryAtMs - clock.nowMs()));
-      // The last request of the burst arrives later than the others. Only after that does the
-      // client learn of the first refusal.
+      // The last request of the burst arrives later than the others. The client learns of the first
+      // refusal only after it has sent the whole burst.
       for (let n = 0; n < size; n++) {
         if (n === size - 1) clock.advance(onTheWireMs);
         const decision = limiter.take('key', plan);

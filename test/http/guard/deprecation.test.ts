@@ -18,7 +18,7 @@ test('a deprecated operation announces its dates and its documentation (RFC 9745
   assert.deepEqual([headers.get('deprecation'), headers.has('link')], ['@1688169599', false]);
 });
 
-test('an operation with an end date links to its sunset policy, and one without it to its documentation', () => {
+test('without deprecatedAt, the Link has rel="sunset" if there is an end date, and rel="service-doc" if there is none', () => {
   assert.match(linkOf({ sunsetAt, documentation }), /rel="sunset"/);
   assert.match(linkOf({ documentation }), /rel="service-doc"/);
   assert.deepEqual(announcementFields({}), []);
@@ -45,7 +45,7 @@ test('an error names the invalid option', () => {
   assert.throws(() => announcementFields({ documentation: 'docs' }), /^TypeError: documentation: /);
 });
 
-test('a documentation address cannot break out of its field or its target', () => {
+test('special characters in the documentation address cannot end the Link field or the target in it', () => {
   const link = linkOf({ documentation: 'https://store.example/a>b?\r\nX: y' });
   assert.match(link, /^<[^<>\r\n]*>; [^\r\n]*$/);
 });

@@ -88,7 +88,7 @@ const remaining = (response: Response) => response.headers.get('X-RateLimit-Rema
 
 for (const [name, open] of Object.entries(HOSTS)) {
   suite(`a guarded route of ${name}`, () => {
-    test('is served for a valid key, with the host’s headers and the limit fields', async (t) => {
+    test('serves a valid key, with the headers of the host and the limit fields', async (t) => {
       const { limiter } = createShop();
       const ask = await open(t, createGuard({ limiter, authenticate }));
       const response = await ask('POST', [KEY, ['Content-Type', 'application/json']], '{"name":"Rex"}');
@@ -111,7 +111,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
       assert.equal(refused.headers.get('Retry-After'), '60');
     });
 
-    test('is refused without a valid key and charged to the address, as in the service', async (t) => {
+    test('refuses requests without a valid key and charges them to the address, as the service does', async (t) => {
       const { limiter } = createShop();
       const ask = await open(t, createGuard({ limiter, authenticate }));
       const missing = await ask('GET');
@@ -125,7 +125,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
       assert.deepEqual([head.status, await head.text()], [401, '']);
     });
 
-    test('is refused with 503 when keys cannot be looked up, and the handler is not reached', async (t) => {
+    test('responds with 503 when keys cannot be looked up, and does not call the handler', async (t) => {
       const { limiter } = createShop();
       const failing: AdmissionOptions['authenticate'] = async () => {
         throw new Error('secret');
@@ -136,7 +136,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
       assert.doesNotMatch(await response.text(), /secret/);
     });
 
-    test('waits for asynchronous keys and limiters', async (t) => {
+    test('waits for an asynchronous authenticate and an asynchronous limiter', async (t) => {
       const { limiter } = createShop();
       const guard = createGuard({
         limiter: { take: async (key, plan) => limiter.take(key, plan) },
@@ -176,7 +176,7 @@ test('a request that is admitted after the host has responded does not reach the
   assert.equal(admitted, 0);
 });
 
-test('pipelined requests are all served, in their order', async (t) => {
+test('all pipelined requests are served in the order in which they were sent', async (t) => {
   const { limiter } = createShop();
   const check = nodeGuard(createGuard({ limiter, authenticate }));
   const server = createServer((request, response) => check(request, response, () => response.end(request.url)));
@@ -191,7 +191,7 @@ test('pipelined requests are all served, in their order', async (t) => {
   assert.match(answers, /\/first.*X-RateLimit-Remaining: 998.*\/second/s);
 });
 
-test('a response that cannot carry header fields passes through fetchGuard unchanged', async () => {
+test('fetchGuard returns a response unchanged if no header fields can be added to it', async () => {
   const { limiter } = createShop();
   const handle = fetchGuard(createGuard({ limiter, authenticate }), () => Response.error());
   assert.equal((await handle(new Request('http://pets.test/', { headers: [KEY] }))).type, 'error');
@@ -207,7 +207,7 @@ test('refusing a request with unread content closes the connection', async () =>
   assert.deepEqual(outcome.reply.headers.slice(-2), ['Connection', 'close']);
 });
 
-test('the guard is synchronous if its parts are', () => {
+test('admit() is synchronous if authenticate and the limiter are', () => {
   const { limiter } = createShop();
   assert.ok(!(createGuard({ limiter, authenticate }).admit({ rawHeaders: KEY }) instanceof Promise));
 });

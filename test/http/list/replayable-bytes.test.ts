@@ -9,8 +9,8 @@ const BATCHES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]]
 const PRINTED = '[{"id":1},{"id":2},{"id":3}]';
 
 /**
- * Creates a store that lists one frozen iterable, which yields no batch before the test calls
- * `open`.
+ * Creates a store whose list is a frozen iterable. The iterable waits for a call of `open` before
+ * it yields its first batch.
  */
 function createGatedStore(batches: readonly (readonly Order[] | Error)[]) {
   let open = () => {};
@@ -38,7 +38,7 @@ function createGatedStore(batches: readonly (readonly Order[] | Error)[]) {
 }
 
 for (const way of WAYS) {
-  test(`a frozen iterable is read once for all its readers, and later readers get a Content-Length (${way.name})`, async () => {
+  test(`a frozen iterable is read only once for all requests, and later responses have a Content-Length (${way.name})`, async () => {
     const { store, open, change, readings } = createGatedStore(BATCHES);
     const { ask, close } = await way.open(createShop({ store }).service);
     const early = [ask('GET', ORDERS, [KEY]), ask('GET', ORDERS, [KEY])];
@@ -55,7 +55,7 @@ for (const way of WAYS) {
     await close();
   });
 
-  test(`a frozen iterable that fails at once leads to 503, and is read again for the next request (${way.name})`, async () => {
+  test(`a frozen iterable that fails before its first batch leads to a 503, and is read again for the next request (${way.name})`, async () => {
     const { store, open, readings } = createGatedStore([new Error('the file is gone')]);
     const { ask, close } = await way.open(createShop({ store }).service);
     open();
@@ -65,7 +65,7 @@ for (const way of WAYS) {
     await close();
   });
 
-  test(`a frozen iterable that fails later aborts the response, and is read again for the next request (${way.name})`, async () => {
+  test(`a frozen iterable that fails after its first batch aborts the response, and is read again for the next request (${way.name})`, async () => {
     const { store, open, readings } = createGatedStore([[{ id: 1n }], new Error('the file is gone')]);
     const { ask, close } = await way.open(createShop({ store }).service);
     open();
@@ -76,7 +76,7 @@ for (const way of WAYS) {
   });
 }
 
-test('a frozen iterable that fails at once leads to 503 for requests that wait for its end, and to no other error', async (t) => {
+test('if a frozen iterable fails before its first batch, requests that wait for its end get a 503, and no rejection stays unhandled', async (t) => {
   const unheard = t.mock.fn();
   process.on('unhandledRejection', unheard);
   t.after(() => process.off('unhandledRejection', unheard));
@@ -95,7 +95,7 @@ test('a frozen iterable that fails at once leads to 503 for requests that wait f
   assert.equal(unheard.mock.callCount(), 0);
 });
 
-test('closing the service waits for a list that is being serialised, even without readers', async () => {
+test('close() waits for a list that is being serialised, even if no client reads the list', async () => {
   const { store, open } = createGatedStore(BATCHES);
   const { service } = createShop({ store });
   const reply = service.respond({ method: 'HEAD', url: ORDERS, rawHeaders: KEY });

@@ -92,7 +92,7 @@ for (const way of WAYS) {
       }
     });
 
-    test('sends a small list uncompressed, unless the client refuses identity', async () => {
+    test('sends a small list uncompressed, unless the client refuses that and accepts a compressed list', async () => {
       await withList(few, async (ask) => {
         for (const [acceptEncoding, coding] of [
           ['gzip, br', undefined],
@@ -110,7 +110,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('a strong ETag identifies the bytes: it differs by coding and by list, and equal lists have equal tags', async () => {
+    test('equal lists have equal strong tags, and the tag differs from one list or coding to another', async () => {
       const tags = new Set<string>();
       for (const orders of [few, some, many, Object.freeze(many.slice(1))]) {
         await withList(orders, async (ask) => {
@@ -131,7 +131,7 @@ for (const way of WAYS) {
       assert.equal(tags.size, 1 + 3 * 3, 'the small list has only one coding');
     });
 
-    test('If-None-Match with the tag gets 304, charged, with the fields of a 200 and no content', async () => {
+    test('a request whose If-None-Match names the tag is charged, and gets a 304 with the same ETag and Vary as a 200', async () => {
       for (const orders of [few, some, many]) {
         for (const coding of ['identity', 'gzip', 'br']) {
           await withList(orders, async (ask) => {
@@ -165,7 +165,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('HEAD has the fields of GET, even if it is the first request of all', async () => {
+    test('the response to HEAD has the same fields as the response to GET, even if HEAD is the first request', async () => {
       for (const orders of [few, some, many]) {
         for (const coding of ['identity', 'gzip', 'br']) {
           await withList(orders, async (ask) => {
@@ -194,7 +194,7 @@ for (const way of WAYS) {
   });
 }
 
-test('compressed lists are dropped together with their orders', async () => {
+test('after a change of the orders, clients get the new list in every coding', async () => {
   const shop = createShop();
   const { ask, close } = await (WAYS[0] ?? assert.fail()).open(shop.service);
   for (let round = 0; round < 5; round++) {
@@ -207,7 +207,7 @@ test('compressed lists are dropped together with their orders', async () => {
   await close();
 });
 
-test('sends exactly the list, for any division into batches and any changes', async () => {
+test('the response has exactly the listed orders, however the list is divided into batches and changed', async () => {
   const change = fc.record({ at: fc.nat(30), cut: fc.nat(30), quantity: fc.nat(9) });
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 12 }), fc.boolean(), async (changes, isStreamed) => {

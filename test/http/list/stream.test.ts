@@ -20,7 +20,8 @@ interface Streaming extends OrderStore {
 }
 
 /**
- * Creates a store that streams these batches. A function among them is called instead, to throw.
+ * Creates a store that streams these batches. A function in place of a batch is called and throws,
+ * so that the stream fails there.
  */
 function streaming(batches: Iterable<readonly Order[] | (() => never)>): Streaming {
   let count = 0;
@@ -74,11 +75,11 @@ for (const way of WAYS) {
       }
     });
 
-    test('a streamed list without orders is an empty array', async () => {
+    test('a streamed list without orders is sent as an empty array', async () => {
       for (const batches of [[], [[]], [[], []]]) assert.equal((await get(streaming(batches))).text, '[]');
     });
 
-    test('a stream that fails at its first batch leads to 503', async () => {
+    test('a stream that fails before its first order leads to a 503', async () => {
       for (const batches of [[fail], [[], fail]]) {
         const store = streaming(batches);
         assertError(await get(store), 'service_unavailable');
@@ -103,14 +104,14 @@ for (const way of WAYS) {
   });
 }
 
-test("with node:http, the store's stream is read only as fast as the client reads, and ended when the client hangs up", async () => {
+test("with node:http, the store's stream is read only as fast as the client reads, and is ended when the client hangs up", async () => {
   const store = streaming(endless());
   const { port, close } = await listen(nodeHandler(createShop({ store }).service));
   const socket = open(port, LIST_HEAD);
   socket.pause();
   await once(socket, 'connect');
-  // The kernel buffers some megabytes. If no batch is requested for many turns, the server is
-  // waiting for the reader.
+  // The kernel buffers some megabytes. If no batch has been requested in 200 passes of the event
+  // loop, the server is waiting for the reader.
   let before = -1;
   for (let idle = 0; idle < 200; idle = store.asked() === before ? idle + 1 : 0) {
     before = store.asked();
@@ -122,7 +123,7 @@ test("with node:http, the store's stream is read only as fast as the client read
   await close();
 });
 
-test("with the fetch mount, the store's stream is read only as fast as the client reads, and ended when the client cancels", async () => {
+test("with the fetch mount, the store's stream is read only as fast as the client reads, and is ended when the client cancels", async () => {
   const store = streaming(endless());
   const handle = fetchHandler(createShop({ store }).service);
   const response = await handle(new Request(`http://orders.test${ORDERS}`, { headers: [KEY] }));
@@ -169,7 +170,7 @@ test("a client that hangs up before the list begins ends the store's stream, and
   await close();
 });
 
-test('a list aborted midway has neither the last chunk nor the closing bracket', async () => {
+test('a response that is aborted midway ends without the last chunk and without the closing bracket', async () => {
   const { port, close } = await listen(nodeHandler(createShop({ store: streaming([[{ id: 1n }], fail]) }).service));
   const socket = open(port, LIST_HEAD);
   const text = await readText(socket);

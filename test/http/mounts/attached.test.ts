@@ -79,7 +79,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
       );
     });
 
-    test('an unknown expectation is ignored', async () => {
+    test('an unknown value of the Expect field is ignored', async () => {
       const { answers } = await exchange(port, EXPECTING);
       assert.equal(answers[0]?.status, 204);
       assert.equal(trioOf(answers[0]).limit, 1_000);
@@ -96,11 +96,11 @@ for (const [name, create] of Object.entries(SERVERS)) {
   });
 }
 
-test('even without attach(), no second credential is hidden from the handler', async (t) => {
+test('even without attach(), a second Authorization field after a thousand other fields does not go unnoticed', async (t) => {
   const { service } = createShop();
   const { origin, close } = await listening(createServer(nodeHandler(service)));
   t.after(close);
   const [, , request = ''] = REFUSED.find(([name]) => name.startsWith('a second credential')) ?? [];
-  // On Node.js 20 the handler sends this 431. From Node.js 22 on, Node.js itself does.
+  // On Node.js 20 the handler sends this 431. From Node.js 22 on, Node.js itself sends it.
   assert.match(await readText(open(Number(new URL(origin).port), request)), /^HTTP\/1\.1 431 /);
 });

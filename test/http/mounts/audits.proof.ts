@@ -37,7 +37,8 @@ for (const { name, hooks, open } of [...bareMounts, ...sampled(MOUNTS)]) {
     }
 
     for (const { id, name: says, run } of serviceAudits(target)) {
-      // node-mock-http itself removes Content-Length from each response to a HEAD.
+      // This audit is skipped for node-mock-http, which removes Content-Length from a response to
+      // HEAD.
       if (name === 'node-mock-http' && id === '4.1-head') continue;
       test(says, run);
     }

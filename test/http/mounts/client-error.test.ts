@@ -73,7 +73,7 @@ test('a request that does not arrive in time gets 408', async () => {
   await close();
 });
 
-test('bytes after a malformed request get no second response and no second charge, even with a slow limiter', async () => {
+test('more bytes after a malformed request cause no second response and no second charge, even if the limiter is slow', async () => {
   const memory = createShop();
   let release = () => {};
   const held = new Promise<void>((resolve) => {
@@ -128,13 +128,13 @@ test('a complete request followed by malformed bytes gets its own response, and 
   await close();
 });
 
-test('a request in progress does not get the error of the bytes that follow it', async () => {
+test('a request in progress does not get the error response to malformed bytes that follow it', async () => {
   const { port, close } = await serve(createShop({ store: { list: () => [], cancel: () => new Promise(() => {}) } }));
   const { text } = await exchange(
     port,
     `DELETE ${ORDERS}/1 HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n${GARBAGE}`,
   );
-  assert.equal(text, '', 'nothing is sent, because the outcome of the cancel is unknown');
+  assert.equal(text, '', 'nothing is sent, because nobody knows whether the order was cancelled');
   await close();
 });
 
@@ -157,7 +157,7 @@ test('a response that has begun is not corrupted by a second one', async () => {
   await close();
 });
 
-test('a response that the client reads late is sent to its end', async () => {
+test('a response is sent to its end although malformed bytes follow the request and the client reads late', async () => {
   const orders = [{ id: 1n, shipDate: 'x'.repeat(32_000_000) }];
   const { server, port, close } = await serve(createShop({ store: { list: () => orders, cancel: () => 'not_found' } }));
   const error = once(server, 'clientError');
@@ -172,7 +172,7 @@ test('a response that the client reads late is sent to its end', async () => {
   await close();
 });
 
-test('a request that waits for its content gets the error if that content is malformed', async () => {
+test('a request that has no response when its content turns out to be malformed gets a 400', async () => {
   const shop = createShop();
   const { server, port, close } = await listen(() => {});
   nodeHandler(shop.service).attach(server);
@@ -184,7 +184,7 @@ test('a request that waits for its content gets the error if that content is mal
   await close();
 });
 
-test('a reset connection is just closed, and the server keeps running', async () => {
+test('a connection that the client resets is closed without a charge, and the server keeps running', async () => {
   const shop = createShop();
   const { server, port, close } = await serve(shop);
   const connected = once(server, 'connection');

@@ -16,8 +16,7 @@ async function opened(t: TestContext, app: express.Express): Promise<string> {
 
 /**
  * Adds a header as version 1.0 of the package on-headers does. Middleware for compression, sessions
- * and response times used that version, which mistakes a flat array of headers for an array of
- * pairs.
+ * and response times used that version. It mistakes a flat array of headers for an array of pairs.
  */
 function addingLate(response: ServerResponse, name: string, value: string): void {
   const { writeHead } = response;
@@ -31,7 +30,7 @@ function addingLate(response: ServerResponse, name: string, value: string): void
   };
 }
 
-test('keeps a header that middleware adds at the last moment', async (t) => {
+test('the response has a header that middleware adds when the head is written', async (t) => {
   const app = express();
   app.use((_request, response, next) => {
     addingLate(response, 'X-Response-Time', '1ms');
@@ -51,7 +50,7 @@ test('keeps a header that middleware adds at the last moment', async (t) => {
   assert.equal(response.headers.get('Content-Length'), `${(await response.text()).length}`);
 });
 
-test('in a router, and after a path parameter, the handler matches the whole path', async (t) => {
+test('inside a router that is mounted at a path parameter, the handler matches the whole path', async (t) => {
   const { service, store } = createShop({ basePath: '/shops/7/v1' });
   const router = express.Router({ mergeParams: true });
   router.use(nodeHandler(service));
@@ -63,7 +62,7 @@ test('in a router, and after a path parameter, the handler matches the whole pat
   assert.equal((await fetch(`${origin}/shops/8${ORDERS}`, { headers })).status, 404);
 });
 
-test('does nothing if middleware has responded first', async (t) => {
+test('a request to which middleware has responded cancels no order', async (t) => {
   const { service, store } = createShop();
   const app = express();
   app.use((request, response, next) => (request.method === 'DELETE' ? void response.sendStatus(403) : next()));

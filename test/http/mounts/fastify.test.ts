@@ -15,14 +15,14 @@ test('a prefix that is not the beginning of the base path throws when the app st
   await assert.rejects(async () => app.ready(), { name: 'TypeError', message: /^prefix: .* basePath, \/v1$/ });
 });
 
-test('a base path may have colons, with which the router marks parameters', async () => {
+test('colons in the base path do not begin parameters of the route', async () => {
   const app = fastify();
   app.register(fastifyPlugin(createShop({ basePath: '/v1::a' }).service));
   assert.equal((await app.inject({ url: '/v1::a/store/orders', headers })).statusCode, 200);
   assert.equal((await app.inject({ url: '/v1anything/store/orders', headers })).statusCode, 404);
 });
 
-test("accepts content, without an error in the host's hooks", async () => {
+test("requests with any content are accepted, and cause no error in the host's hooks", async () => {
   const app = fastify();
   const errors: string[] = [];
   app.addHook('onError', async (_request, _reply, error) => void errors.push(error.message));
@@ -39,7 +39,7 @@ test("accepts content, without an error in the host's hooks", async () => {
   assert.deepEqual(errors, []);
 });
 
-test('a lenient router does not add paths to the service', async () => {
+test('paths that only a lenient router would match do not reach the service', async () => {
   const { service, store } = createShop();
   const routerOptions = { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true };
   const app = fastify({ routerOptions });
@@ -53,7 +53,7 @@ test('a lenient router does not add paths to the service', async () => {
   assert.equal(store.get(1n)?.status, 'pending');
 });
 
-test("a request that the host's hooks reject goes to the host's error handler and does nothing", async () => {
+test("a request that the host's hooks reject goes to the host's error handler and cancels no order", async () => {
   const { service, store } = createShop();
   const app = fastify();
   app.setErrorHandler((error, _request, reply) => reply.code(418).send(`the host: ${String(error)}`));
@@ -69,7 +69,7 @@ test("a request that the host's hooks reject goes to the host's error handler an
   assert.equal(store.get(1n)?.status, 'pending');
 });
 
-test('the parsers of the host and of other plugins stay as they are', async () => {
+test("the plugin does not change the host's parsers of content", async () => {
   const app = fastify();
   app.addContentTypeParser('text/csv', { parseAs: 'string' }, (_request, body, done) => done(null, { csv: body }));
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, { any: body }));
@@ -87,7 +87,7 @@ test('the parsers of the host and of other plugins stay as they are', async () =
   assert.equal((await app.inject(bad)).statusCode, 400);
 });
 
-test("the host's own OpenAPI document lists the host's routes, and none of the service", async () => {
+test("the host's own OpenAPI document lists the host's routes, but no route of the service", async () => {
   const app = fastify();
   await app.register(swagger, { openapi: { info: { title: 'the host', version: '1' } } });
   app.get('/host', () => 'of the host');
@@ -96,7 +96,7 @@ test("the host's own OpenAPI document lists the host's routes, and none of the s
   assert.deepEqual(Object.keys(app.swagger().paths ?? {}), ['/host']);
 });
 
-test('the response does not wait for content', { timeout: 10_000 }, async (t) => {
+test("the response does not wait for the request's content", { timeout: 10_000 }, async (t) => {
   const { service, store } = createShop();
   const app = fastify({ forceCloseConnections: true });
   app.register(fastifyPlugin(service));

@@ -5,7 +5,7 @@ import { createShop, KEY, ORDERS } from '../support/shop.js';
 
 const remainingOf = (response: Response) => Number(response.headers.get('X-RateLimit-Remaining'));
 
-test("reads the client's address from the runtime's further arguments", async () => {
+test('clientAddress gets the further arguments that the runtime passes to the handler', async () => {
   const handle = fetchHandler(createShop().service, {
     clientAddress: (_, info: { readonly remote: string }, extra: number) => (extra === 1 ? info.remote : undefined),
   });
@@ -17,14 +17,14 @@ test("reads the client's address from the runtime's further arguments", async ()
   assert.equal(await ask('192.0.2.2', 2), 599);
 });
 
-test('without a client address all requests without a valid key share one limit', async () => {
+test('if the handler does not know the client address, all requests without a valid key share one limit', async () => {
   const handle = fetchHandler(createShop().service);
   for (const remaining of [599, 598]) {
     assert.equal(remainingOf(await handle(new Request(`https://other.test${ORDERS}`))), remaining);
   }
 });
 
-test('sets no Connection field, because the connection belongs to the runtime', async () => {
+test('responses have no Connection field, because the connection belongs to the runtime', async () => {
   const { service } = createShop();
   const handle = fetchHandler(service);
   const url = `http://orders.test${ORDERS}/1`;

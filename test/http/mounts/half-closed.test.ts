@@ -50,7 +50,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
     assert.equal(cancelled, 60);
   });
 
-  test(`an unfinished request still gets a 400 from ${name}, and nothing is left open`, async (t) => {
+  test(`a client that closes its sending half during a request gets a 400 from ${name}, and its connection is closed`, async (t) => {
     const port = await serve(t, create, () => assert.fail('no complete request has arrived'));
     const socket = open(port, request(1).slice(0, -2));
     socket.end();

@@ -8,7 +8,7 @@ process.on('warning', (warning) => warnings.push(warning.message));
 
 for (const mount of MOUNTS) hostSuite(mount);
 
-test('no host has sent a header field that HTTP/2 forbids: Node.js would have printed a warning', () => {
+test('Node.js has not warned that a host has sent a header field that HTTP/2 forbids', () => {
   assert.deepEqual(
     warnings.filter((warning) => warning.includes('header')),
     [],

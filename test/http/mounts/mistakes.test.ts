@@ -72,7 +72,7 @@ async function statuses(options: object, count = 2): Promise<readonly number[]> 
   const head = { method: 'GET', url: ORDERS, rawHeaders: ['Authorization', 'Bearer business-key'] };
   const found: number[] = [];
   for (let i = 0; i < count; i++) found.push((await service.respond(head)).status);
-  // Warnings are emitted in the next tick.
+  // Node.js emits warnings only after the code that is running.
   await new Promise(setImmediate);
   return found;
 }
@@ -97,7 +97,7 @@ const FAILURES: readonly (readonly [object: object, status: number, says: RegExp
 ];
 
 for (const [options, status, says] of FAILURES) {
-  test(`without a subscriber to the channel a failure causes one warning: ${says.source}`, async () => {
+  test(`without a subscriber to the channel, the first failure of each kind causes a warning: ${says.source}`, async () => {
     assert.deepEqual(await statuses(options), [status, status]);
     if (says.source === '.') return assert.deepEqual(warnings, []);
     assert.deepEqual(
@@ -111,7 +111,7 @@ for (const [options, status, says] of FAILURES) {
   });
 }
 
-test('in a runtime without process, a failure still gets its response', async (t) => {
+test('in a runtime that has no global `process`, a request that fails still gets its response', async (t) => {
   const { process } = globalThis;
   t.after(() => Object.assign(globalThis, { process }));
   Object.defineProperty(globalThis, 'process', { value: undefined, configurable: true, writable: true });

@@ -12,7 +12,7 @@ import { askNode, listen } from '../support/ways.js';
 
 const agent = new Agent();
 
-test('with next, a foreign path is passed on, whatever the method and without a charge', async () => {
+test('a request for a path of the host goes to `next`, whatever its method, and is not charged', async () => {
   const { service } = createShop();
   const handle = nodeHandler(service);
   const { port, close } = await listen((request, response) =>
@@ -39,7 +39,7 @@ test('with next, a foreign path is passed on, whatever the method and without a 
   await close();
 });
 
-test('headers that the host has set are kept, and those of the service are exact', async () => {
+test('headers that the host has set are kept, but the service replaces its own fields and adds to Vary', async () => {
   const handle = nodeHandler(createShop().service);
   const { port, close } = await listen((request, response) => {
     response.setHeader('X-Request-Id', 'r-1');
@@ -94,7 +94,7 @@ test('the client address is the peer of the connection, or the address that the 
   await proxied.close();
 });
 
-test('HTTP/1.1 without Host gets a 400 with all header fields; HTTP/1.0 needs no Host', async () => {
+test('a request without Host gets a 400 in HTTP/1.1, but is served in HTTP/1.0', async () => {
   const { port, close } = await listen(nodeHandler(createShop().service));
   const head = (version: string) => `GET ${ORDERS} HTTP/${version}\r\n${KEY.join(': ')}\r\nConnection: close\r\n\r\n`;
   const without = await exchange(port, head('1.1'));
@@ -131,7 +131,7 @@ test('an HTTP/2 request whose Host differs from its authority gets a 400', async
   }
 });
 
-test('a response is not written if the host has sent one or the client has hung up in the meantime', async () => {
+test('the service writes no response if meanwhile the host has sent one or the client has hung up', async () => {
   for (const leave of ['host has sent', 'host has begun', 'client has left'] as const) {
     let finish = (_: []) => {};
     let isListing = () => {};

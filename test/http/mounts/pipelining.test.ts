@@ -14,7 +14,7 @@ const request = (id: number | string, ...fields: readonly string[]) =>
   [`DELETE ${ORDERS}/${id} HTTP/1.1`, 'Host: a', KEY.join(': '), ...fields, '', ''].join('\r\n');
 const LAST = request('last', 'Connection: close');
 
-/** Starts a server whose cancels wait until the test calls `release`. */
+/** Starts a server on which every cancellation waits until the test calls `release`. */
 async function serve(t: TestContext) {
   let release = () => {};
   const gate = new Promise<void>((resolve) => {
@@ -46,7 +46,7 @@ async function settled(sockets: readonly Socket[]): Promise<number> {
   return total();
 }
 
-test('a client that pipelines many requests and reads gets every response, in their order', async (t) => {
+test('a client that pipelines many requests gets every response, in the order of the requests', async (t) => {
   const { port, asked, release } = await serve(t);
   release();
   const ids = Array.from({ length: 5_000 }, (_, id) => id);
@@ -71,7 +71,7 @@ test('while requests wait for a response, nothing more is read from their connec
   assert.equal((await received).answers.length, count + 1);
 });
 
-test('at most a few thousand requests wait, over all connections', async (t) => {
+test('at most a few thousand requests wait on all connections together, and further connections are closed', async (t) => {
   const { port, asked, release, sockets } = await serve(t);
   const crowd = Array.from({ length: 12 }, () => open(port, request(1).repeat(1_000), LAST));
   for (const socket of crowd) socket.on('error', () => {}).resume();
@@ -79,7 +79,7 @@ test('at most a few thousand requests wait, over all connections', async (t) => 
   await settled(sockets);
   const open_ = sockets.filter(({ destroyed }) => !destroyed);
   assert.ok(open_.length > 0 && open_.length < crowd.length, `${open_.length} of ${crowd.length} are open`);
-  assert.equal(asked.length, crowd.length, 'one of each');
+  assert.equal(asked.length, crowd.length, 'one of each connection');
   const modest = exchange(port, request(2).repeat(10), LAST);
   for (const socket of crowd) socket.destroy();
   release();

@@ -8,7 +8,7 @@ import { listening } from './support/mount.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (goOn?: false) => void) => void;
 
-/** The part of restify that is used. Written by hand, because not every clone has the package. */
+/** The part of restify that is used. It is declared here, because restify may not be installed. */
 interface Restify {
   readonly server: Server;
   pre(handler: Handler): void;
@@ -40,7 +40,7 @@ if (reason) {
       });
       app.pre((request, response, next) => {
         if (!service.owns(request.url ?? '')) return next();
-        // Without this, restify counts the request as in flight forever.
+        // Without a call of `next`, restify counts the request as in flight forever.
         response.once('close', () => next(false));
         handle(request, response);
       });

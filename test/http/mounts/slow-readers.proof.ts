@@ -35,8 +35,8 @@ function ordersUpTo(count: number): readonly OrderInput[] {
 }
 
 /**
- * Checks the readers' progress every `ms` milliseconds instead of every 10 s. Mock timers cannot do
- * this, because sockets need real ones.
+ * Makes the server check the readers' progress every `ms` milliseconds instead of every 10 s. Mock
+ * timers cannot do this, because sockets need real timers.
  */
 function checkEach(t: TestContext, ms: number): void {
   const { setInterval } = globalThis;
@@ -57,7 +57,7 @@ async function listenWith(list: () => unknown) {
   return { server, port, close, sockets };
 }
 
-/** Waits until there is more to read. Resolves to 0, which the caller adds to the bytes read. */
+/** Waits until there is more to read. Resolves to 0, because it reads no bytes itself. */
 async function readable(reader: Socket): Promise<0> {
   await once(reader, 'readable');
   return 0;
@@ -109,10 +109,7 @@ for (const [name, list] of Object.entries(streams)) {
   });
 }
 
-/**
- * Creates a list that yields some orders and never ends. The orders are serialised for the list's
- * first reader.
- */
+/** Creates a list that yields the orders of `LONG` and then never ends. */
 function createUnfinished(): unknown {
   return Object.freeze({
     async *[Symbol.asyncIterator]() {
@@ -127,7 +124,7 @@ for (const [name, listed, method] of [
   ['a list', LONG.list(), 'HEAD'],
   ['an unfinished list', createUnfinished(), 'GET'],
 ] as const) {
-  test(`readers that begin ${name} together take turns`, async (t) => {
+  test(`readers that request ${name} at the same time get its bytes in turn`, async (t) => {
     const { port, close, sockets } = await listenWith(() => listed);
     const first = open(port, HEAD.replace('GET', method));
     await once(first, 'data');
@@ -142,8 +139,8 @@ for (const [name, listed, method] of [
       await new Promise(setImmediate);
       const now = handedOver();
       most = Math.max(most, now - before);
-      // In one pass, this loop may see the bytes of two turns of the readers.
-      assert.ok(most < 3 * WINDOW_BYTES, `${most} bytes in a turn`);
+      // Between two checks of this loop, up to two readers may have got their bytes.
+      assert.ok(most < 3 * WINDOW_BYTES, `${most} bytes between two checks`);
       before = now;
     }
     for (const client of [first, ...clients]) client.destroy();
@@ -151,7 +148,7 @@ for (const [name, listed, method] of [
   });
 }
 
-test('a reader that pauses now and then gets the complete list, and may be idle afterwards', async (t) => {
+test('a reader that pauses now and then gets the complete list, and is not dropped when it is idle afterwards', async (t) => {
   checkEach(t, 300);
   const { port, close, sockets } = await listenWith(() => LONG.list());
   // The response to HEAD is sent once the whole list is serialised.
@@ -192,7 +189,7 @@ test('a slow store does not count as a slow reader', async (t) => {
   await close();
 });
 
-test('a shorter time-out of the host stays in force', async (t) => {
+test('a reader that stalls is dropped earlier if the host has set a shorter time-out', async (t) => {
   const { server, port, close, sockets } = await listenWith(() => LONG.list());
   server.timeout = 200;
   const accepted = once(server, 'connection');
@@ -233,7 +230,7 @@ test('readers that hang up at any time leave no connection, no listener and no m
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
-/** Returns the memory in use after garbage collection: the least of several attempts. */
+/** Measures the memory in use several times, each after garbage collection. Returns the least. */
 async function settledBytes(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < 5; tries++) {
@@ -245,7 +242,7 @@ async function settledBytes(): Promise<number> {
   return least;
 }
 
-test("keeps the host's own Vary", async () => {
+test('the response keeps the Vary field that the host has set', async () => {
   const { service } = createShop({ store: { list: () => LONG.list(), cancel: () => 'not_found' } });
   const handle = nodeHandler(service);
   const { port, close } = await listen((request, response) => {
@@ -258,7 +255,7 @@ test("keeps the host's own Vary", async () => {
   await close();
 });
 
-test('a connection that requests the list twice at once gets it twice, one after the other', async () => {
+test('a client that sends two requests for the list without waiting gets it twice, one after the other', async () => {
   const { port, close } = await listenWith(() => LONG.list());
   const text = await readText(open(port, HEAD, HEAD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
   const bodies = text.split(/HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/);

@@ -6,8 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
 
-// The parts of miniflare and esbuild that are used. Written by hand, because not every clone has
-// them.
+// The part of miniflare that is used. It is declared here, because miniflare may not be installed.
 interface Miniflare {
   readonly ready: Promise<URL>;
   dispatchFetch(url: string, init: RequestInit): Promise<Response>;
@@ -68,7 +67,7 @@ const LONG_LIST = `
   export default { fetch: fetchHandler(createOrderService({ store, limiter: createMemoryLimiter(), authenticate })) };
 `;
 
-test('a list is compressed once for a client of Cloudflare Workers', { skip: withoutTools }, async (t) => {
+test('Cloudflare Workers does not compress a list that is compressed already', { skip: withoutTools }, async (t) => {
   const url = new URL('/v1/store/orders', await (await start(t, LONG_LIST)).ready);
   const texts = new Set<string>();
   for (const [coding, decode] of [

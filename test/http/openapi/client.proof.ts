@@ -23,7 +23,7 @@ test('types generated from the document compile in strict mode, and a client tha
   await runScript(pathOf('generator'), document, '--output', join(generated, 'orders.d.ts'));
   await runScript(tsc, '--project', toolsFolder);
 
-  // This id is beyond 2^53, but exact as a number. The generated types map int64 to number.
+  // The generated types map int64 to number. This id is above 2^53, but a number can hold it.
   const id = 2n ** 53n + 2n;
   const { service } = createShop({ store: createMemoryOrderStore([{ id: 1 }, { id }]) });
   const { port, close } = await listen(nodeHandler(service));

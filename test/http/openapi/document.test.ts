@@ -65,7 +65,7 @@ test('requests that match no operation get documented responses too', async () =
   assert.equal(answer.fields.get('allow'), 'DELETE');
 });
 
-test('lists exactly the orders of the example, and cancels the one in the path parameter', async () => {
+test("the service lists the example's orders exactly as documented, and cancels the order of the example orderId", async () => {
   const { response, pointer } = documented('listOrders', 200) ?? assert.fail();
   const [[, value] = assert.fail()] = examplesOf(response);
   assert.ok(Array.isArray(value));
@@ -85,7 +85,7 @@ test('lists exactly the orders of the example, and cancels the one in the path p
   checkDocumented(cancelled, none, nonePointer);
 });
 
-test('the examples of the header fields are those of a response to a free key', async () => {
+test('the examples of the header fields are the values that a key of the free plan gets', async () => {
   const examples = headerExamples();
   const compare = ({ fields }: Answer, ...names: string[]) => {
     for (const name of names) {
@@ -142,7 +142,8 @@ test('every response to a random request is documented', async () => {
           : ['GET', 'HEAD'].includes(method) && path === ORDERS
             ? 'listOrders'
             : undefined;
-      // A request that is refused before its path is read gets a response that every operation has.
+      // A request that is refused before its path is read gets a response that both operations
+      // document.
       const found =
         documented(operation ?? 'listOrders', answer.status) ??
         (operation === undefined ? documentedElsewhere(answer.status) : undefined);
@@ -153,7 +154,7 @@ test('every response to a random request is documented', async () => {
   );
 });
 
-test('every error code is documented exactly where it occurs', () => {
+test('every error code has exactly one example, and the schema of Error lists all codes', () => {
   const all = [...Object.values(document.components.responses), ...Object.values(document['x-responses-elsewhere'])]
     .flatMap(examplesOf)
     .map(([name]) => name)
@@ -171,7 +172,7 @@ test('the document has the limits of int64 to the last digit, and both are valid
   assert.equal(/\d{16,}000\b/.test(text), false);
 });
 
-test('the document matches the specification: paths, names, bearer scheme, no parameter but orderId, plans, version', () => {
+test('the document has the paths, names, parameters, plans, bearer scheme and version of the specification', () => {
   assert.deepEqual(Object.keys(document.paths), ['/store/orders', '/store/orders/{orderId}']);
   assert.deepEqual(
     Object.values(operations).map(({ operationId, tags }) => [operationId, tags]),

@@ -27,9 +27,9 @@ interface Row {
   readonly apiKey?: string;
   readonly query?: string;
   readonly header?: readonly [string, string];
-  /** The order's id, for requests about one order. */
+  /** The order that the request cancels. Default: 2. */
   readonly id?: number;
-  /** How many other requests are sent before the one of this row. */
+  /** How many equal requests are sent before the one that is checked. Default: 0. */
   readonly before?: number;
 }
 
@@ -92,7 +92,7 @@ suite('Prism, as a proxy, finds no violation', { skip: withoutTools }, () => {
     const port = await portOf(free);
     free.close();
     const upstream = `http://127.0.0.1:${upstreamPort}/v1`;
-    // Without this option, Node.js would respond with 431 itself.
+    // Without this option, the Node.js that runs Prism would respond with 431 itself.
     const roomy = '--max-http-header-size=65536';
     const parameters = [roomy, pathOf('prism'), 'proxy', file, upstream, '--host', '127.0.0.1', '--port', `${port}`];
     const child = spawn(process.execPath, parameters, { env: toolEnvironment(), stdio: ['ignore', 'pipe', 'inherit'] });
@@ -111,7 +111,7 @@ suite('Prism, as a proxy, finds no violation', { skip: withoutTools }, () => {
 
   for (const operation of ['listOrders', 'cancelOrder'] as const) {
     for (const status of Object.keys(operations[operation].responses).map(Number)) {
-      test(`to ${status} of ${operation}`, async () => {
+      test(`in response ${status} of ${operation}`, async () => {
         const row = ROWS[status] ?? assert.fail(`no row provokes ${status}`);
         const request = operation === 'listOrders' ? LIST : cancel(row.id ?? 2);
         for (let i = 0; i < (row.before ?? 0); i++) await ask(request, row);

@@ -69,11 +69,11 @@ const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
 
 export const ERROR_CODES: readonly string[] = Object.keys(STATUS_OF);
 
-/** Checks the rules that hold for every response of any status. */
+/** Checks the rules that hold for every response, whatever its status. */
 export function checkAnswer(answer: Answer, method: string): void {
   const { status, fields, text } = answer;
   const { limit, remaining } = trioOf(answer);
-  assert.ok(remaining <= limit, 'no more can remain than the limit');
+  assert.ok(remaining <= limit, 'the remainder is at most the limit');
   assert.equal(fields.has('retry-after'), status === 429 || status === 503, `Retry-After with ${status}`);
   assert.equal(fields.has('allow'), status === 405, `Allow with ${status}`);
   assert.equal(fields.has('www-authenticate'), status === 401, `WWW-Authenticate with ${status}`);
@@ -101,8 +101,8 @@ function checkErrorObject(status: number, text: string): void {
   const object: Record<string, unknown> = JSON.parse(text);
   assert.deepEqual(Object.keys(object).sort(), ['code', 'message', 'status'], 'exactly three fields');
   assert.equal(object['status'], status);
-  assert.ok(typeof object['message'] === 'string' && object['message'].length > 20, 'a message for people');
-  assert.ok(ERROR_CODES.includes(String(object['code'])), `${object['code']} is one of the codes`);
+  assert.ok(typeof object['message'] === 'string' && object['message'].length > 20, 'a message in words');
+  assert.ok(ERROR_CODES.includes(String(object['code'])), `${object['code']} is an error code`);
 }
 
 /** Checks that the response is the Error object with this code, and with the code's status. */

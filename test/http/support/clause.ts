@@ -6,7 +6,7 @@ import type { Ask } from './ways.js';
  * is checked in a shop of its own.
  */
 export interface Clause {
-  /** The part of the specification and a word, such as `5-missing`. Ids never change. */
+  /** A part of the specification and a keyword, such as `5-missing`. Ids never change. */
   readonly id: string;
   readonly says: string;
   /** Set if the clause needs requests that arrive exactly as they were sent. */

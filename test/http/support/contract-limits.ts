@@ -20,7 +20,7 @@ async function exhaustAddress(ask: Ask): Promise<void> {
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-countdown',
-    says: 'X-RateLimit-* count down exactly one window: the minute until its 429, and later the day until its 429',
+    says: 'X-RateLimit-* report one window at a time: the minute until it is used up, and later the day until it is used up',
     check: async (ask, { clock }) => {
       const startS = clock.nowMs() / 1_000;
       const expectNext = async (status: number, limit: number, remaining: number, reset: number) => {

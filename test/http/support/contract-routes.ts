@@ -9,7 +9,7 @@ import { INT64_MAX, INT64_MIN, KEY, ORDERS, order } from './shop.js';
 export const routeClauses: readonly Clause[] = [
   {
     id: '4.1-list',
-    says: 'GET /store/orders returns 200 and all orders, ascending by id, int64 to the last digit',
+    says: 'GET /store/orders returns 200 and all orders in ascending order of their ids, with all digits of an int64',
     check: async (ask) => {
       const { status, fields, text } = await ask('GET', ORDERS, [KEY]);
       assert.equal(status, 200);
@@ -50,7 +50,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-targets',
-    says: 'a target in absolute form counts as its path; `//`, `*` and dot segments match no operation',
+    says: 'a request target in absolute form is matched by its path; `//`, `*` and dot segments match no operation',
     verbatim: true,
     check: async (ask) => {
       for (const base of ['http://orders.test', 'HTTPS://[::1]:8443']) {
@@ -91,7 +91,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-content',
-    says: 'content of a GET or DELETE is not read: the request is served and the connection closed',
+    says: 'a GET or DELETE with content is served, but its content is not read and the connection is closed',
     verbatim: true,
     check: async (ask) => {
       const list = await ask('GET', ORDERS, [KEY], 'DELETE /v1/store/orders/1 HTTP/1.1\r\n\r\n');
@@ -104,7 +104,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-host',
-    says: 'more than one Host field, or an invalid one, gets 400 bad_request, with or without a key',
+    says: 'a request with several Host fields or an invalid one gets 400 bad_request, with or without a key',
     verbatim: true,
     check: async (ask, { store }) => {
       const invalid = [

@@ -33,7 +33,7 @@ export const authenticate: Authenticate = (apiKey) => PRINCIPALS.get(apiKey);
 export const bearer = (apiKey: string): [string, string] => ['Authorization', `Bearer ${apiKey}`];
 export const KEY = bearer('business-key');
 
-/** The service with everything in memory, on a clock that stands still. */
+/** The service with everything in memory, on a clock that only moves when a test advances it. */
 export interface Shop {
   readonly clock: ManualClock;
   readonly store: MemoryOrderStore;

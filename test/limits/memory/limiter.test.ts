@@ -22,12 +22,12 @@ function start(maxAddresses?: number) {
   return { clock, limiter: createMemoryLimiter({ clock, ...(maxAddresses === undefined ? {} : { maxAddresses }) }) };
 }
 
-/** Returns everything that a decision reports, independent of how it is stored. */
+/** Returns all values of a decision, however the decision stores them. */
 function printed(decision: Decision): unknown {
   return JSON.parse(JSON.stringify(decision));
 }
 
-test('takes from minute and day together or not at all', () => {
+test('a request takes tokens from both the minute and the day, or from neither', () => {
   const { clock, limiter } = start();
   const plan = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)] });
   const rows = [
@@ -46,7 +46,7 @@ test('takes from minute and day together or not at all', () => {
   }
 });
 
-test('an upgrade or downgrade applies at the next request, and counts what was taken before', () => {
+test('a change of plan applies from the next request, and tokens that were taken before still count', () => {
   const { limiter } = start();
   for (let n = 0; n < 50; n++) limiter.take('key', PLANS.free);
   assert.equal(limiter.take('key', PLANS.pro).inForce.remaining, 300 - 51);
@@ -56,7 +56,7 @@ test('an upgrade or downgrade applies at the next request, and counts what was t
   assert.equal(limiter.take('key', PLANS.business).inForce.remaining, 1_000 - 71);
 });
 
-test('refunded tokens can be taken again, but only in their window', () => {
+test('refunded tokens can be taken again, but only before their window ends', () => {
   const { clock, limiter } = start();
   limiter.refund(limiter.take('key', daily, 2));
   assert.equal(limiter.inspect('key'), undefined, 'a full bucket is the same as no record');
@@ -66,7 +66,7 @@ test('refunded tokens can be taken again, but only in their window', () => {
   limiter.take('key', daily, 2);
   limiter.refund(late);
   limiter.refund(limiter.take('key', daily));
-  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'one refund came too late, one was for a refusal');
+  assert.equal(limiter.peek('key', daily, 0).inForce.remaining, 0, 'a late refund and one for a refusal do nothing');
   limiter.reset('key');
   limiter.refund(late);
   assert.equal(limiter.inspect('key'), undefined);
@@ -94,7 +94,7 @@ test('a key and an address with the same spelling are counted separately', () =>
 });
 
 for (const strangersCount of [20_000, 200_000]) {
-  test(`a flood of ${strangersCount} foreign addresses reopens neither a blocked key nor a blocked address`, () => {
+  test(`a key and an address that are over quota stay so during a flood of ${strangersCount} other addresses`, () => {
     const { clock, limiter } = start();
     limiter.take('key', daily, 2);
     limiter.take('blocked', strangers, 3);
@@ -107,12 +107,12 @@ for (const strangersCount of [20_000, 200_000]) {
     assert.equal(limiter.take('blocked', strangers).verdict, 'over_quota');
     assert.equal(limiter.take('valid', daily).verdict, 'within_quota', 'a valid key is not affected');
     // The blocked address and 99,999 strangers have buckets of their own. All other strangers share
-    // one more bucket of 3 requests.
+    // one additional bucket, which admits 3 requests.
     assert.equal(refused, Math.max(0, strangersCount - 99_999 - 3));
   });
 }
 
-test('a flood of 200,000 foreign keys reopens no blocked key: no issued key is evicted', () => {
+test('during a flood of 200,000 other keys no key is evicted, so a key over quota stays over quota', () => {
   const { limiter } = start();
   limiter.take('key', daily, 2);
   for (let n = 0; n < 200_000; n++) assert.equal(limiter.take(`other ${n}`, daily).verdict, 'within_quota');
@@ -120,7 +120,7 @@ test('a flood of 200,000 foreign keys reopens no blocked key: no issued key is e
   for (let n = 0; n < 200_000; n += 777) assert.equal(limiter.take(`other ${n}`, daily).inForce.remaining, 0);
 });
 
-test('newcomers to a full address pool share one bucket, and evict no counter', () => {
+test('while the address pool is full, new addresses share one bucket, and no address loses its bucket', () => {
   const { limiter } = start(5);
   for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 2);
   assert.deepEqual(
@@ -131,7 +131,7 @@ test('newcomers to a full address pool share one bucket, and evict no counter', 
   for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 1);
 });
 
-test('a refund to the shared bucket goes to the shared bucket', () => {
+test('a refund of tokens from the shared bucket goes back to the shared bucket', () => {
   const { limiter } = start(1);
   limiter.take('early', strangers);
   const decision = limiter.take('late', strangers);
@@ -154,13 +154,13 @@ test('a full address pool has room again only when windows end', () => {
   const second = admitted('second wave').length;
   assert.ok(second >= 3 && second <= 3 + 50, `${second} passed: expected 3, and at most 50 more`);
   clock.advance(MINUTE_MS);
-  // The ended buckets are swept by now. The first 50 newcomers get buckets of their own, and the
-  // others share 3 requests.
+  // By now the 50 buckets whose windows have ended are removed. The first 50 newcomers get buckets
+  // of their own, and the others share 3 requests.
   assert.equal(admitted('third wave').length, 53);
   for (let n = 0; n < 50; n++) assert.equal(limiter.take(`late ${n}`, slow).inForce.remaining, 0);
 });
 
-test('only expired state is swept as other keys arrive', () => {
+test('requests of other keys remove expired state, and no other state', () => {
   const { clock, limiter } = start();
   const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
   const trickle = createPlan({ name: 'trickle', policies: [{ ...perMinute(9), refill: 'continuous' }] });
@@ -176,7 +176,7 @@ test('only expired state is swept as other keys arrive', () => {
   }
 });
 
-test('a bucket is swept once its window is over, and not a millisecond earlier', () => {
+test('a bucket is removed once its window is over, and not a millisecond earlier', () => {
   for (const [afterMs, isKept] of [
     [DAY_MS - 1, true],
     [DAY_MS, false],
@@ -189,7 +189,7 @@ test('a bucket is swept once its window is over, and not a millisecond earlier',
   }
 });
 
-test('the ban level outlives the windows and the ban, whichever keys arrive', () => {
+test('the number of earlier bans is kept after the windows and the ban have ended, whichever keys arrive', () => {
   const { clock, limiter } = start();
   const policies = [{ name: 'moment', quota: 1, windowMs: 5_000 }];
   const plan = createPlan({ name: 'moments', policies, ban: { after: 1, graceMs: 0 } });
@@ -210,7 +210,7 @@ test('a restored bucket without taken tokens is the same as no record', () => {
   assert.deepEqual([inForce.remaining, inForce.resetAtMs], [1, nowMs + DAY_MS]);
 });
 
-test('inspected state survives JSON and a restart: windows, strikes and bans', () => {
+test('windows, strikes and bans can be saved as JSON, and restored after a restart', () => {
   const { clock, limiter } = start();
   const plan = createPlan({ name: 'p', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
   const takes = [0, 0, 1, 1, 1, 500, 60_000, 0, 1, 1];
@@ -226,7 +226,7 @@ test('inspected state survives JSON and a restart: windows, strikes and bans', (
   assert.equal(limiter.inspect('key')?.ban?.level, 1, 'the key was banned by these requests');
 });
 
-test('inspected state does not change with later requests', () => {
+test('the state that inspect() returned does not change with later requests', () => {
   const { limiter } = start();
   limiter.take('key', daily);
   const state = limiter.inspect('key');

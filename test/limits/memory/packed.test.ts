@@ -41,7 +41,7 @@ test('counts beyond 32 bits are exact', () => {
   }
 });
 
-test('windows beyond 32 bits of milliseconds are exact', () => {
+test('windows whose milliseconds need more than 32 bits are exact', () => {
   for (const windowMs of [2 ** 31 - 1, 2 ** 31, 30 * DAY_MS, 999_999_999_999_999]) {
     const { clock, limiter } = start();
     const plan = createPlan({ name: 'long', policies: [perMinute(9), { name: 'long', quota: 9, windowMs }] });
@@ -54,7 +54,7 @@ test('windows beyond 32 bits of milliseconds are exact', () => {
   }
 });
 
-test('a clock may start at 0, and be set back from there', () => {
+test('the limiter works with a clock that starts at 0 and is set back below 0', () => {
   const { clock, limiter } = start(0);
   for (const [ms, minute, day] of [
     [0, [8, MINUTE_MS], [8, DAY_MS]],
@@ -88,7 +88,7 @@ test('a key whose state reuses the bytes of another key inherits nothing from it
   }
 });
 
-test('keys of an unusually large number of different plans are limited like others', () => {
+test('keys are limited correctly even if they have 100 different plans', () => {
   const { clock, limiter } = start();
   const plans = Array.from({ length: 100 }, (_, n) =>
     createPlan({ name: `${n}`, policies: [{ name: `w${n}`, quota: 3, windowMs: MINUTE_MS + n }] }),
@@ -102,7 +102,7 @@ test('keys of an unusually large number of different plans are limited like othe
   for (const [n, plan] of plans.entries()) assert.equal(limiter.take(`key ${n}`, plan).verdict, 'over_quota');
 });
 
-test('a mutable plan that createPlan did not create applies as it is at each request', () => {
+test('a change of a plan that is not frozen applies from the next request', () => {
   const { limiter } = start();
   const plan = structuredClone(PLANS.free);
   assert.equal(limiter.take('key', plan).inForce.remaining, 59);
@@ -113,7 +113,7 @@ test('a mutable plan that createPlan did not create applies as it is at each req
   );
 });
 
-test('an invalid cost, or one that could never pass, takes nothing from a key in use', () => {
+test('a cost that is invalid or above the quota takes no tokens from a key that has state', () => {
   const { limiter } = start();
   limiter.take('key', nine);
   for (const cost of [0.5, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 10, 2 ** 32 + 1]) {
@@ -123,7 +123,7 @@ test('an invalid cost, or one that could never pass, takes nothing from a key in
   assert.equal(limiter.take('key', nine).inForce.remaining, 7);
 });
 
-test('a decision stays the same however often and late it is read, and also as JSON and on a console', () => {
+test('a decision does not change, however late it is read, and prints like a plain object', () => {
   const { clock, limiter } = start();
   limiter.take('key', nine);
   const decision = limiter.take('key', nine, 2);

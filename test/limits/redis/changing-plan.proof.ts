@@ -60,7 +60,7 @@ test('a refund goes to the windows that were charged, even if the plan has chang
   assert.equal(await limiter.inspect('customer'), undefined);
 });
 
-test('equal plans count as one plan for a refused key', { skip }, async () => {
+test('refusals are cached even if each request passes a new plan object with equal content', { skip }, async () => {
   let sent = 0;
   const counting: SendCommand = (command, key) => {
     sent++;
@@ -74,7 +74,7 @@ test('equal plans count as one plan for a refused key', { skip }, async () => {
   assert.ok(sent <= 4, `${sent} calls`);
 });
 
-test('a server whose decision disagrees with the rule of limits counts as failing', { skip }, async () => {
+test('a server whose reply contradicts the plan counts as failing', { skip }, async () => {
   const disagreeing: SendCommand = async (command, key) => {
     const answer = await send(command, key);
     assert.ok(Array.isArray(answer));

@@ -70,7 +70,7 @@ describe('the limiter works with', { skip }, () => {
       t.after(close);
       // With `closed`, a failing call throws an error instead of being decided in this process.
       const limiter = createRedisLimiter({ send, prefix: `${name}:`, onBackendError: 'closed', deadlineMs: 10_000 });
-      // There are so many keys that every node of a cluster has some.
+      // With 20 keys, every node of a cluster stores at least one.
       const keys = Array.from({ length: 20 }, (_, index) => `customer-${index}`);
       for (const key of keys) {
         const verdicts = [];

@@ -85,7 +85,10 @@ after(async () => {
   await server?.stop();
 });
 
-/** Runs all commands on both limiters and compares every result. Returns the number of calls. */
+/**
+ * Runs all commands on both limiters and compares each result. Returns the number of requests and
+ * other operations.
+ */
 async function play(made: readonly Plan[], script: readonly Command[], scale: number): Promise<number> {
   const plans = made.map(loosePlan);
   const now = { nowMs: 1_000_000_007, utcOffsetMs: 0 };
@@ -99,8 +102,8 @@ async function play(made: readonly Plan[], script: readonly Command[], scale: nu
   async function request(method: 'take' | 'peek', key: string, plan: Plan | undefined, cost: number) {
     assert.ok(plan);
     const most = Math.min(...plan.policies.map((policy) => policy.quota), cost);
-    // The memory limiter gets a copy of the plan as it is now. The Redis limiter must use it as it
-    // was at the request, even if the plan changes later.
+    // The memory limiter gets a copy of the plan. The Redis limiter gets the plan itself, and must
+    // use it as it was at the request, even if the plan changes later.
     const mine = plainDecision(memory[method](key, structuredClone(plan), most));
     const theirs = await redis[method](key, plan, most);
     assert.deepEqual(plainDecision(theirs), mine);
@@ -149,8 +152,8 @@ async function play(made: readonly Plan[], script: readonly Command[], scale: nu
         await redis.ban(key, command.ms);
         break;
       case 'inspect':
-        // With several keys, a request of one key lets the memory limiter drop expired state of
-        // others, so states are compared only if all commands are about one key.
+        // The memory limiter drops expired state of a key during requests of other keys. States are
+        // therefore compared only if all commands are about one key.
         if (script.every((other) => !('key' in other) || other.key === 0)) {
           assert.deepEqual(sorted(await redis.inspect(key)), sorted(memory.inspect(key)));
         }

@@ -10,7 +10,7 @@ import { type Server, skip, startServer } from './support/server.js';
 
 /**
  * When figures are measured, the faults run one at a time at 1,000 requests per second. Otherwise
- * they run all at once, with fewer requests.
+ * three faults run at a time, each with 150 requests per second.
  */
 const PER_SECOND = IS_FULL ? 1_000 : 150;
 const FAULT_MS = IS_FULL ? 4_000 : 1_500;
@@ -21,8 +21,8 @@ const CALM_MS = IS_FULL ? 2_000 : 400;
  */
 const DEADLINE_MS = IS_FULL ? 100 : 400;
 /**
- * How much more time a request may take during a fault than with a working server: for 99 of 100
- * requests, and for all.
+ * By how much a fault may delay requests, compared with a working server. The first limit applies
+ * to the fastest 99 % of the requests, and the second limit applies to all.
  */
 const [MOST_ADDED_MS, EVER_ADDED_MS] = IS_FULL ? [50, 100] : [2 * DEADLINE_MS, 2 * DEADLINE_MS];
 const SHARED_AGAIN_MS = IS_FULL ? 2_000 : 10_000;
@@ -148,7 +148,7 @@ function quantile(durationsMs: readonly number[], part: number): number {
 describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
   for (const [what, fault] of Object.entries(FAULTS)) {
     for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
-      test(`${what}, ${onBackendError}: responds to every request, and counts it once`, { skip }, async (t) => {
+      test(`${what}, ${onBackendError}: every request gets a response and is counted once`, { skip }, async (t) => {
         // A harmless fault must cause no time-out. The deadline is long, so that a busy machine
         // causes none either.
         const stage = await setUp(t, onBackendError, fault.isHarmless ? { deadlineMs: 10_000 } : {});
@@ -186,7 +186,7 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     }
   }
 
-  test('stopped, closed: responds with 503 and Retry-After, and charges only requests in flight', {
+  test('stopped, closed: requests get a 503 with Retry-After, and only those in flight at the stop are charged', {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'closed');
@@ -204,7 +204,7 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     assert.ok(unsaid >= 0 && unsaid <= most, `${unsaid} requests with a 503 were charged, expected at most ${most}`);
   });
 
-  test('stopped, local: an outage grants no extra quota', { skip }, async (t) => {
+  test('stopped, local: during the outage the process grants the quota exactly once', { skip }, async (t) => {
     const stage = await setUp(t, 'local', { quota: 40, keys: ['customer'] });
     const { answered, beganMs, endedMs } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     const passed = answered.filter(({ status }) => status === 200);
@@ -215,7 +215,7 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     assert.equal(await takenOf(stage, ['customer']), passed.length);
   });
 
-  test('stopped, open: refuses nothing, and charges what the quota covers', {
+  test('stopped, open: every request is allowed, and as many as the quota covers are charged', {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });

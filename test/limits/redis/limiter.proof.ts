@@ -27,8 +27,8 @@ beforeEach(() => {
 });
 
 /**
- * Creates a limiter on which a failing call throws an error. Its deadline is so long that a busy
- * machine meets it.
+ * Creates a limiter on which a failing call throws an error. The deadline of its calls is long
+ * enough for a busy machine.
  */
 const patient = (options: object = {}) =>
   createRedisLimiter({ send, onBackendError: 'closed', deadlineMs: 10_000, ...options });
@@ -44,7 +44,7 @@ async function ran(): Promise<Record<string, number>> {
   );
 }
 
-test('one decision is one round trip, for all windows and the ban', { skip }, async () => {
+test('a decision takes one round trip, which covers all windows and the ban', { skip }, async () => {
   const limiter = patient();
   await limiter.take('warm', PLANS.free);
   await ran();
@@ -56,7 +56,7 @@ test('one decision is one round trip, for all windows and the ban', { skip }, as
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
 
-test('an abusive key causes one call per second, and ten more before its ban; each strike counts', {
+test('an abusive key causes about one call per second plus ten before its ban, and no strike is lost', {
   skip,
 }, async () => {
   const clock = createManualClock();
@@ -77,7 +77,7 @@ test('an abusive key causes one call per second, and ten more before its ban; ea
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);
 });
 
-test('a second process learns of the strikes within a second, and bans for them', { skip }, async () => {
+test('a second process learns within a second of the strikes in the first, and bans the key', { skip }, async () => {
   const clock = createManualClock();
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 0 } });
   const [one, other] = [patient({ clock }), patient({ clock })];
@@ -94,7 +94,7 @@ test('a second process learns of the strikes within a second, and bans for them'
   assert.equal((await one.take('abuser', plan)).verdict, 'banned');
 });
 
-test('a refusal forgets ended windows in Redis as in memory, even if the clock then steps back', {
+test('a refusal removes ended windows in Redis as it does in memory, so they do not count if the clock steps back', {
   skip,
 }, async () => {
   const short = { name: 'short', quota: 5, windowMs: 2_000 };
@@ -131,7 +131,7 @@ test('addresses are counted in this process, and nothing is sent for them', { sk
   assert.deepEqual(sent, []);
 });
 
-test('a record is kept until the last instant that matters, and its name contains no key id', {
+test('the record of a key expires when nothing in it counts any more, and its name does not contain the key id', {
   skip,
 }, async () => {
   const limiter = patient();
@@ -161,7 +161,7 @@ test('decisions use the clock of the server, however wrong the clock of this pro
       const { nowMs } = await limiter.take(`customer ${wrongMs}`, daily);
       const [seconds] = await client.time();
       assert.ok(Math.abs(Number(seconds) * 1_000 - nowMs) < 60_000);
-      assert.equal((await ran())['evalsha'], 1, 'in one round trip, once the offset is known');
+      assert.equal((await ran())['evalsha'], 1, 'one round trip is enough once the offset is known');
     } finally {
       mocked.mock.restore();
     }
@@ -188,7 +188,7 @@ test('a call that is delayed past its deadline changes nothing', { skip }, async
   assert.equal(await patient().inspect('customer'), undefined);
 });
 
-test('a cost that could never pass, or an invalid option, throws an error that names it', () => {
+test('a cost above the quota throws an error that names it, and so does an invalid option', () => {
   const none: SendCommand = () => Promise.reject(new Error('unused'));
   const limiter = createRedisLimiter({ send: none });
   for (const cost of [3, 1.5, -1]) {

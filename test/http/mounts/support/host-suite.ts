@@ -28,7 +28,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       assert.equal((await ask(ORDERS)).headers.get('x-ratelimit-remaining'), '599');
     });
 
-    test('parses its own bodies, and the service ignores content', async (t) => {
+    test('parses the content of requests to its own routes, while the service ignores content', async (t) => {
       const { service, store } = createShop();
       const ask = await opened(t, service);
       const json = { 'Content-Type': 'application/json' };
@@ -78,7 +78,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       assert.equal(await remaining('198.51.100.2'), trustsProxy ? 599 : 597);
     });
 
-    test('keeps its own Vary, with the fields that the service adds', async (t) => {
+    test('keeps its own Vary, to which the service adds Accept-Encoding', async (t) => {
       const store = createMemoryOrderStore(await batch(500));
       const ask = await opened(t, createShop({ store }).service);
       let tag = '"none"';
@@ -91,7 +91,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       }
     });
 
-    test('sends a 503 with all header fields when the store fails at once', async (t) => {
+    test('sends a 503 with all header fields when the store fails before it returns a list', async (t) => {
       const list = () => Promise.reject(new Error('no connection'));
       const ask = await opened(t, createShop({ store: { list, cancel: list } }).service);
       for (const init of [{ headers: HEADERS }, { method: 'HEAD', headers: HEADERS }]) {
@@ -102,8 +102,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
 
     async function* failing() {
       yield await batch(1_000);
-      // Some hosts wait a little for more of the body before they send the head, and until then can
-      // send a 500. The store fails after that time.
+      // Some hosts delay the head for a moment, to send it together with more of the body. A
+      // failure during this delay would lead to a 500, so the store fails after it.
       await setTimeout(100);
       throw new Error('the disk is gone');
     }
@@ -115,8 +115,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
           response.status,
           await response.text(),
         ]);
-        // Some hosts wait for the rest of the response until they are closed. Here that counts as a
-        // 504.
+        // Some hosts wait for the rest of the response until they are closed. The test counts a
+        // host that waits for 300 ms as one that responds with 504.
         const [status] = await Promise.race([answered.catch(() => [500]), setTimeout(300, [504])]);
         assert.notEqual(status, 200);
       });

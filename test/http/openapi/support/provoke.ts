@@ -4,7 +4,7 @@ import { createAnswer } from '../../support/answer.js';
 import { authenticate, bearer, createShop, KEY, ORDERS, order, type Shop } from '../../support/shop.js';
 import { core } from '../../support/ways.js';
 
-/** Provokes an error in a shop. `asking` sends the requests of the tested operation. */
+/** Provokes an error of the service. `asking` sends requests to the tested operation. */
 interface Provocation {
   readonly options?: Partial<OrderServiceOptions>;
   provoke(asking: Asking): Promise<Answer>;
@@ -12,7 +12,7 @@ interface Provocation {
 
 export interface Asking {
   readonly shop: Shop;
-  /** Requests the operation with these header fields, optionally with a changed target. */
+  /** Calls the tested operation with these header fields. `change` can replace the target. */
   ask(fields: readonly (readonly [string, string])[], change?: (target: string) => string): Promise<Answer>;
   askOther(method: string, target: string): Promise<Answer>;
 }
@@ -26,7 +26,7 @@ const REQUESTS: Readonly<Record<Operation, readonly [method: string, target: str
 
 const TINY = bearer('tiny-key');
 
-/** A principal that throws when it is read, so the service fails although no part has failed. */
+/** A principal whose id throws, so the service fails although every call of the host succeeded. */
 const BROKEN: Principal = {
   get id(): string {
     throw new Error('broken');

@@ -10,7 +10,7 @@ export const withoutTools = existsSync(`${toolsFolder}node_modules`)
   ? false
   : 'the tools are not installed: npm ci --prefix test/openapi-tools';
 
-/** The script of each tool, by its path in node_modules. */
+/** The path of each tool's script in node_modules. */
 export const TOOLS = {
   redocly: '@redocly/cli/bin/cli.js',
   spectral: '@stoplight/spectral-cli/dist/index.js',

@@ -19,8 +19,8 @@ export function validate(pointer: string, value: unknown): void {
 }
 
 /**
- * Fields that the document does not list. OpenAPI leaves `Content-Type` to the media type. The
- * other fields belong to the connection or to Node.js, not to the service.
+ * Fields that the document does not list. OpenAPI documents `Content-Type` as the media type of the
+ * content. The other fields belong to the connection or come from Node.js.
  */
 const NOT_DOCUMENTED = ['content-type', 'connection', 'date', 'keep-alive'];
 
@@ -71,7 +71,7 @@ export function documented(
   return ref === undefined || response === undefined ? undefined : { response, pointer: ref };
 }
 
-/** Returns the response that is documented for this status if a request matches no operation. */
+/** Returns the documented response with this status to requests that match no operation. */
 export function documentedElsewhere(
   status: number,
 ): { readonly response: OpenApiResponse; readonly pointer: string } | undefined {
