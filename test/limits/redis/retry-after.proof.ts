@@ -28,7 +28,7 @@ for (const [way, thereMs, backMs] of [
   ['to the server', SLOW_MS, 0],
   ['from the server', 0, SLOW_MS],
 ] as const) {
-  test(`Retry-After is exact when the way ${way} takes ${SLOW_MS} ms`, { skip }, async (t) => {
+  test(`Retry-After is exact although each message ${way} takes ${SLOW_MS} ms`, { skip }, async (t) => {
     let sent = 0;
     const limiter = createRedisLimiter({
       deadlineMs: 1_000,
@@ -70,8 +70,8 @@ for (const [way, thereMs, backMs] of [
     // A few replies may differ, because the server and the test may read the clock in different
     // milliseconds.
     assert.ok(wrong <= answers / 500, `${wrong} of ${answers}`);
-    // The limiter calls the server once a second, and also when the delay of its calls leaves the
-    // whole seconds of Retry-After uncertain.
+    // While it refuses the key, the limiter calls the server once a second. It also calls the
+    // server when the delay of its calls makes the whole seconds of Retry-After uncertain.
     assert.ok(sent <= (2 * answers * SLOW_MS) / 1_000 + 8, `${sent} calls of ${answers}`);
   });
 }

@@ -15,7 +15,7 @@ export function useRedis(): () => Server['client'] {
   });
   after(() => server?.stop());
   return () => {
-    if (server === undefined) throw new Error('the server starts before the first test');
+    if (server === undefined) throw new Error('the server is not running before the first test begins');
     return server.client;
   };
 }
