@@ -72,7 +72,7 @@ describe('a damaged record', { skip }, () => {
     return (policies[0]?.quota ?? 0) - 1;
   }
 
-  test('is not the conclusion when the script fails for another reason', async () => {
+  test('a script that fails for another reason does not count as a damaged record', async () => {
     const sent: string[] = [];
     const limiter = createRedisLimiter({
       deadlineMs: 10_000,

@@ -83,7 +83,7 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
     const outcomes = await Promise.all(free.map((id) => store.cancel(BigInt(id))));
     assert.ok(outcomes.every((outcome) => outcome === 'cancelled'));
     assert.equal(answered, false);
-    assert.equal(asked.length, 2, 'one statement for all free orders, and one for the locked order');
+    assert.equal(asked.length, 2, 'one statement for all orders that are not locked, and one for the locked order');
     await other.query('COMMIT');
     other.release();
     assert.deepEqual([await locked, await statusOf(5)], ['already_shipped', 'shipped']);
@@ -168,7 +168,7 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
   });
 });
 
-/** Creates a store over a pool whose queries the test itself resolves or rejects. */
+/** Creates a pool whose queries the test resolves or rejects itself, and a store over this pool. */
 function heldPool() {
   const asked: { resolve(answer: { rows: PostgresRow[] }): void; reject(error: Error): void }[] = [];
   const client: PostgresClient = {

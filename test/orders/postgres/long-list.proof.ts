@@ -109,7 +109,7 @@ async function startServing(t: TestContext, url: string) {
     execArgv: [
       ...process.execArgv,
       `--import=${new URL('../../support/event-loop-stalls.mjs', import.meta.url)}`,
-      // Newer versions of V8 collect short-lived objects later. This limit keeps that extra memory
+      // Newer versions of V8 collect short-lived objects later. This option keeps that extra memory
       // out of the measurement.
       '--max-semi-space-size=4',
     ],

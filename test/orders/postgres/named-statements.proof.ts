@@ -77,7 +77,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
 });
 
 for (const code of ['26000', '42P05']) {
-  test(`if a pooler does not support names (${code}), the first statement is sent again without a name, and so are later ones`, async () => {
+  test(`if a pooler does not support named statements (${code}), the first statement is sent again without a name, and later ones have no name`, async () => {
     const sent: (string | NamedStatement)[] = [];
     const pool: NamingPostgresPool = {
       async query(statement: string | NamedStatement): Promise<{ rows: PostgresRow[] }> {

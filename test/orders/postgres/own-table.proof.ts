@@ -9,7 +9,7 @@ import { missingEngine, startEngine } from '../../databases/postgres/support/eng
 import { until } from '../../server/support/program.js';
 import { orderRecord, TELLING_IDS } from '../support/order-arbitrary.js';
 
-/** So many orders that their list is streamed. */
+/** With this many orders, a list is streamed. */
 const MANY = 4_500;
 
 describe('the order store over its own table in PostgreSQL', { skip: missingEngine }, async () => {
@@ -111,7 +111,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
   ] as const;
 
   for (const [change, end, outcome, status] of WHILE_WAITING) {
-    test(`a cancel that waits for ${change}, ${end} returns ${outcome}`, async () => {
+    test(`a cancel that waits for another transaction (${change}, ${end}) returns ${outcome}`, async () => {
       const { pool, store } = await stored({ id: 1 });
       const other = await pool.connect();
       await other.query('BEGIN');

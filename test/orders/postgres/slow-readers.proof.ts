@@ -78,8 +78,8 @@ describe(`${SLOW} slow readers that list ${ORDERS} orders with one API key`, { s
           read(response);
         });
         requests.push(asked);
-        // Before the next request, each of the first four waits until its response has begun.
-        // Otherwise the requests would share a snapshot and its connection.
+        // After each of the first four requests, the test waits until the response has begun.
+        // Otherwise these requests would share a snapshot and its connection.
         if (i < 4) await once(asked, 'response');
       }
       const servedMs: number[] = [];

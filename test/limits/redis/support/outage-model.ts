@@ -174,9 +174,9 @@ export function createOutageModel(clock: Clock) {
 }
 
 /**
- * Charges a window with interval refill. Adds the tokens that were taken in it during the outage to
- * the server's open window, or opens a new window. Returns `undefined` if there is nothing to
- * charge.
+ * Charges a window with interval refill. Counts the tokens that were taken during the outage in
+ * windows that are still open. Adds them to the server's open window, or opens a window there.
+ * Returns `undefined` if there is nothing to charge.
  */
 function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill } = policy;
