@@ -49,7 +49,7 @@ const skipped = join(results, 'skipped.json');
 const { status, signal } = spawnSync(
   process.execPath,
   [
-    // Coverage doubles the time, and its threshold only applies to the whole run.
+    // Coverage doubles the time. Its threshold applies only to a run of all files.
     ...(set === 'all' && !values.plain ? coverage(folders.length === 0) : []),
     ...['--import', 'tsx', '--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
     ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],

@@ -111,7 +111,7 @@ function filesOf(folder: string): readonly string[] {
 }
 
 const files = ['src', 'test', 'bench'].flatMap(filesOf);
-/** For each TypeScript file, the files that it imports, types included. */
+/** The files that each TypeScript file imports, including imports of types. */
 const imports = new Map(
   files
     .filter((file) => file.endsWith('.ts'))

@@ -156,8 +156,8 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
   }
 
   /**
-   * Returns the windows of a state that have not expired. The limiter and the model may keep
-   * expired windows for a while.
+   * Returns the unexpired windows of a state. The limiter and the model may keep expired windows
+   * for a while.
    */
   function open(state: KeyState | undefined): KeyState['buckets'] {
     const text = (bucket: object) => JSON.stringify(bucket);

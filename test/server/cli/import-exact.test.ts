@@ -83,7 +83,7 @@ async function putOneByOne(
     const earlier = given.findIndex((other) => other.id === id);
     if (earlier < index) return `${firstLine + index}: the id ${id} is already on line ${firstLine + earlier}`;
   }
-  // If several of the ids are already stored, the outcome names the least.
+  // If several of the ids are already stored, the outcome names the least of these ids.
   const ascending = [...given].sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const { id } of replace ? [] : ascending) {
     if ((await orders.get(id)) !== undefined) return { outcome: 'exists', id };

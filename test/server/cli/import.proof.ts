@@ -11,8 +11,9 @@ import { type RunOptions, run, sleep, spawnProgram, temporaryDirectory, until } 
 const MANY = 1_000_000;
 const SOME = 50_000;
 /**
- * The most memory that a large import may need in addition to what an import of one order needs. It
- * is for the ids with their line numbers, and for garbage. In the runs so far it was 54 to 80 MiB.
+ * The most memory that a large import may need in addition to what an import of one order needs.
+ * The additional memory holds the ids with their line numbers, and objects that are not collected
+ * so far. It was 54 to 80 MiB when measured.
  */
 const BEYOND_BASE = 96 * MIB;
 const KILLED_AFTER_MS = [0, 100, 300, 700, 1_500, 3_000];

@@ -14,7 +14,7 @@ const PROCESS = fileURLToPath(new URL('./changed-lists-process.ts', import.meta.
 
 /**
  * Runs a process that reads `lists` long lists, each after a change. Asserts that no descriptor
- * stays open. Resolves with what the process held before and after.
+ * stays open. Resolves with the number of open descriptors and the memory, before and after.
  */
 export async function changedLists(t: TestContext, lists: number): Promise<{ before: Held; after: Held }> {
   if (!existsSync('/proc/self/fd')) {
