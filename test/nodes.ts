@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-// Runs the tests on other lines of Node.js. First installs what `npm ci` leaves out: Node.js
-// binaries (from the npm registry), the SQLite drivers that do not load on every Node.js, and the
-// other runtimes of the examples.
+// Runs the tests on other major versions of Node.js. First installs what `npm ci` leaves out:
+// Node.js binaries (from the npm registry), the SQLite drivers that do not load on every version of
+// Node.js, and the other runtimes of the examples.
 
 const LINES = [22, 24, 26];
 /** With the argument "all", the proofs also run, with few rounds. */

@@ -8,15 +8,18 @@ import { parseArgs } from 'node:util';
 
 // Runs the tests (*.test.ts), the proofs (*.proof.ts), or both. The tests need only Node.js. The
 // proofs need minutes, or other programs such as a database. At the end, prints what was not run
-// and how to run it. The files are found here, because neither Node.js 20 nor the shell of Windows
-// knows glob patterns.
+// and how to run it. This program finds the files itself, because neither Node.js 20 nor the shell
+// of Windows knows glob patterns.
 
 const ENDINGS = {
   quick: ['.test.ts'],
   proofs: ['.proof.ts'],
   all: ['.test.ts', '.proof.ts'],
 } as const;
-/** With more files at once, tests that wait for an event would in fact wait for a processor. */
+/**
+ * The most files that run at the same time. With more, tests that wait for an event would wait for
+ * a free processor instead.
+ */
 const MOST_AT_ONCE = 8;
 
 /** A skipped test, as test/support/skipped-reporter.mjs writes it. */
@@ -35,10 +38,10 @@ if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).jo
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const files = testFiles(ENDINGS[set]);
-if (files.length === 0) throw new Error(`no such tests in ${folders.join(', ')}`);
+if (files.length === 0) throw new Error(`there are no tests of this kind in ${folders.join(', ')}`);
 /**
- * Settings of the quick run: a fifth of the random runs and of the table rows that need a process
- * or a server each, and two rounds of kills.
+ * Environment variables of the quick run. It takes a fifth of the random runs, and a fifth of the
+ * table rows that need a process or a server each. It kills processes in only two rounds.
  */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
 const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));
@@ -46,7 +49,7 @@ const skipped = join(results, 'skipped.json');
 const { status, signal } = spawnSync(
   process.execPath,
   [
-    // Coverage doubles the time, and its threshold only applies to the whole run.
+    // Coverage doubles the time. Its threshold applies only to a run of all files.
     ...(set === 'all' && !values.plain ? coverage(folders.length === 0) : []),
     ...['--import', 'tsx', '--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
     ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],
@@ -56,7 +59,7 @@ const { status, signal } = spawnSync(
   { cwd: root, env: { ...(set === 'quick' && QUICK), ...process.env }, stdio: 'inherit' },
 );
 const written = readFileSync(skipped, 'utf8');
-// The reporter has written nothing if the run did not end.
+// If the run was cut short, the reporter has written nothing.
 if (written !== '') console.log(`\n${remainder(JSON.parse(written))}`);
 rmSync(results, { recursive: true });
 process.exitCode = signal === null ? (status ?? 1) : 1;
@@ -86,7 +89,7 @@ function remainder(tests: readonly Skipped[]): string {
     sentences.push(
       `Not run: ${left} files of proofs, which take minutes and need redis-server, ` +
         'PostgreSQL, strace, Chromium and the tools of test/openapi-tools and test/runner-tools. npm run test:proofs ' +
-        'runs those whose tools are installed. Only every fifth row of tables and fifth random run was taken, and ' +
+        'runs those whose tools are installed. Only a fifth of the random runs and of some tables was tested, and ' +
         'coverage was not measured. To run everything: npm run test:all',
     );
   }

@@ -1,6 +1,7 @@
 /**
- * Lists the orders, cancels the last one twice, and prints the results, with types that a public
- * generator has created from the document: `client.ts BASE_ADDRESS API_KEY`.
+ * Lists the orders, cancels the last order twice, and prints the results. The types of the requests
+ * and responses come from a public generator, which read the OpenAPI document. Usage: `client.ts
+ * BASE_ADDRESS API_KEY`.
  */
 import createClient from 'openapi-fetch';
 import type { components, paths } from './generated/orders.js';
@@ -15,14 +16,14 @@ const orderId: number = order?.id ?? 0;
 
 const cancelled = await client.DELETE('/store/orders/{orderId}', { params: { path: { orderId } } });
 const again = await client.DELETE('/store/orders/{orderId}', { params: { path: { orderId } } });
-if (again.error === undefined) throw new Error('the second cancellation succeeded too');
+if (again.error === undefined) throw new Error('the second cancellation of the order succeeded');
 const code: components['schemas']['Error']['code'] = again.error.code;
 
-// @ts-expect-error the types list every code
+// @ts-expect-error `code` has several values
 code satisfies 'order_not_found';
-// @ts-expect-error the types have each field's type
+// @ts-expect-error `quantity` is a number
 order?.quantity satisfies string | undefined;
-// @ts-expect-error the types list every path
+// @ts-expect-error the API has no path `/pets/{petId}`
 void (() => client.GET('/pets/{petId}'));
 
 console.log(

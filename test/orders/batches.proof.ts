@@ -14,7 +14,7 @@ import { temporaryFile } from '../support/temporary-file.js';
 const ordersFrom = (first: number, count: number, step = 10): OrderInput[] =>
   Array.from({ length: count }, (_, index) => ({ id: first + step * index, quantity: index }));
 
-test('the memory store reuses the frozen batches of a list in the next list, except those that a put has touched', () => {
+test('after a put, the next list of the memory store reuses all frozen batches that the put did not change', () => {
   const store = createMemoryOrderStore(ordersFrom(0, 30_000));
   let before: readonly unknown[] = store.list();
   const fresh = () => {
@@ -25,12 +25,12 @@ test('the memory store reuses the frozen batches of a list in the next list, exc
     return count;
   };
   const rows: [string, OrderInput[], number][] = [
-    ['one changed', [{ id: 150_000 }], 1],
-    ['one inserted', [{ id: 150_001 }], 1],
-    ['one before all others', [{ id: -1 }], 1],
-    ['one after all others', [{ id: 2_000_000 }], 1],
-    ['three in three batches', [{ id: 0 }, { id: 200_005 }, { id: 2_000_001 }], 3],
-    ['none', [], 0],
+    ['one order changed', [{ id: 150_000 }], 1],
+    ['one order inserted', [{ id: 150_001 }], 1],
+    ['one order before all others', [{ id: -1 }], 1],
+    ['one order after all others', [{ id: 2_000_000 }], 1],
+    ['three orders in three batches', [{ id: 0 }, { id: 200_005 }, { id: 2_000_001 }], 3],
+    ['no order', [], 0],
   ];
   for (const [name, orders, count] of rows) {
     store.put(orders, { replace: true });
@@ -41,7 +41,8 @@ test('the memory store reuses the frozen batches of a list in the next list, exc
 });
 
 /**
- * Random puts, of ids that are close together or far apart, and of few or many orders at a time.
+ * Random sequences of puts. A put has few or many orders, whose ids are close together or far
+ * apart.
  */
 const puts = fc.array(
   fc.record({
@@ -53,7 +54,7 @@ const puts = fc.array(
   { minLength: 1, maxLength: 10 },
 );
 
-test('the memory store lists every order once, in ascending order, as last put, after any sequence of puts and lists', () => {
+test('after any sequence of puts and lists, the memory store lists the latest version of each order once, in ascending order of ids', () => {
   fc.assert(
     fc.property(puts, (changes) => {
       const store = createMemoryOrderStore();
@@ -76,16 +77,18 @@ interface Listing {
   readonly text: string;
 }
 
-/** Reads a list as the service does: the text of a batch whose version is in `known` is reused. */
+/**
+ * Reads a list as the service does. It reuses the text of each batch whose version is in `known`.
+ */
 async function listing(store: OwnedOrderStore, known: Map<object, string>): Promise<Listing> {
   const listed = await store.list();
-  assert.ok(Symbol.asyncIterator in listed, 'a long list is streamed');
+  assert.ok(Symbol.asyncIterator in listed, 'a long list is an async iterable');
   const versions: object[] = [];
   const texts: string[] = [];
   for await (const batch of listed) {
     assert.ok(isVersioned(batch));
     const text = known.get(batch.version) ?? (await batch.text());
-    assert.equal(await batch.text(), text, 'the same version is the same text');
+    assert.equal(await batch.text(), text, 'batches with the same version have the same text');
     known.set(batch.version, text);
     versions.push(batch.version);
     texts.push(text);
@@ -105,18 +108,18 @@ async function openedWith(t: TestContext, orders: readonly OrderInput[]) {
   return { file, store };
 }
 
-test('a SQLite file is read again only in the pages that a put by any process has touched', async (t) => {
+test('after a put by any process, only the changed batches of the list are read again from a SQLite file', async (t) => {
   const { file, store } = await openedWith(t, ordersFrom(0, 20_000));
   const other = openSqliteOrderStore(file);
   t.after(() => other.close());
   const known = new Map<object, string>();
   let before = await listing(store, known);
   const rows: [string, OwnedOrderStore, OrderInput[], number][] = [
-    ['one changed', store, [{ id: 100_000 }], 1],
-    ['one changed elsewhere', other, [{ id: 100_010 }], 1],
-    ['one before all others', other, [{ id: -1 }], 1],
-    ['two after all others, when the last page is full', store, [{ id: 300_000 }, { id: 300_001 }], 2],
-    ['one in each of three pages', store, [{ id: 1 }, { id: 90_001 }, { id: 300_002 }], 3],
+    ['one order changed', store, [{ id: 100_000 }], 1],
+    ['one order changed by another store', other, [{ id: 100_010 }], 1],
+    ['one order before all others', other, [{ id: -1 }], 1],
+    ['two orders after all others, when the last batch is full', store, [{ id: 300_000 }, { id: 300_001 }], 2],
+    ['one order in each of three batches', store, [{ id: 1 }, { id: 90_001 }, { id: 300_002 }], 3],
   ];
   for (const [name, from, orders, count] of rows) {
     await from.put(orders, { replace: true });
@@ -127,7 +130,7 @@ test('a SQLite file is read again only in the pages that a put by any process ha
   }
 });
 
-test('a SQLite file is read as a whole if it is not known which orders have changed', async (t) => {
+test('if it is unknown which orders have changed, the whole list is read again from a SQLite file', async (t) => {
   const { file, store } = await openedWith(t, ordersFrom(0, 5_000));
   const database = openSqliteDatabase(file);
   t.after(() => database.close());
@@ -159,7 +162,7 @@ test('a SQLite file is read as a whole if it is not known which orders have chan
   }
 });
 
-test('the pages of a SQLite file serialise as the list of the memory store, after any puts', async () => {
+test('after any puts, the list from a SQLite file has the same text as the list of the memory store', async () => {
   await fc.assert(
     fc.asyncProperty(puts, async (changes) => {
       const store = openSqliteOrderStore(temporaryFile());

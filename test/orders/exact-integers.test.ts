@@ -59,7 +59,7 @@ for (const text of ['0.5', '1e-1', '10e-2', '4503599627370495.5', '5e-324']) {
   });
 }
 
-/** Returns the parsed value, or `undefined` if it is rejected. */
+/** Returns the parsed value, or `undefined` if the text is rejected. */
 function read(text: string): unknown {
   try {
     return parseJson(text);
@@ -69,7 +69,7 @@ function read(text: string): unknown {
   }
 }
 
-test('agrees with a model on whether the digits and exponent of any number are exactly an integer', () => {
+test('parseJson agrees with a model on which decimal numbers are exact integers, with and without an exponent', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0019'), minLength: 1, maxLength: 20 });
   const number = fc.tuple(
     fc.constantFrom('', '-'),
@@ -92,7 +92,7 @@ test('agrees with a model on whether the digits and exponent of any number are e
   );
 });
 
-test('parses a number of any exponent and length quickly', () => {
+test('parseJson parses numbers of any exponent and length quickly', () => {
   const huge = ['1e309', '1e1000000000', `1e${'9'.repeat(100_000)}`, `${'1'.repeat(100_000)}e1`];
   for (const text of huge) assert.ok(!parseOrderRecord({ id: read(text) }).ok, text.slice(0, 20));
   for (const text of ['1e-1000000000', `1e-${'9'.repeat(100_000)}`, `1.${'0'.repeat(100_000)}1`]) {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { parseOrderId } from 'store-orders';
 import { int64, TELLING_IDS } from './support/order-arbitrary.js';
 
-test('the canonical decimal form of every int64 names exactly that order', () => {
+test('the decimal form of every int64 is parsed as exactly that order id', () => {
   for (const id of TELLING_IDS) assert.equal(parseOrderId(String(id)), id);
   fc.assert(fc.property(int64, (id) => parseOrderId(String(id)) === id));
 });
@@ -52,7 +52,7 @@ for (const [what, texts] of Object.entries(NO_ORDER_ID)) {
   });
 }
 
-test('every order has exactly one spelling: a parsed id prints as it was written', () => {
+test('a parsed id prints as it was written, so every order id has exactly one spelling', () => {
   const almostNumber = fc.string({ unit: fc.constantFrom(...'0123456789-+.eExX_ \n%n'), maxLength: 21 });
   fc.assert(
     fc.property(fc.oneof(almostNumber, fc.string({ unit: 'binary' })), (text) => {

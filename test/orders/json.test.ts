@@ -18,8 +18,8 @@ function exact(value: unknown): unknown {
 }
 
 /**
- * Returns the integer that JavaScript prints for a number. From 1e+21 on, it may differ from the
- * exact value of the double.
+ * Returns the integer with the digits that JavaScript prints for a double. From 2^53 on, these
+ * digits may differ from the exact value of the double.
  */
 function digitsOf(value: number): bigint {
   const [digits = '', exponent = '0'] = String(value).split('e+');
@@ -27,7 +27,7 @@ function digitsOf(value: number): bigint {
   return BigInt(whole + fraction) * 10n ** BigInt(Number(exponent) - fraction.length);
 }
 
-test('orders survive serialising and parsing, int64 to the last digit', () => {
+test('orders that are serialised and parsed again are unchanged, down to the last digit of an int64', () => {
   fc.assert(
     fc.property(orderRecords, (records) => {
       const orders = records.map(({ status: _, ...order }): Order => order);
@@ -42,7 +42,7 @@ test('orders survive serialising and parsing, int64 to the last digit', () => {
   );
 });
 
-test('serialises an order with the fields of the specification, in the same sequence', () => {
+test('an order is serialised with the fields of the specification, in the sequence of the specification', () => {
   const complete = { complete: false, shipDate: '2026-01-31T12:00:00Z', quantity: 0, petId: -1n, id: 2n ** 63n - 1n };
   assert.equal(
     printOrder(complete),
@@ -52,12 +52,12 @@ test('serialises an order with the fields of the specification, in the same sequ
   assert.equal(printOrders([]), '[]');
 });
 
-test("omits a field that is null in a host's row", () => {
+test("a field that is null in a host's row is omitted when the order is serialised", () => {
   const row: Omit<Order, 'id'> = JSON.parse('{"petId":null,"quantity":null,"shipDate":null,"complete":null}');
   assert.equal(printOrder({ ...row, id: 1n }), '{"id":1}');
 });
 
-test('escapes text to ASCII, lone surrogates too, so that one character is one byte', () => {
+test('text is escaped to ASCII, including lone surrogates, so that every character of the result is one byte', () => {
   assert.equal(
     printOrder({ id: 1n, shipDate: '\ud800 é \u007f " \\ \n 😀' }),
     String.raw`{"id":1,"shipDate":"\ud800 \u00e9 \u007f \" \\ \n \ud83d\ude00"}`,
@@ -72,7 +72,7 @@ test('escapes text to ASCII, lone surrogates too, so that one character is one b
   );
 });
 
-test('parses every JSON value as JSON.parse does, with integers exact', () => {
+test('parseJson parses every JSON value as JSON.parse does, but keeps integers exact', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(0, 2, '\t', '\r\n '), (value, indent) => {
       const text = JSON.stringify(value, null, indent);
@@ -86,7 +86,7 @@ test('parses every JSON value as JSON.parse does, with integers exact', () => {
   assert.equal(parseJson(String.raw`"\u00e9\ud83d\ude00\"\\\/\b"`), 'é😀"\\/\b');
 });
 
-test('rejects only what JSON.parse rejects, duplicate names, and numbers that would round to an integer', () => {
+test('parseJson rejects what JSON.parse rejects, duplicate names, numbers that would be rounded to an integer, and nothing else', () => {
   const broken = fc
     .tuple(fc.json(), fc.nat(), fc.nat({ max: 1 }), fc.constantFrom(...'{}[]",:\\ 0-+.eEtn\n\u0001', '\u00a0', ''))
     .map(([text, at, removed, added]) => {
@@ -135,7 +135,7 @@ for (const [text, message] of REFUSED) {
   });
 }
 
-test('rejects an object with a duplicate name, and treats names of the prototype like any other', () => {
+test('parseJson rejects duplicate names, and accepts names such as __proto__ like any other', () => {
   assert.throws(() => parseJson('{"id": 1,\n "id": 2}'), {
     name: 'JsonSyntaxError',
     message: 'the name "id" comes twice, line 2 column 2',
@@ -148,7 +148,7 @@ test('rejects an object with a duplicate name, and treats names of the prototype
   assert.deepEqual(parseJson('[{"a": 1}, {"a": {"a": 2}}]'), exact([{ a: 1 }, { a: { a: 2 } }]));
 });
 
-test('accepts nesting to a depth of 100, and rejects any deeper nesting', () => {
+test('parseJson accepts nesting to a depth of 100, and rejects any deeper nesting', () => {
   const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
   assert.deepEqual(parseJson(nested(100, '[', ']')), exact(JSON.parse(nested(100, '[', ']'))));
   assert.equal(typeof parseJson(`[${nested(99, '[', ']')}, ${nested(99, '[', ']')}]`), 'object');
@@ -164,7 +164,7 @@ test('accepts nesting to a depth of 100, and rejects any deeper nesting', () => 
   }
 });
 
-test('parses a string of any length, with its escapes', () => {
+test('parseJson parses a string of any length, with its escapes', () => {
   const text = JSON.stringify('\\"\n'.repeat(1_500_000));
   assert.ok(parseJson(text) === JSON.parse(text));
 });

@@ -11,7 +11,7 @@ const SAFE = 'must be an integer between -(2^53-1) and 2^53-1';
 const DATE_TIME = 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z';
 const WORD = 'must be a lower-case word such as pending or shipped';
 
-test('accepts a valid record as it is, with the status pending by default', () => {
+test('a valid record is accepted unchanged, and its status is pending by default', () => {
   const statuses = ['on_hold'];
   fc.assert(
     fc.property(orderRecord, (record) =>
@@ -67,12 +67,12 @@ const WRONG: readonly (readonly [field: string, message: string, ...records: unk
 ];
 
 for (const [field, message, ...records] of WRONG) {
-  test(`names the invalid field of a record: ${field} ${message}`, () => {
+  test(`the error names the invalid field of a record: ${field} ${message}`, () => {
     for (const record of records) assert.deepEqual(parseOrderRecord(record), { ok: false, field, message });
   });
 }
 
-test('rejects an unknown status, unless the host names it', () => {
+test('an unknown status is rejected, unless the host allows it', () => {
   const refused = { ok: false, field: 'status', message: 'must be one of pending, shipped, cancelled, not "pendng"' };
   assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }), refused);
   assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }, { statuses: [] }), refused);
@@ -86,7 +86,7 @@ test('rejects an unknown status, unless the host names it', () => {
   }
 });
 
-test('rejects a value that is not an object', () => {
+test('a record that is not an object is rejected', () => {
   for (const value of [null, undefined, 1n, 'order', true]) {
     assert.deepEqual(parseOrderRecord(value), { ok: false, message: 'must be an object' });
   }
@@ -107,7 +107,7 @@ test('a shipDate is an RFC 3339 date-time, kept as it was written', () => {
   }
 });
 
-test('rejects a shipDate that is not a date-time, or a day or time that does not exist', () => {
+test('a shipDate is rejected if it is not a date-time, or if its day or time does not exist', () => {
   const days = [
     '2026-02-30',
     '2026-02-29',
@@ -148,7 +148,7 @@ test('rejects a shipDate that is not a date-time, or a day or time that does not
   }
 });
 
-test('rejects an overlong shipDate of any length quickly', () => {
+test('a shipDate that is too long is rejected quickly, whatever its length', () => {
   for (const length of [44, 1_000_000]) {
     assert.deepEqual(parseOrderRecord({ id: 1n, shipDate: `2026-01-31T12:00:00.${'1'.repeat(length)}Z` }), {
       ok: false,
@@ -158,7 +158,7 @@ test('rejects an overlong shipDate of any length quickly', () => {
   }
 });
 
-test("names the order and field of a host's invalid order", () => {
+test("the error for a host's invalid order names the order and the field", () => {
   const noOrder: OrderInput = JSON.parse('null');
   assert.throws(() => createMemoryOrderStore([{ id: 5n, quantity: 0.5 }]), {
     name: 'TypeError',

@@ -8,9 +8,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_FILES = 15;
 
 /**
- * The rooms (folders) of `src`, each with the rooms that it may import from: rooms above it in this
- * table, or rooms of the same top folder. An `index.ts` and the program's `main.ts` may also import
- * from folders inside their own.
+ * Each folder of `src`, with the folders that its files may import from. Those must be above it in
+ * this table or in the same top folder. An `index.ts` and the program's `main.ts` may also import
+ * from the folders inside their own folder.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'databases/postgres': [],
@@ -101,7 +101,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Lists the files below a folder by their paths from the root. */
+/** Returns the paths of all files below a folder, relative to the root of the project. */
 function filesOf(folder: string): readonly string[] {
   return readdirSync(`${root}/${folder}`, { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
@@ -111,7 +111,7 @@ function filesOf(folder: string): readonly string[] {
 }
 
 const files = ['src', 'test', 'bench'].flatMap(filesOf);
-/** For each TypeScript file, the files that it imports, types included. */
+/** The files that each TypeScript file imports, including imports of types. */
 const imports = new Map(
   files
     .filter((file) => file.endsWith('.ts'))
@@ -126,10 +126,10 @@ function roomOf(file: string): string {
   return posix.dirname(file).replace(/^src\/?/, '');
 }
 
-test('each room of src imports only from the rooms that the table allows', () => {
+test('each folder of src imports only from the folders that the table allows', () => {
   const rooms = new Set([...imports.keys()].filter((file) => file.startsWith('src/')).map(roomOf));
   rooms.delete('');
-  assert.deepEqual([...rooms].sort(), Object.keys(ALLOWED).sort(), 'the table lists every room');
+  assert.deepEqual([...rooms].sort(), Object.keys(ALLOWED).sort(), 'the table lists every folder of src');
   const climbing: string[] = [];
   for (const [file, imported] of imports) {
     const room = roomOf(file);
@@ -144,7 +144,7 @@ test('each room of src imports only from the rooms that the table allows', () =>
   assert.deepEqual(climbing, []);
 });
 
-test('a room imports only from rooms listed above it or in its own top folder', () => {
+test('in the table, a folder may import only from folders above it or in the same top folder', () => {
   const order = Object.keys(ALLOWED);
   for (const [room, allowed] of Object.entries(ALLOWED)) {
     const [house = ''] = room.split('/');
@@ -160,7 +160,7 @@ test('a room imports only from rooms listed above it or in its own top folder', 
   }
 });
 
-test('no file imports the index.ts of its own room or of an enclosing one', () => {
+test('no file imports the index.ts of its own folder or of an enclosing folder', () => {
   for (const [file, imported] of imports) {
     const face = imported.find((path) => path.endsWith('/index.ts') && file.startsWith(`${posix.dirname(path)}/`));
     assert.equal(face, undefined, file);
@@ -174,7 +174,7 @@ test('there are no circular imports, not even of types', () => {
     ['b', ['c']],
     ['c', ['b']],
   ]);
-  assert.deepEqual(circles(loop), ['b → c → b'], 'a circle is found');
+  assert.deepEqual(circles(loop), ['b → c → b'], 'the circular import is found');
 });
 
 test(`no folder has more than ${MOST_FILES} files`, () => {

@@ -28,15 +28,18 @@ const plan = { name: 'p', policies: [root.perMinute(1)] };
 const WRITES = { schemas: {}, prepareWrites: () => ({}) };
 
 interface Row {
-  /** Valid arguments. A test adds an unknown option to the last of them. */
+  /** Valid arguments of the factory. A test of unknown options adds one to the last argument. */
   readonly good: readonly unknown[];
-  /** The values in {@link FIRST} that are valid as the first argument too. */
+  /** The values in {@link FIRST} that the factory accepts as its first argument. */
   readonly accepts?: readonly unknown[];
-  /** The beginning of each error message: the name of the parameter or option. */
+  /** Matches the beginning of each error message: the name of the parameter or option. */
   readonly names: RegExp;
-  /** Further invalid arguments, each row with the beginning of its error message. */
+  /**
+   * Rows of further invalid arguments. The first item of a row is the beginning of the error
+   * message.
+   */
   readonly wrong?: readonly (readonly [string, ...unknown[]])[];
-  /** Whether the last argument may have fields of any name. */
+  /** Whether the last argument may have unknown fields. */
   readonly isOpen?: boolean;
 }
 
@@ -182,7 +185,10 @@ const OTHERS = [
 const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, testing];
 const exported = new Map(modules.flatMap((module) => Object.entries<unknown>({ ...module })));
 
-/** Calls a factory with arguments of any type, as JavaScript can. Waits for a promise. */
+/**
+ * Calls a factory with arguments of any type, as JavaScript code can. Resolves with the result or
+ * the error.
+ */
 async function outcomeOf(name: string, args: readonly unknown[]): Promise<unknown> {
   const factory = exported.get(name);
   assert.ok(typeof factory === 'function', name);
@@ -204,7 +210,7 @@ async function throwsFor(name: string, args: readonly unknown[], says: RegExp | 
 const FIRST = [undefined, null, {}, 7, { frobnicate: 1 }];
 
 for (const [name, { good, names, accepts = [], wrong = [], isOpen = false }] of Object.entries(FACTORIES)) {
-  test(`${name} names the parameter or option in the error for an invalid argument`, async () => {
+  test(`the error of ${name} for an invalid argument names the parameter or option`, async () => {
     const right = await outcomeOf(name, good);
     assert.ok(!(right instanceof TypeError || right instanceof RangeError), String(right));
     for (const first of FIRST) {
@@ -221,7 +227,7 @@ for (const [name, { good, names, accepts = [], wrong = [], isOpen = false }] of 
   });
 }
 
-test('every exported function is a factory of this table, or in the list of other functions', () => {
+test('every exported function is in the table of factories or in the list of other functions', () => {
   const functions = [...exported].filter(([, value]) => typeof value === 'function' && !/^class\b/.test(String(value)));
   assert.deepEqual(functions.map(([name]) => name).sort(), [...Object.keys(FACTORIES), ...OTHERS].sort());
 });

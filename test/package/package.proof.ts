@@ -27,7 +27,8 @@ const kinds = ['commonjs', 'module'] as const;
 let folder: string;
 
 /**
- * Runs a command without the test runner's variables, which would make npm and tsc write coverage.
+ * Runs a command without the test runner's environment variables, which would make npm and tsc
+ * write coverage.
  */
 function run(command: string, parameters: readonly string[], cwd: string): string {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
@@ -48,7 +49,7 @@ before(() => {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test('installing the library adds two packages', () => {
+test('installing the library installs only two other packages', () => {
   for (const kind of kinds) {
     const installed = readdirSync(join(folder, kind, 'node_modules')).filter((name) => !name.startsWith('.'));
     assert.deepEqual(installed.sort(), ['lru-cache', 'store-orders', 'valibot']);
@@ -59,7 +60,7 @@ test('a build leaves the program executable, so that a link to it still runs', (
   assert.equal(statSync(join(root, 'dist/server/main.js')).mode & 0o111, 0o111);
 });
 
-test('every subpath loads with require and with import, and no driver is loaded or needed', () => {
+test('every subpath of the package loads with require and with import, without any database driver', () => {
   const noDriver =
     "if (process.moduleLoadList.some((m) => m.includes('sqlite'))) throw new Error('a driver was loaded')";
   const required = subpaths.map(
@@ -72,8 +73,9 @@ test('every subpath loads with require and with import, and no driver is loaded 
   run(process.execPath, ['--input-type=module', '-e', `${imported.join('\n')}\n${noDriver}`], join(folder, 'module'));
 });
 
-test('without the PostgreSQL driver, the program prints one sentence with what to install', () => {
-  // `pg` is resolved from `/`, because a directory above the project may have it installed.
+test('without the PostgreSQL driver, the program prints one sentence that tells what to install', () => {
+  // `pg` is looked up from `/`, so that a copy installed in a directory above the project is not
+  // found.
   const resolve =
     "(name, context, next) => next(name, name === 'pg' ? { ...context, parentURL: 'file:///' } : context)";
   const module = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
@@ -81,7 +83,8 @@ test('without the PostgreSQL driver, the program prints one sentence with what t
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [
-      // Node.js 26 warns of `register`. Its successor is not in Node.js 20.
+      // Node.js 26 prints a deprecation warning for `register`. Node.js 20 does not have its
+      // successor.
       '--no-deprecation',
       '--import',
       module(`import { register } from 'node:module'; register(${hook})`),
@@ -97,7 +100,7 @@ test('without the PostgreSQL driver, the program prints one sentence with what t
   assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: says });
 });
 
-test('the packed service, mounted on node:http, passes the audits', () => {
+test('the service of the packed library, mounted on node:http, passes all audits of the library', () => {
   const script = `
     import { createServer } from 'node:http';
     import { nodeHandler } from 'store-orders/handler';
@@ -144,7 +147,7 @@ void order;
   }
 });
 
-test('every declaration leads to its source, so that "go to definition" ends there', () => {
+test('every declaration file is mapped to its source, so that "go to definition" opens the source', () => {
   const installed = join(folder, 'module/node_modules/store-orders');
   const dist = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' });
   const declarations = dist.filter((file) => file.endsWith('.d.ts')).map((file) => join(installed, 'dist', file));

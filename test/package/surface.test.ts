@@ -68,7 +68,7 @@ test('surface.txt lists exactly what the package exports', async () => {
   );
 });
 
-test("TypeScript's moduleResolution node10, which does not read exports, finds the types of each subpath", () => {
+test("TypeScript's moduleResolution node10, which ignores the exports of package.json, finds the types of each subpath", () => {
   const { exports, types, typesVersions } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
   const found = { '.': types, ...prefixed(typesVersions['*']) };
   const told = Object.entries<string>(exports).filter(([, target]) => target.endsWith('.js'));
@@ -79,7 +79,7 @@ function prefixed(paths: Readonly<Record<string, readonly string[]>>): Readonly<
   return Object.fromEntries(Object.entries(paths).map(([path, files]) => [`./${path}`, `./${files}`]));
 }
 
-test('the limiter and the library stay small, and the limiter imports nothing of Node.js', () => {
+test('the bundles of the limiter and of the library stay small, and the limiter imports nothing', () => {
   const limiter = bundle('store-orders/limiter');
   assert.deepEqual(limiter.imports, []);
   assert.ok(limiter.bytes < 5_700, `store-orders/limiter: ${limiter.bytes} bytes`);

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const blocks = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code);
 
-// The folder is inside the project, so that the package name resolves to it.
+// The folder is inside the project, so that the import of `store-orders` resolves to the project.
 mkdirSync(join(root, '.cache'), { recursive: true });
 const folder = mkdtempSync(join(root, '.cache/readme-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -26,7 +26,7 @@ function start(name: string, code: string) {
 
 test('the README has two code blocks', () => assert.equal(blocks.length, 2));
 
-test('the README: the first block responds as the console shows', async (t) => {
+test('the first code block of the README responds as its console example shows', async (t) => {
   const code = blocks[0]?.replace('.listen(8080)', '.listen(0, function () { process.send(this.address().port) })');
   const child = start('mount.ts', code ?? '');
   t.after(() => child.kill());
@@ -46,7 +46,7 @@ test('the README: the first block responds as the console shows', async (t) => {
   assert.equal(`${await response.text()}\n`, body);
 });
 
-test('the README: "Test your client" passes', async () => {
+test('the code block "Test your client" of the README passes', async () => {
   const [status] = await once(start('test.ts', blocks[1] ?? ''), 'exit');
   assert.equal(status, 0);
 });
@@ -62,7 +62,7 @@ test('the README lists every subpath of the package, in at most 130 lines', () =
   for (const line of lines) assert.ok(line.length <= 100 || line.startsWith('|'), line);
 });
 
-test('the examples of doc comments run', async () => {
+test('the examples in doc comments run without errors', async () => {
   const examples = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .flatMap((file) => [...readFileSync(join(root, 'src', file), 'utf8').matchAll(/^( *\* )```ts\n(.*?)^\1```$/gms)])
@@ -83,7 +83,7 @@ const roomPages = readdirSync(join(root, 'src'), { recursive: true, encoding: 'u
   .map((file) => join('src', file));
 
 for (const page of ['README.md', 'bench/README.md', 'examples/README.md', 'test/README.md', ...roomPages]) {
-  test(`${page}: its links lead to files`, () => {
+  test(`every link in ${page} leads to a file`, () => {
     const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)];
     for (const [, link = ''] of links) assert.ok(existsSync(join(root, dirname(page), link)), link);
   });
@@ -103,13 +103,13 @@ function help(...words: string[]): string {
   return text;
 }
 
-/** Returns the help text of the command that is called with these words. */
+/** Returns the help text of the command that a line with these words would run. */
 function helpOf([first = '', second = '']: readonly string[]): string {
   return help().includes(`\n  ${first} ${second}`) ? help(first, second) : help(first);
 }
 
 for (const page of ['src/server/README.md']) {
-  test(`${page}: its commands and options are the program's`, () => {
+  test(`${page} names only commands and options that the program has`, () => {
     const text = readFileSync(join(root, page), 'utf8');
     const lines = [...text.matchAll(/^store-orders (.+)$/gm)].map(([, line = '']) => line.split(' '));
     assert.ok(lines.length > 0);

@@ -42,7 +42,7 @@ async function taken(): Promise<Record<string, number>> {
   );
 }
 
-test('allowed requests are charged under the plan that allowed them', { skip }, async () => {
+test('after an outage, each allowed request is charged under the plan that allowed it', { skip }, async () => {
   await cutOff();
   for (let n = 0; n < 20; n++) await limiter.take('customer', daily);
   await limiter.take('customer', hourly);
@@ -50,7 +50,7 @@ test('allowed requests are charged under the plan that allowed them', { skip }, 
   assert.deepEqual(await taken(), { day: 20, hour: 1 });
 });
 
-test('a window that belongs to two plans is charged for the requests of both', { skip }, async () => {
+test('a window that two plans share is charged for the requests under both plans', { skip }, async () => {
   const both = createPlan({ name: 'both', policies: [perHour(50), perDay(50)] });
   await cutOff();
   for (const plan of [daily, both, daily, hourly, both]) await limiter.take('customer', plan);
@@ -58,7 +58,9 @@ test('a window that belongs to two plans is charged for the requests of both', {
   assert.deepEqual(await taken(), { day: 4, hour: 3 });
 });
 
-test('charges use a mutable plan as it was at each request', { skip }, async () => {
+test('if a plan object changes during an outage, each request is charged under the values that the plan had at the time', {
+  skip,
+}, async () => {
   const [policy = assert.fail()] = daily.policies.map((one) => ({ ...one }));
   const plan: Plan = { ...daily, policies: [policy] };
   await cutOff();
@@ -70,10 +72,10 @@ test('charges use a mutable plan as it was at each request', { skip }, async () 
 });
 
 for (const [what, plan] of [
-  ['an interval', daily],
-  ['a trickle', trickling],
+  ['interval refill', daily],
+  ['continuous refill', trickling],
 ] as const) {
-  test(`a decision made in an outage can be refunded before and after it is charged in Redis, with ${what}`, {
+  test(`a request allowed in an outage can be refunded before and after it is charged in Redis (${what})`, {
     skip,
   }, async () => {
     const [{ name = '' } = {}] = plan.policies;
@@ -92,11 +94,11 @@ for (const [what, plan] of [
     assert.deepEqual(await taken(), { [name]: 4 });
     await cutOff();
     assert.equal((await limiter.peek('customer', plan, 0)).inForce.remaining, 97);
-    await assert.rejects(limiter.refund(three), 'only the server could put the token back');
+    await assert.rejects(limiter.refund(three), 'a refund that needs the server is rejected while the server is away');
   });
 }
 
-test('tokens charged in Redis cannot be refunded during an outage, and nothing changes in this process', {
+test('during an outage, a refund of tokens taken in Redis is rejected, and leaves the counts of this process as they are', {
   skip,
 }, async () => {
   const decision = await limiter.take('customer', trickling);
@@ -106,7 +108,9 @@ test('tokens charged in Redis cannot be refunded during an outage, and nothing c
   assert.equal((await limiter.peek('customer', trickling, 0)).inForce.remaining, 99);
 });
 
-test('the probe deletes a value of another type, as a request does', { skip }, async () => {
+test('when an outage ends, the limiter deletes a Redis value of the wrong type, as any request does', {
+  skip,
+}, async () => {
   await limiter.take('customer', PLANS.free);
   const [name = ''] = await client.keys('*');
   cut.isCut = true;

@@ -64,7 +64,10 @@ after(async () => {
   await server?.stop();
 });
 
-/** Copies a plan so that it can be changed in place, as a host may do with its own plans. */
+/**
+ * Copies a plan into plain objects. A test changes the copy in place, as a host may do with its
+ * plans.
+ */
 function loose(plan: Plan) {
   return { ...plan, policies: plan.policies.map((policy) => ({ ...policy })), ban: plan.ban && { ...plan.ban } };
 }
@@ -90,8 +93,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
   }
 
   /**
-   * Checks that an operation succeeds if `isDone`, and otherwise rejects because the server is cut
-   * off.
+   * Checks that the promise of an operation resolves if `isDone`, and that it rejects otherwise.
    */
   async function settles(asked: Promise<void>, isDone: boolean) {
     if (isDone) await asked;
@@ -103,7 +105,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
     if (isCut) {
       model.cut();
       cut.isCut = true;
-      // The limiter notices the failure by a request of another key, which is not compared.
+      // This request makes the limiter notice the failure. Its key is not compared with the model.
       await limiter.take('somebody', plans[0] ?? assert.fail());
       assert.equal(limiter.mode, 'local');
     } else {
@@ -153,7 +155,10 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
     }
   }
 
-  /** Returns the open windows of a state. Both limiters may keep expired ones for a while. */
+  /**
+   * Returns the unexpired windows of a state. The limiter and the model may keep expired windows
+   * for a while.
+   */
   function open(state: KeyState | undefined): KeyState['buckets'] {
     const text = (bucket: object) => JSON.stringify(bucket);
     return (state?.buckets ?? [])
@@ -176,7 +181,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
 
 const OPERATIONS = ROUNDS * 200;
 
-test('the Redis limiter behaves like the model across outages, bans and plans that change in place', {
+test('the Redis limiter decides as the model does, whatever the outages, bans and changes of plans', {
   skip,
 }, async (t) => {
   let operations = 0;

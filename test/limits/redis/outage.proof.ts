@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
 
-test('a call with a late reply was counted, and is not charged again', { skip }, async () => {
+test('a request that Redis counted is not charged again if its reply comes too late', { skip }, async () => {
   const kept: (() => void)[] = [];
   let isKeeping = false;
   const keeping: SendCommand = async (command) => {
@@ -49,7 +49,7 @@ test('a call with a late reply was counted, and is not charged again', { skip },
   assert.equal((await limiter.inspect('customer'))?.buckets[0]?.taken, 1);
 });
 
-test('requests allowed while the server failed are charged to the window that allowed them', {
+test('a request allowed while the server failed is charged to the window in which it was allowed', {
   skip,
 }, async () => {
   const clock = createManualClock();
@@ -72,7 +72,7 @@ test('requests allowed while the server failed are charged to the window that al
   assert.deepEqual(await limiter.inspect('customer'), { buckets: [bucket] });
 });
 
-test('repeated outages grant a key its quota once per window, and charge it once', {
+test('across repeated outages in one window, a key gets its quota once, and each request is charged once', {
   skip,
 }, async () => {
   let isFailing = true;
@@ -96,7 +96,7 @@ test('repeated outages grant a key its quota once per window, and charge it once
   }
 });
 
-test('a charge with a late reply is not repeated', { skip }, async () => {
+test('a charge is not sent again if its reply is late', { skip }, async () => {
   const kept: (() => void)[] = [];
   let mode: 'failing' | 'keeping' | 'sound' = 'failing';
   const keeping: SendCommand = async (command) => {
@@ -125,7 +125,9 @@ test('a charge with a late reply is not repeated', { skip }, async () => {
   );
 });
 
-test('unbanning also lifts a ban from an outage, for the next outage too', { skip }, async () => {
+test('unbanning a key lifts a ban imposed during an outage, and the next outage does not restore the ban', {
+  skip,
+}, async () => {
   const clock = createManualClock();
   let isFailing = true;
   const failing: SendCommand = (command) => (isFailing ? Promise.reject(new Error('away')) : client.call(...command));

@@ -17,7 +17,7 @@ after(() => server?.stop());
 
 for (const processes of [1, 4, 10]) {
   for (const atOnce of [1, 25]) {
-    test(`${processes} limiters, ${atOnce} concurrent requests to each: a ban after ${AFTER} strikes, or up to a tenth more per limiter`, {
+    test(`${processes} limiters with ${atOnce} concurrent requests each ban a key after ${AFTER} counted refusals, or at most a tenth more per limiter`, {
       skip,
     }, async (t) => {
       assert.ok(server);
@@ -53,8 +53,8 @@ for (const processes of [1, 4, 10]) {
       };
       await Promise.all(limiters.map((_, index) => abuse(index)));
       t.diagnostic(`${strikes} strikes in ${calls} requests`);
-      // The strike that causes the ban is not among those counted here, because its decision is
-      // already "banned".
+      // The refusal that causes the ban is not counted here, because its verdict is already
+      // "banned".
       assert.ok(strikes >= AFTER - 1, `${strikes}`);
       assert.ok(strikes <= AFTER + (processes * AFTER) / 10, `${strikes} strikes`);
     });

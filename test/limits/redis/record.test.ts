@@ -26,17 +26,17 @@ describe('a damaged record', { skip }, () => {
     'lacks its first byte': (client, name, record) => client.set(name, record.subarray(1)),
     'lacks a window': (client, name, record) => client.set(name, record.subarray(33)),
     'follows other bytes': (client, name, record) => client.set(name, Buffer.concat([Buffer.alloc(33), record])),
-    'has a ban without its numbers': (client, name) => client.append(name, '!1 2!'),
-    'has a word among the numbers of its ban': (client, name) => client.append(name, '!1 2 3 4 five 6!'),
-    'has a fraction for an instant': (client, name, record) => {
+    'has a ban with too few numbers': (client, name) => client.append(name, '!1 2!'),
+    'has a ban with a word in place of a number': (client, name) => client.append(name, '!1 2 3 4 five 6!'),
+    'has a time that is not a whole millisecond': (client, name, record) => {
       record.writeDoubleLE(0.5, 8);
       return client.set(name, record);
     },
-    'has no number for what was taken': (client, name, record) => {
+    'has NaN as the number of taken tokens': (client, name, record) => {
       record.writeDoubleLE(Number.NaN, 0);
       return client.set(name, record);
     },
-    'has a negative amount taken': (client, name, record) => {
+    'has a negative number of taken tokens': (client, name, record) => {
       record.writeDoubleLE(-5, 0);
       return client.set(name, record);
     },
@@ -63,7 +63,7 @@ describe('a damaged record', { skip }, () => {
         const other = createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 10_000 });
         const { verdict, windows } = await other.take(key, after);
         assert.deepEqual([verdict, windows[0]?.remaining], ['within_quota', remainingOf(after)]);
-        assert.equal(other.mode, 'shared', 'no other key is affected');
+        assert.equal(other.mode, 'shared', 'the limiter still counts all keys in Redis');
       });
     }
   }
@@ -72,7 +72,7 @@ describe('a damaged record', { skip }, () => {
     return (policies[0]?.quota ?? 0) - 1;
   }
 
-  test('is not assumed if the script fails for another reason', async () => {
+  test('a script that fails for another reason does not count as a damaged record', async () => {
     const sent: string[] = [];
     const limiter = createRedisLimiter({
       deadlineMs: 10_000,

@@ -28,7 +28,7 @@ for (const [way, thereMs, backMs] of [
   ['to the server', SLOW_MS, 0],
   ['from the server', 0, SLOW_MS],
 ] as const) {
-  test(`Retry-After is exact when the way ${way} takes ${SLOW_MS} ms`, { skip }, async (t) => {
+  test(`Retry-After is exact although each message ${way} takes ${SLOW_MS} ms`, { skip }, async (t) => {
     let sent = 0;
     const limiter = createRedisLimiter({
       deadlineMs: 1_000,
@@ -67,11 +67,11 @@ for (const [way, thereMs, backMs] of [
     await Promise.all(asked);
     t.diagnostic(`${answers} answers, ${wrong} with another Retry-After, ${sent} calls`);
     assert.ok(answers > 100);
-    // A few replies may differ, because the server and the test may read the clock in different
-    // milliseconds.
+    // A few replies may have a Retry-After that the test does not expect, because the server and
+    // the test may read the clock in different milliseconds.
     assert.ok(wrong <= answers / 500, `${wrong} of ${answers}`);
-    // The limiter calls the server once a second, and also when the delay of its calls leaves the
-    // whole seconds of Retry-After uncertain.
+    // While it refuses a key, the limiter asks the server about the key once a second. It also asks
+    // the server when the delay of its calls makes the seconds of Retry-After uncertain.
     assert.ok(sent <= (2 * answers * SLOW_MS) / 1_000 + 8, `${sent} calls of ${answers}`);
   });
 }

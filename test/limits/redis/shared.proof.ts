@@ -10,12 +10,15 @@ const PROCESSES = 4;
 const CONNECTIONS = 8;
 const KEYS = 100;
 const SECONDS = IS_FULL ? 10 : 3;
-/** The quota per second, and the quota per hour, which is used up after some seconds. */
+/**
+ * The quotas per second and per hour. A key uses up its hourly quota two seconds before the run
+ * ends.
+ */
 const A_SECOND = 5;
 const AN_HOUR = A_SECOND * (SECONDS - 2);
 /**
- * The requests per second of each process. All processes together send ten times as many requests
- * as the quota per second allows for all keys together.
+ * The number of requests that each process sends per second. All processes together send ten times
+ * as many requests as the quotas per second of all keys allow.
  */
 const PER_SECOND = (10 * A_SECOND * KEYS) / PROCESSES;
 
@@ -42,7 +45,7 @@ for (const [where, start] of [
   ['one server', async () => [await startServer()]],
   ['a cluster of three masters', startCluster],
 ] as const) {
-  test(`${PROCESSES} processes × ${CONNECTIONS} connections on ${where} admit the quota exactly`, {
+  test(`${PROCESSES} processes × ${CONNECTIONS} connections on ${where} allow exactly the quota`, {
     skip,
   }, async (t: TestContext) => {
     const servers = await start();
@@ -58,11 +61,11 @@ for (const [where, start] of [
     t.diagnostic(`${requests} requests, ${hours.length} windows of an hour, ${seconds.length} of a second`);
 
     assert.ok(requests >= PROCESSES * PER_SECOND * SECONDS * 0.9);
-    assert.equal(hours.length, KEYS, 'one window for each key, whichever process asked');
+    assert.equal(hours.length, KEYS, 'all processes count the requests of a key in one hourly window');
     assert.deepEqual(new Set(hours.map(([, count]) => count)), new Set([AN_HOUR]));
     for (const [window, count] of seconds) assert.ok(count <= A_SECOND, `${window}: ${count}`);
-    // Checked only in a full run, which expects an idle machine. If a busy machine pauses, the
-    // quota per hour lasts for more seconds.
+    // Checked only in a full run, which expects an idle machine. On a busy machine, pauses spread
+    // the hourly quota over more seconds.
     if (IS_FULL) assert.equal(seconds.length, KEYS * (AN_HOUR / A_SECOND));
   });
 }

@@ -11,8 +11,8 @@ describe('an unreadable value under the name of a key', { skip }, () => {
     ['a list', 'LPUSH', 'x'],
     ['a string', 'SET', 'hello'],
     ['an empty string', 'SET', ''],
-    ['numbers without a plan', 'SET', '0'.repeat(32)],
-    ['strikes without their numbers', 'APPEND', '!1 2!'],
+    ['a record without its plan', 'SET', '0'.repeat(32)],
+    ['a record whose ban has too few numbers', 'APPEND', '!1 2!'],
   ] as const) {
     test(`${what} is discarded without affecting other keys`, async (t) => {
       const server = await startServer();

@@ -16,8 +16,8 @@ export const intervalPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.record({
 });
 
 /**
- * Policies with continuous refill. The second kind has the largest numbers that stay exact
- * integers.
+ * Policies with continuous refill. One in six has a large quota and window, whose product stays
+ * below 2^53, so that it is an exact integer.
  */
 const continuousPolicy: fc.Arbitrary<QuotaPolicyOptions> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ name, quota, windowMs, refill: fc.constant('continuous' as const) }) },
@@ -63,8 +63,8 @@ export const addressPlan: fc.Arbitrary<Plan> = anyPolicies.map((options) =>
 );
 
 /**
- * Three plans. A limiter can pack the first two, which have the same one or two interval windows
- * but different quotas. It cannot pack the third.
+ * Three plans. The first two have the same one or two interval windows but different quotas, so a
+ * memory limiter packs the states of both into bytes. The third is any plan.
  */
 export const plansToPack: fc.Arbitrary<[Plan, Plan, Plan]> = fc
   .record({
@@ -86,7 +86,7 @@ export const forwardMs = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 2_000 }) },
 );
 
-/** Steps of the clock, a few of which go back. */
+/** Milliseconds by which the clock advances. A few are negative. */
 export const anyMs = fc.oneof(
   { weight: 12, arbitrary: forwardMs },
   { weight: 1, arbitrary: fc.integer({ min: -90, max: -1 }) },

@@ -1,8 +1,8 @@
 import type { Plan, QuotaPolicy } from 'store-orders/limiter';
 
 /**
- * A naive model of the limits: a log of what happened to each window, replayed from its beginning
- * for every question. Slow and obvious. It does not know how the limiter stores its state.
+ * A slow and simple model of the limiter. It logs what happens in each window, and replays the
+ * whole log for every call. It does not know how the limiter stores its state.
  */
 export interface Model {
   take(key: string, plan: Plan, cost: number, instant: Instant): Answer;
@@ -37,8 +37,8 @@ export interface AnsweredWindow {
 }
 
 /**
- * An event of a window. Negative tokens were put back. Zero tokens mean that the clock had stepped
- * back when the window was read.
+ * An event of a window. Negative `tokens` are a refund. Zero `tokens` record that the clock had
+ * stepped back when the window was read.
  */
 interface Entry {
   readonly policy: QuotaPolicy;
@@ -49,8 +49,8 @@ interface Entry {
 interface Key {
   readonly logs: Map<string, Entry[]>;
   /**
-   * The requests that windows have refused since the last allowed request: when each came, and how
-   * it counted.
+   * The requests that were refused since the last allowed request: when each came, and how it
+   * counts towards a ban.
    */
   refusals: { readonly atMs: number; readonly as: 'first' | 'forgiven' | 'strike' }[];
   banEndMs: number;
@@ -151,8 +151,8 @@ function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): Answ
 }
 
 /**
- * Returns the window in force during a ban: the window that is in force a millisecond before the
- * next request can pass. Until then it has nothing remaining.
+ * Returns the window that a decision reports during a ban. That is the window in force one
+ * millisecond before the next request can pass. It has no remaining tokens until then.
  */
 function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
   const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });
@@ -162,7 +162,7 @@ function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }:
 function lastToReset(windows: readonly AnsweredWindow[]): AnsweredWindow {
   const latestMs = Math.max(...windows.map((window) => window.resetAtMs));
   const last = windows.find((window) => window.resetAtMs === latestMs);
-  if (last === undefined) throw new Error('a plan has a window');
+  if (last === undefined) throw new Error('a plan needs at least one window');
   return last;
 }
 
@@ -187,8 +187,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // The deficit that must be refilled before the next token is back. If the bucket is full, that is
-  // the deficit of one token that is taken now.
+  // How much must be refilled until one more token is available. In a full bucket, that is one
+  // token, as if a token were taken now.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,
@@ -202,8 +202,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
 }
 
 /**
- * Replays a window. It begins when the first token is taken from a full bucket, and ends at most
- * one window length after the latest entry.
+ * Replays the log of an interval window. The window begins when the first token is taken from a
+ * full bucket, and ends at most one window length after the latest entry.
  */
 function replayInterval(log: readonly Entry[]): { used: number; endMs: number } {
   let used = 0;
@@ -223,8 +223,8 @@ function replayInterval(log: readonly Entry[]): { used: number; endMs: number } 
 }
 
 /**
- * Returns the deficit after the last entry, in token·ms. A taken token adds `windowMs` to it, and
- * each millisecond takes `quota` from it.
+ * Returns the deficit after the last entry, in token·ms. A taken token adds `windowMs` to the
+ * deficit, and each millisecond subtracts `quota`.
  */
 function replayContinuous(log: readonly Entry[]): bigint {
   let deficit = 0n;
@@ -257,7 +257,7 @@ function isFull(log: readonly Entry[]): boolean {
   return isInterval ? replayInterval(log).used === 0 : replayContinuous(log) === 0n;
 }
 
-/** Reports whether every token is back by now, under any plan. */
+/** Reports whether all tokens of a window have been refilled by `nowMs`, whatever its quota. */
 function isOver(log: readonly Entry[], nowMs: number): boolean {
   const last = log.at(-1);
   if (last === undefined) return true;
@@ -266,8 +266,8 @@ function isOver(log: readonly Entry[], nowMs: number): boolean {
 }
 
 /**
- * Drops what has expired. If the clock has stepped back, moves instants that are too far in the
- * future to the latest possible one.
+ * Drops expired refusals, bans and ban levels. If the clock has stepped back, moves times that are
+ * too far in the future back to the latest possible time.
  */
 function forgetAndClamp(state: Key, { ban }: Plan, nowMs: number): void {
   state.refusals = state.refusals

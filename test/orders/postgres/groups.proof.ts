@@ -11,7 +11,7 @@ import {
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { until } from '../../server/support/program.js';
 
-describe('cancels of several orders at the same time, in PostgreSQL', { skip: missingEngine }, async () => {
+describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
   async function open(count: number, options?: pg.PoolConfig) {
@@ -31,7 +31,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     return { pool, store, asked, statusOf };
   }
 
-  test('are sent as one statement, each with its own outcome', async () => {
+  test('simultaneous cancels are sent as one statement, and each gets its own outcome', async () => {
     const { store, asked } = await open(10);
     await store.put([
       { id: 20, status: 'shipped' },
@@ -61,7 +61,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     ]);
   });
 
-  test('are grouped if they arrive while a statement is in flight', async () => {
+  test('cancels that arrive while a statement is in flight are sent together', async () => {
     const { store, asked } = await open(200);
     const first = store.cancel(0n);
     await setImmediate();
@@ -70,7 +70,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     assert.ok(asked.length <= 3, `${asked.length} statements`);
   });
 
-  test('do not wait for an order that another transaction has locked; its cancel gets the outcome after that transaction', async () => {
+  test('if another transaction has locked an order, only the cancel of that order waits for the transaction', async () => {
     const { pool, store, asked, statusOf } = await open(20);
     const other = await pool.connect();
     await other.query('BEGIN');
@@ -83,13 +83,13 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     const outcomes = await Promise.all(free.map((id) => store.cancel(BigInt(id))));
     assert.ok(outcomes.every((outcome) => outcome === 'cancelled'));
     assert.equal(answered, false);
-    assert.equal(asked.length, 2, 'one statement for all free orders, and one for the locked order');
+    assert.equal(asked.length, 2, 'one statement for all orders that are not locked, and one for the locked order');
     await other.query('COMMIT');
     other.release();
     assert.deepEqual([await locked, await statusOf(5)], ['already_shipped', 'shipped']);
   });
 
-  test('leave connections free for others, however many orders are locked', async () => {
+  test('waiting cancels leave connections free for other work, however many orders are locked', async () => {
     const { pool, store } = await open(100, { max: 6 });
     const other = await pool.connect();
     await other.query('BEGIN');
@@ -106,10 +106,10 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
   });
 
   for (const [what, body, message] of [
-    ['raises', "RAISE 'not this one'", /not this one/],
-    ['keeps the row as it is', 'RETURN NULL', /^Error: order 13: its status did not change/],
+    ['raises an error for a row', "RAISE 'not this one'", /not this one/],
+    ['leaves a row unchanged', 'RETURN NULL', /^Error: order 13: its status did not change/],
   ] as const) {
-    test(`fail alone where a trigger of the host ${what}`, async () => {
+    test(`if the host's trigger ${what}, only the cancel of that row fails`, async () => {
       const { pool } = await open(0);
       await pool.query(`CREATE TABLE parcels (no int PRIMARY KEY, state text NOT NULL);
         INSERT INTO parcels SELECT i, 'new' FROM generate_series(1, 64) AS i;
@@ -135,7 +135,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     });
   }
 
-  test('do not wait for an order whose trigger waits for another transaction', async () => {
+  test('if the trigger of an order waits for another transaction, only the cancel of that order waits', async () => {
     const { pool, store } = await open(30);
     await pool.query(`CREATE TABLE stock (pet int PRIMARY KEY, left_over int); INSERT INTO stock VALUES (7, 0), (8, 0);
       CREATE FUNCTION put_back() RETURNS trigger LANGUAGE plpgsql AS
@@ -155,7 +155,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
     assert.deepEqual(rows, [{ left_over: 1 }, { left_over: 29 }]);
   });
 
-  test('through several stores, in any sequence, succeed once each', async () => {
+  test('when several stores cancel the same orders in different sequences, each order is cancelled once', async () => {
     const { pool } = await open(1_000);
     const stores = Array.from({ length: 4 }, () => createPostgresOrderStore(pool));
     const outcomes = await Promise.all(
@@ -168,7 +168,7 @@ describe('cancels of several orders at the same time, in PostgreSQL', { skip: mi
   });
 });
 
-/** Creates a pool whose queries settle when the test settles them, and a store over it. */
+/** Creates a pool whose queries the test resolves or rejects itself, and a store over this pool. */
 function heldPool() {
   const asked: { resolve(answer: { rows: PostgresRow[] }): void; reject(error: Error): void }[] = [];
   const client: PostgresClient = {
@@ -178,7 +178,7 @@ function heldPool() {
 }
 
 for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006', '53300', 'XX000']) {
-  test(`several cancels whose reply is lost (${code}) all reject, and are not sent again`, async () => {
+  test(`if the reply to several cancels is lost (${code}), all of them reject and none is sent again`, async () => {
     const { store, asked } = heldPool();
     const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);
     await until(() => asked.length > 0);
@@ -189,7 +189,7 @@ for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006',
   });
 }
 
-test('a statement without a reply delays the next ones only briefly', async () => {
+test('a statement without a reply delays later cancels only briefly', async () => {
   const { store, asked } = heldPool();
   const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);
   await until(() => asked.length === 1);
@@ -199,7 +199,7 @@ test('a statement without a reply delays the next ones only briefly', async () =
   await Promise.all([outcomes, further]);
 });
 
-test('lists of one turn share a query, and those made while it is in flight share the next one', async () => {
+test('lists requested in one pass of the event loop share a query, and lists requested during that query share the next one', async () => {
   const { store, asked } = heldPool();
   const first = [store.list(), store.list()];
   await until(() => asked.length === 1);
@@ -213,7 +213,7 @@ test('lists of one turn share a query, and those made while it is in flight shar
   assert.equal(asked.length, 2);
 });
 
-test('a list whose query is in flight for long delays the next one only briefly, and both may fail', async () => {
+test('a slow list delays the next list only briefly, and a list still succeeds after both have failed', async () => {
   const { store, asked } = heldPool();
   const outcomes = [store.list()];
   await until(() => asked.length === 1);

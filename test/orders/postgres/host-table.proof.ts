@@ -12,8 +12,8 @@ const SHOP: PostgresOrderTable = {
 };
 
 describe('the order store over a table of the host in PostgreSQL', { skip: missingEngine }, async () => {
-  // In this time zone a day begins before it does in UTC, so a date in local time would be another
-  // day.
+  // In this time zone a day begins earlier than in UTC, so a date read in local time would be the
+  // wrong day.
   const engine = await startEngine('timezone=Asia/Tokyo');
   const pool = engine.pool();
   await pool.query(`CREATE SCHEMA shop;
@@ -29,7 +29,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     UPDATE shop."Orders ""2026""" SET qty = 9007199254740993 WHERE "order no" = 10`);
   const store = createMappedOrderStore(pool, SHOP);
 
-  test('lists its rows as orders, without fields that are NULL or out of range', async () => {
+  test('the rows are listed as orders, without the fields that are NULL or out of range', async () => {
     const listed = await store.list();
     assert.deepEqual(listed, [
       { id: -8n, petId: 1n, complete: false },
@@ -53,12 +53,12 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     [4n, 'already_cancelled', 'refunded'],
     [5n, 'not_pending', 'on hold'],
     [6n, 'not_pending', null],
-    // `pending` means nothing in this table, because the host has another word for that status.
+    // In this host's table, `pending` is not one of the words for a pending order.
     [7n, 'not_pending', 'pending'],
     [9n, 'not_found', undefined],
     [2n ** 31n, 'not_found', undefined],
   ] as const) {
-    test(`reports a cancel of order ${id} with ${outcome}, and its state is then ${state}`, async () => {
+    test(`a cancel of order ${id} returns ${outcome}, and leaves the order in the state ${state}`, async () => {
       assert.equal(await store.cancel(id), outcome);
       const { rows } = await pool.query(`SELECT state FROM shop."Orders ""2026""" WHERE "order no"::text = $1`, [
         `${id}`,
@@ -67,7 +67,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     });
   }
 
-  test("runs the host's trigger in the same step as the cancel", async () => {
+  test("a cancel runs the host's trigger", async () => {
     await pool.query(`CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.cancelled_at = now(); RETURN NEW; END';
       CREATE TRIGGER stamp BEFORE UPDATE ON shop."Orders ""2026""" FOR EACH ROW EXECUTE FUNCTION stamp()`);
     assert.equal(await store.cancel(10n), 'cancelled');
@@ -75,7 +75,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     assert.ok(rows[0].cancelled_at instanceof Date);
   });
 
-  test('accepts an updatable view, and statuses that are numbers', async () => {
+  test('the table may be an updatable view, and its statuses may be numbers', async () => {
     await pool.query(`CREATE TABLE parcels (tenant int, number bigint PRIMARY KEY, state smallint NOT NULL);
       CREATE VIEW own_parcels AS SELECT * FROM parcels WHERE tenant = 1 WITH CHECK OPTION`);
     for (const [index, id] of TELLING_IDS.entries()) {

@@ -17,8 +17,8 @@ const MANY = 1_000_000;
 const BEYOND_BASE = 64 * MIB;
 const FIRST_BYTE_MS = 100;
 /**
- * This limit is generous, because other proofs use the same cores. Reading or serialising the whole
- * list at once would stall the server for half a second.
+ * This limit is generous, because other proofs use the same cores. A server that read or serialised
+ * the whole list in one step would stall for half a second.
  */
 const STALL_MS = 100;
 const FREED_MS = 1_000;
@@ -28,20 +28,20 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   const engine = await startEngine();
   const admin = engine.pool({ options: '' });
   await createPostgresOrderStore(admin).migrate();
-  // Inserted by SQL, because `put` is not under test.
+  // The test inserts the orders by SQL, because `put` is not under test.
   await admin.query(`INSERT INTO store_orders SELECT 2 * i, i % 90, i % 30 + 1, '2026-07-16T00:00:00Z', i % 2 = 0, 'pending'
     FROM generate_series(0, ${MANY - 1}) AS i`);
   await admin.query('VACUUM ANALYZE store_orders');
   const server = await startServing(t, engine.url);
   const isAtRest = async () => (await statesOf(admin)).every((state) => state === 'idle');
 
-  await t.test('a client that hangs up frees its connection', async (t) => {
+  await t.test('when a client hangs up, its database connection becomes free', async (t) => {
     const firstBytesMs: number[] = [];
     const freedMs: number[] = [];
     for (let i = 0; i < HANG_UPS; i++) {
       const { response, tookMs } = await server.list();
       firstBytesMs.push(tookMs);
-      assert.ok(!(await isAtRest()), 'a list is being read');
+      assert.ok(!(await isAtRest()), 'the list is still being read');
       response.destroy();
       const startMs = performance.now();
       await until(isAtRest, FREED_MS);
@@ -50,18 +50,19 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     t.diagnostic(`first byte: ${Math.min(...firstBytesMs).toFixed(1)} ms at least, ${spread(firstBytesMs)}`);
     t.diagnostic(`freed after the client hung up: ${spread(freedMs)}`);
     assert.ok(median(firstBytesMs) <= FIRST_BYTE_MS);
-    assert.ok((await statesOf(admin)).length <= 2, 'the next list takes the same connection');
+    assert.ok((await statesOf(admin)).length <= 2, 'the next list uses a connection that has become free');
   });
 
-  await t.test('are listed from one snapshot, in bounded memory', async (t) => {
-    // The server has served lists before, so that its usual memory is part of the base.
+  await t.test('a million orders are listed from one snapshot, in bounded memory', async (t) => {
+    // The server has already served lists, so the memory that it usually needs is part of the
+    // baseline.
     forgetPeak(server.pid);
     const baseBytes = peakBytes(server.pid);
     const { response } = await server.list();
     const scan = createListScan();
     let put: Promise<unknown> | undefined;
     for await (const chunk of response) {
-      // The reader has passed the first of these ids, and not reached the second.
+      // The reader has passed the first of these ids, but has not reached the second.
       put ??= admin.query("INSERT INTO store_orders (id, status) VALUES (1, 'pending'), (1999997, 'pending')");
       scan.add(chunk);
     }
@@ -71,12 +72,12 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
     t.diagnostic(
       `memory: base ${mebibytes(baseBytes)}, list ${mebibytes(scan.bytes())}, beyond ${mebibytes(beyondBytes)}`,
     );
-    assert.ok(beyondBytes <= BEYOND_BASE, `${beyondBytes} bytes beyond the base`);
+    assert.ok(beyondBytes <= BEYOND_BASE, `the list took ${beyondBytes} more bytes than the baseline`);
     assert.ok(await isAtRest());
   });
 
   await t.test(
-    'are cut off if the connection is lost while the client does not read, and the next list is complete',
+    'if the database connection is lost while the client does not read, the list is cut off, and the next is complete',
     async () => {
       const { response } = await server.list();
       await until(async () => (await statesOf(admin)).includes('idle in transaction'));
@@ -108,8 +109,8 @@ async function startServing(t: TestContext, url: string) {
     execArgv: [
       ...process.execArgv,
       `--import=${new URL('../../support/event-loop-stalls.mjs', import.meta.url)}`,
-      // Newer versions of V8 collect young garbage later, which adds memory that is not due to the
-      // list.
+      // Newer versions of V8 collect short-lived objects later. This option keeps that extra memory
+      // out of the measurement.
       '--max-semi-space-size=4',
     ],
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
@@ -124,7 +125,8 @@ async function startServing(t: TestContext, url: string) {
     pid: child.pid,
 
     /**
-     * Requests the list. Resolves with the head of the response, before any of its body is read.
+     * Requests the list. Resolves with the response when the first bytes of its body can be read,
+     * and with the time until then.
      */
     async list(): Promise<{ readonly response: IncomingMessage; readonly tookMs: number }> {
       const startMs = performance.now();

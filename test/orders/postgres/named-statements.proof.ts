@@ -24,7 +24,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     return { pool, store, prepared };
   }
 
-  test('are prepared once per connection for frequent statements', async () => {
+  test('frequent statements are prepared once per connection', async () => {
     const { store, prepared } = await open();
     await store.put(Array.from({ length: 10 }, (_, id) => ({ id })));
     assert.deepEqual(await prepared(), []);
@@ -36,7 +36,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     assert.equal((await prepared()).length, 2);
   });
 
-  test('are prepared again when a list has grown, but not for a long list', async () => {
+  test('the statement that lists orders is prepared again when the list has grown, but not for a long list', async () => {
     const { store, prepared } = await open();
     const counts = [0, 1, 100, 1_000, 1_999];
     let count = 0;
@@ -51,7 +51,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     assert.deepEqual(await prepared(), before);
   });
 
-  test('planned while the table is empty, still find an order by its index when the table has grown', async () => {
+  test('a statement planned while the table is empty still finds orders by the index when the table has grown', async () => {
     const { pool, store } = await open();
     await pool.query('ALTER TABLE store_orders SET (autovacuum_enabled = false)');
     for (let id = 0n; id < 20n; id++) assert.equal(await store.cancel(id), 'not_found');
@@ -64,7 +64,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     assert.ok(!lines.some((line) => line.includes('Seq Scan')), lines.join('\n'));
   });
 
-  test('that the server has dropped are sent without a name from then on', async () => {
+  test('statements that the server has dropped are sent without a name from then on', async () => {
     const { pool, store, prepared } = await open();
     await store.put([{ id: 1 }, { id: 2 }, { id: 3, status: 'shipped' }]);
     assert.equal(await store.cancel(1n), 'cancelled');
@@ -77,7 +77,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
 });
 
 for (const code of ['26000', '42P05']) {
-  test(`a pooler that does not support names (${code}) gets the first statement a second time without a name, and no further names`, async () => {
+  test(`if a pooler does not support named statements (${code}), the first statement is sent again without a name, and later ones have no name`, async () => {
     const sent: (string | NamedStatement)[] = [];
     const pool: NamingPostgresPool = {
       async query(statement: string | NamedStatement): Promise<{ rows: PostgresRow[] }> {
@@ -95,7 +95,7 @@ for (const code of ['26000', '42P05']) {
   });
 }
 
-test('a statement with any other failure is not sent again', async () => {
+test('a statement that fails for any other reason is not sent again', async () => {
   let asked = 0;
   const pool: NamingPostgresPool = {
     async query(): Promise<{ rows: PostgresRow[] }> {

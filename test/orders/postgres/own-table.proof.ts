@@ -9,7 +9,7 @@ import { missingEngine, startEngine } from '../../databases/postgres/support/eng
 import { until } from '../../server/support/program.js';
 import { orderRecord, TELLING_IDS } from '../support/order-arbitrary.js';
 
-/** More orders than the store reads in one go. */
+/** With this many orders, a list is streamed. */
 const MANY = 4_500;
 
 describe('the order store over its own table in PostgreSQL', { skip: missingEngine }, async () => {
@@ -23,7 +23,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     return { pool, store };
   }
 
-  test('creates its table once, however many processes start at the same time', async () => {
+  test('the table is created once, however many processes start at the same time', async () => {
     const pool = engine.pool({ max: 8 });
     const stores = Array.from({ length: 8 }, () => createPostgresOrderStore(pool));
     await Promise.all(stores.map((store) => store.migrate()));
@@ -32,7 +32,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal((await stores[1]?.get(1n))?.status, 'pending');
   });
 
-  test('creates its table once, even over a connection that has seen it missing', async () => {
+  test('the table is created once, even if a second connection found it missing before', async () => {
     const pool = engine.pool({ max: 2 });
     const [first, second] = [await pool.connect(), await pool.connect()];
     await first.query('BEGIN');
@@ -44,7 +44,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await migrated.finally(() => [first, second].map((client) => client.release()));
   });
 
-  test('needs no right to create tables when its table exists', async () => {
+  test('if the table exists, the store needs no right to create tables', async () => {
     const { pool, store } = await stored({ id: 1 });
     await pool.query('CREATE ROLE clerk LOGIN');
     const { rows } = await pool.query('SELECT current_schema() AS schema');
@@ -65,7 +65,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await clerks.end();
   });
 
-  test("leaves another program's table of that name alone, and one of a newer version", async () => {
+  test("a table of that name is refused if another program or a newer version created it", async () => {
     const pool = engine.pool();
     const store = createPostgresOrderStore(pool);
     await pool.query('CREATE TABLE store_orders (id text)');
@@ -79,7 +79,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     );
   });
 
-  test('sends one statement for everything except a long list', async () => {
+  test('every call sends one statement, except a long list', async () => {
     const { pool } = await stored({ id: 1 }, { id: 2 }, { id: 3, status: 'shipped' });
     let asked = 0;
     const store = createPostgresOrderStore({
@@ -100,8 +100,8 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal(asked, 9);
   });
 
-  // Each row has what another transaction does to the pending order 1 while a cancel waits for it,
-  // how that transaction ends, the outcome of the cancel, and the status afterwards.
+  // Columns: what another transaction does to the pending order 1 while a cancel waits for it, how
+  // that transaction ends, the outcome of the cancel, and the status of the order afterwards.
   const WHILE_WAITING = [
     ["UPDATE store_orders SET status = 'shipped'", 'COMMIT', 'already_shipped', 'shipped'],
     ["UPDATE store_orders SET status = 'shipped'", 'ROLLBACK', 'cancelled', 'cancelled'],
@@ -111,7 +111,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
   ] as const;
 
   for (const [change, end, outcome, status] of WHILE_WAITING) {
-    test(`a cancel that waits for ${change}, ${end} returns ${outcome}`, async () => {
+    test(`a cancel that waits for another transaction (${change}, ${end}) returns ${outcome}`, async () => {
       const { pool, store } = await stored({ id: 1 });
       const other = await pool.connect();
       await other.query('BEGIN');
@@ -125,7 +125,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   }
 
-  test('a put of an id that another transaction stores first reports the id, and stores nothing', async () => {
+  test('if another transaction stores an id first, a put of that id reports it and stores nothing', async () => {
     const { pool, store } = await stored();
     const other = await pool.connect();
     await other.query('BEGIN');
@@ -138,7 +138,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.deepEqual(await store.list(), [{ id: 5n }]);
   });
 
-  test('a cancel that a trigger prevents fails, and is never a false 204', async () => {
+  test('a cancel that a trigger prevents is rejected, so that a service does not answer it with 204', async () => {
     const { pool, store } = await stored({ id: 1 });
     await pool.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
       CREATE TRIGGER refuse BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION refuse()`);
@@ -148,12 +148,12 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
 
   test('acknowledged writes are on disk even if the role sets synchronous_commit=off', async () => {
     const { pool } = await stored({ id: 1 }, { id: 3 });
-    // After this, the write-ahead log so far is on disk.
+    // The checkpoint writes all earlier changes to disk.
     await pool.query('CHECKPOINT');
     const hasty = engine.pool({ options: `${pool.options.options} -c synchronous_commit=off` });
     const store = createPostgresOrderStore(hasty);
-    // One write at a time, because a commit that waits for the disk brings earlier commits there
-    // too.
+    // Each write is tested alone, because a commit that waits for the disk also writes earlier
+    // commits to disk.
     const writes = [
       () => store.cancel(1n),
       () => store.put([{ id: 4 }]),
@@ -168,7 +168,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.deepEqual(await store.list(), [{ id: 1n }, { id: 3n, quantity: 3 }, { id: 4n }]);
   });
 
-  test('serialises a long list exactly as printOrders does, to the ends of int64', async () => {
+  test('a long list is serialised exactly as printOrders does, even for the least and the greatest int64', async () => {
     const { store } = await stored();
     const records = fc.uniqueArray(orderRecord, {
       selector: ({ id }) => id,
@@ -199,7 +199,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   }
 
-  test('works with any driver that can be called through one function', async () => {
+  test('the store works with any driver that can be called through one function', async () => {
     const { pool } = await stored(...TELLING_IDS.map((id) => ({ id, petId: id, shipDate: '2026-02-03T04:05:06Z' })));
     const sql = postgres({
       host: engine.connection.host,
@@ -213,7 +213,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     for (const id of TELLING_IDS) assert.equal(await store.cancel(id), 'cancelled');
     assert.equal(await store.ship(0n), 'already_cancelled');
     assert.deepEqual(await store.put([{ id: 5 }, { id: 0 }]), { outcome: 'exists', id: 0n });
-    // A pool without `connect` cannot hold a connection, so a long list is read in one go.
+    // A pool without `connect` cannot hold a connection, so a long list is read in one piece.
     await store.put(Array.from({ length: MANY }, (_, index) => ({ id: index + 10 })));
     const listed = await store.list();
     assert.ok(Array.isArray(listed));
@@ -222,7 +222,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await sql.end();
   });
 
-  test('closes a connection on which a long list failed, and sends nothing more over it', async () => {
+  test('when a long list fails, its connection is closed, and nothing more is sent over it', async () => {
     const asked: string[] = [];
     const released: (boolean | undefined)[] = [];
     const store = createPostgresOrderStore({
@@ -251,16 +251,16 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
 });
 
 /**
- * Creates a store over one client. Passes on `query` only, because `connect` of a client is not
- * that of a pool.
+ * Creates a store over one client. Passes on only `query`, because the `connect` method of a client
+ * differs from that of a pool.
  */
 function storeOn(client: pg.PoolClient) {
   return createPostgresOrderStore({ query: (text, values) => client.query(text, values) });
 }
 
 /**
- * Reports whether a query waits for a lock. Must be called outside of a transaction, in which the
- * result would never change.
+ * Reports whether a query waits for a lock. Must be called outside a transaction, because the
+ * result never changes within one.
  */
 async function isWaiting(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
@@ -269,7 +269,7 @@ async function isWaiting(pool: pg.Pool): Promise<boolean> {
 
 async function batchesOf(store: { list(): Promise<unknown> }): Promise<readonly string[]> {
   const listed = Object(await store.list());
-  assert.ok(Symbol.asyncIterator in listed, 'a long list is streamed');
+  assert.ok(Symbol.asyncIterator in listed, 'a long list is an async iterable');
   const batches: string[] = [];
   for await (const batch of listed) batches.push(batch);
   return batches;

@@ -12,22 +12,25 @@ import type { Range, Report } from './support/racing-process.js';
 
 const PROCESSES = 4;
 /**
- * The number of orders in each part of the race. The processes start each part together, so that
+ * The race is divided into parts of this many orders. All processes start a part together, so that
  * they change the same orders at the same time.
  */
 const PART = 1_000;
 const PARTS = Math.max(1, Math.round(ROUNDS / 50)) * 10;
-/** In every tenth part, the engine is crashed this long after the start of the part. */
+/**
+ * In one of every ten parts of the race, PostgreSQL is crashed this long after the part has
+ * started.
+ */
 const CRASH_AFTER_MS = 150;
 const BACK_MS = 2_000;
 
-test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes while PostgreSQL crashes`, {
+test(`${PROCESSES} processes cancel and ship ${PARTS * PART} orders correctly while PostgreSQL crashes`, {
   skip: missingEngine,
 }, async (t) => {
   const engine = await startEngine();
   const admin = engine.pool({ options: '' });
   const store = createPostgresOrderStore(admin);
-  // All processes find an empty database and create the table.
+  // All processes find an empty database and try to create the table.
   const racers = Array.from({ length: PROCESSES }, (_, seat) =>
     fork(new URL('./support/racing-process.ts', import.meta.url), [engine.url, `${seat}`, `${PROCESSES}`], {
       serialization: 'advanced',
@@ -66,7 +69,7 @@ test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes wh
   t.diagnostic(
     `${met} orders that two processes changed at once; ${cancelled} cancels acknowledged; ${open} attempts without a reply`,
   );
-  t.diagnostic(`first reply to each process after the engine was up again: ${spread(backMs)}`);
+  t.diagnostic(`first reply to each process after PostgreSQL was up again: ${spread(backMs)}`);
   assert.ok(met >= histories.length / 20, 'the processes raced');
   assert.ok(open > 0 && backMs.length === (PROCESSES * PARTS) / 10, 'every crash interrupted requests');
   assert.ok(slowest(backMs) <= BACK_MS);
@@ -83,12 +86,12 @@ test(`${PARTS * PART} orders, cancelled and shipped by ${PROCESSES} processes wh
   const counted = await admin.query(
     "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'racing'",
   );
-  assert.equal(counted.rows[0].n, total, 'the engine has no other connections');
+  assert.equal(counted.rows[0].n, total, 'PostgreSQL has no other connections from these processes');
 });
 
 const LIES: Readonly<Record<string, readonly Operation[]>> = {
   'two cancels of one order are acknowledged': [done('cancel', 0, 9, 'cancelled'), done('cancel', 0, 9, 'cancelled')],
-  'an order is cancelled and shipped': [done('cancel', 0, 9, 'cancelled'), done('ship', 0, 9, 'shipped')],
+  'an order is both cancelled and shipped': [done('cancel', 0, 9, 'cancelled'), done('ship', 0, 9, 'shipped')],
   'an acknowledged cancel is lost': [done('cancel', 0, 1, 'cancelled'), done('read', 2, 3, 'pending')],
   'a cancel reports a shipment that began later': [
     done('cancel', 0, 1, 'already_shipped'),
@@ -101,10 +104,10 @@ const LIES: Readonly<Record<string, readonly Operation[]>> = {
 };
 
 for (const [lie, history] of Object.entries(LIES)) {
-  test(`the check of histories fails if ${lie}`, () => assert.ok(!isLinearizable(history)));
+  test(`isLinearizable rejects a history in which ${lie}`, () => assert.ok(!isLinearizable(history)));
 }
 
-test('the check of histories accepts any outcome without a reply, and any order of overlapping requests', () => {
+test('isLinearizable accepts an unanswered request with or without an effect, and overlapping requests in any sequence', () => {
   for (const history of [
     [done('cancel', 0, Infinity, undefined), done('read', 5, 6, 'pending'), done('read', 7, 8, 'cancelled')],
     [done('cancel', 0, Infinity, undefined), done('ship', 1, 2, 'shipped'), done('read', 7, 8, 'shipped')],

@@ -14,7 +14,7 @@ const ORDERS = 300_000;
 const SLOW = 20;
 const SERVED_MS = 2_000;
 
-describe(`${SLOW} slow readers of ${ORDERS} orders with one key`, { skip: missingEngine }, async () => {
+describe(`${SLOW} slow readers that list ${ORDERS} orders with one API key`, { skip: missingEngine }, async () => {
   const engine = await startEngine();
   const url = await createDatabase(engine);
   const open = await openPostgresStorage(url, { create: true, impatient: true });
@@ -60,14 +60,14 @@ describe(`${SLOW} slow readers of ${ORDERS} orders with one key`, { skip: missin
   }
 
   const PACES: Readonly<Record<string, (response: IncomingMessage) => void>> = {
-    'read nothing of it': () => {},
-    'read a little of it every now and then': (response) => {
+    'read nothing': () => {},
+    'read a little every now and then': (response) => {
       const reading = setInterval(() => response.read(65_536), 400);
       response.once('close', () => clearInterval(reading));
     },
   };
   for (const [name, read] of Object.entries(PACES)) {
-    test(`that ${name} do not keep an honest reader from being served`, async (t) => {
+    test(`an honest reader is served while the slow readers ${name}`, async (t) => {
       const alone = await readHonestly();
       const requests: ReturnType<typeof request>[] = [];
       for (let i = 0; i < SLOW; i++) {
@@ -78,8 +78,8 @@ describe(`${SLOW} slow readers of ${ORDERS} orders with one key`, { skip: missin
           read(response);
         });
         requests.push(asked);
-        // Each of the first four requests is sent after the response to the one before has begun.
-        // Otherwise they would share a snapshot and its connection.
+        // After each of the first four requests, the test waits until the response has begun.
+        // Otherwise these requests would share a snapshot and its connection.
         if (i < 4) await once(asked, 'response');
       }
       const servedMs: number[] = [];

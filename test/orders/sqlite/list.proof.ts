@@ -24,7 +24,7 @@ async function openedWithMany(t: TestContext) {
   return { file, store };
 }
 
-test('a long list is a frozen iterable of batches, the same object until the list changes', async (t) => {
+test('a long list is a frozen iterable of batches, and stays the same object until the list changes', async (t) => {
   const { store } = await openedWithMany(t);
   const listed = await store.list();
   assert.ok(Symbol.asyncIterator in listed && Object.isFrozen(listed));
@@ -38,7 +38,7 @@ test('a long list is a frozen iterable of batches, the same object until the lis
   assert.notEqual(await store.list(), listed);
 });
 
-test('a long list is read from one snapshot, without orders that are put during reading, whatever their ids', async (t) => {
+test('a long list is read from one snapshot, without orders that are put while it is read', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteOrderStore(file);
   t.after(() => other.close());
@@ -56,7 +56,7 @@ test('a long list is read from one snapshot, without orders that are put during 
   assert.equal(await count(await store.list()), MANY + 18);
 });
 
-test('SQLite serialises a long list exactly as the service does, byte by byte', async (t) => {
+test('SQLite serialises a long list exactly as the service does, byte for byte', async (t) => {
   const file = temporaryFile();
   const store = openSqliteOrderStore(file);
   t.after(() => store.close());
@@ -69,7 +69,7 @@ test('SQLite serialises a long list exactly as the service does, byte by byte', 
   assert.equal(await printed(await store.list()), printOrders(expected));
 });
 
-test('reading a long list does not block the event loop, and hanging up closes the handle', async (t) => {
+test('reading a long list does not block the event loop, and a reader may stop early', async (t) => {
   const { store } = await openedWithMany(t);
   let turns = 0;
   let batches = 0;
@@ -85,7 +85,7 @@ test('reading a long list does not block the event loop, and hanging up closes t
   for await (const _ of batchesOf(await store.list())) break;
 });
 
-test('while another process holds the lock, cancels wait and lists do not', async (t) => {
+test('while another connection holds the write lock, cancels wait and lists do not', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
@@ -97,7 +97,7 @@ test('while another process holds the lock, cancels wait and lists do not', asyn
   assert.equal(await cancelled, 'cancelled');
 });
 
-test('a write that a trigger refuses is rejected; writes beside it are committed, and the thread keeps working', async (t) => {
+test('if a trigger refuses a write, only that write is rejected; simultaneous and later writes are committed', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
@@ -120,7 +120,7 @@ test('a write that a trigger refuses is rejected; writes beside it are committed
   assert.equal(await store.cancel(4n), 'cancelled');
 });
 
-test('a write that waited for a lock is written before later ones', async (t) => {
+test('writes that wait for a lock are committed in the sequence of their calls', async (t) => {
   const { file, store } = await openedWithMany(t);
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
@@ -135,7 +135,7 @@ test('a write that waited for a lock is written before later ones', async (t) =>
   assert.equal((await store.get(2n))?.quantity, 4);
 });
 
-test('a database in memory is rejected, because no two handles could share it', () => {
+test('a database in memory is rejected, because two handles could not share it', () => {
   for (const file of [':memory:', '']) {
     assert.throws(() => openSqliteOrderStore(file), {
       name: 'TypeError',
@@ -194,7 +194,7 @@ test('a reader that stops midway delays no other reader', async (t) => {
   }
 });
 
-test('after too many changes to read them one by one, the whole list is read again', async (t) => {
+test('after very many changes, the whole list is read again, not only its changed batches', async (t) => {
   const { store } = await openedWithMany(t);
   const change = () => store.put(many.slice(0, 1_000), { replace: true });
   const before = await versionsOf(await store.list());

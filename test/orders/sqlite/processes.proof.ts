@@ -9,7 +9,7 @@ import { sqliteDrivers } from './support/drivers.js';
 import { once, wrapDatabase } from './support/wrapped-database.js';
 
 for (const { name } of sqliteDrivers) {
-  test(`two processes that open, fill and cancel the same new SQLite file at once share it under ${name}`, async (t) => {
+  test(`under ${name}, two processes can open the same new SQLite file, put orders and cancel them at the same time`, async (t) => {
     const start = () => fork(new URL('./support/cancelling-process.ts', import.meta.url), [name]);
     const [one, two] = [start(), start()];
     t.after(() => [one.kill(), two.kill()]);
@@ -23,13 +23,13 @@ for (const { name } of sqliteDrivers) {
       assert.deepEqual([first.put, second.put].sort(), ['exists', 'stored']);
       const cancelled = [...first.cancelled, ...second.cancelled];
       assert.equal(cancelled.length, 200, 'every order is cancelled once');
-      assert.equal(new Set(cancelled).size, 200, 'by one process only');
+      assert.equal(new Set(cancelled).size, 200, 'no order is cancelled by both processes');
     }
   });
 }
 
 for (const { name, open } of sqliteDrivers) {
-  test(`a process that waits for the lock while another creates the tables creates none itself under ${name}`, async (t) => {
+  test(`under ${name}, a process that waits while another process creates the tables does not create them again`, async (t) => {
     const file = temporaryFile();
     const database = open(file);
     t.after(() => database.close());

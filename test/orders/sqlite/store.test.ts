@@ -8,8 +8,8 @@ import { sqliteDrivers } from './support/drivers.js';
 import { once, wrapDatabase } from './support/wrapped-database.js';
 
 /**
- * Returns the first column of a statement's result as text, because drivers differ between number
- * and bigint.
+ * Returns a column of the first row that a statement finds. Returns it as text, because some
+ * drivers read a number and others a bigint.
  */
 function ask(database: SqliteDatabase, sql: string, column: string): string {
   const row = database.prepare(sql).get();
@@ -19,7 +19,7 @@ function ask(database: SqliteDatabase, sql: string, column: string): string {
 
 for (const { name, open } of sqliteDrivers) {
   describe(`a SQLite file under ${name}`, () => {
-    test('is written with a write-ahead log and an fsync per commit, whatever the handle was set to', () => {
+    test('the file is written with a write-ahead log and an fsync per commit, whatever the settings of the handle were', () => {
       const database = open(temporaryFile());
       database.exec('PRAGMA synchronous = OFF');
       createSqliteOrderStore(database);
@@ -28,7 +28,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('is opened so that SQLite does not block the event loop while another process holds the lock', () => {
+    test('SQLite does not block the event loop while another process holds the lock', () => {
       const database = open(temporaryFile());
       database.exec('PRAGMA busy_timeout = 5000');
       createSqliteOrderStore(database);
@@ -40,7 +40,7 @@ for (const { name, open } of sqliteDrivers) {
       ['PRAGMA synchronous = FULL', 'journal_mode=wal, synchronous=0'],
       ['PRAGMA journal_mode = WAL', 'journal_mode=delete, synchronous=2'],
     ] as const) {
-      test(`is refused if SQLite does not accept ${setting}, without which writes are not durable`, () => {
+      test(`the file is refused if SQLite does not accept ${setting}, because writes would not be durable`, () => {
         const database = open(temporaryFile());
         database.exec('PRAGMA synchronous = OFF');
         const deaf = wrapDatabase(database, { exec: (sql) => database.exec(sql.replace(setting, '')) });
@@ -50,7 +50,7 @@ for (const { name, open } of sqliteDrivers) {
       });
     }
 
-    test('may be in memory, where nothing can be lost', async () => {
+    test('a database in memory is accepted', async () => {
       const database = open(':memory:');
       const store = createSqliteOrderStore(database);
       await store.put([{ id: 1n }]);
@@ -58,13 +58,13 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('is rejected with a clear message, and left unchanged, if it is not a SQLite file', () => {
+    test('a file that is not a SQLite file is rejected with a clear message, and left unchanged', () => {
       const file = temporaryFile();
       writeFileSync(file, 'orders, but as text. '.repeat(100));
       assertRefused(file, 'database: the file is not a SQLite database');
     });
 
-    test('is rejected with a clear message, and left unchanged, if it holds tables of another program', () => {
+    test('a file with tables of another program is rejected with a clear message, and left unchanged', () => {
       const file = temporaryFile();
       const database = open(file);
       database.exec('CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT)');
@@ -75,7 +75,7 @@ for (const { name, open } of sqliteDrivers) {
       );
     });
 
-    test('is rejected with a clear message, and left unchanged, if a newer version wrote it', () => {
+    test('a file that a newer version wrote is rejected with a clear message, and left unchanged', () => {
       const file = temporaryFile();
       const database = open(file);
       createSqliteOrderStore(database);
@@ -95,7 +95,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.ok(readFileSync(file).equals(before), 'not a byte has changed');
     }
 
-    test('is not reported as foreign if reading it fails for another reason', () => {
+    test('a file that cannot be read is not reported as a file of another program', () => {
       const broken = wrapDatabase(open(temporaryFile()), {
         prepare() {
           throw new Error('disk I/O error');
@@ -104,7 +104,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.throws(() => createSqliteOrderStore(broken), { message: 'disk I/O error' });
     });
 
-    test('is rejected under a driver that cannot read int64 exactly', () => {
+    test('a driver that cannot read int64 exactly is rejected', () => {
       const database = open(temporaryFile());
       const rounding: SqliteDatabase = {
         exec: (sql) => database.exec(sql),
@@ -125,7 +125,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('keeps all acknowledged writes when it is opened again', async () => {
+    test('all acknowledged writes are there when the file is opened again', async () => {
       const file = temporaryFile();
       const orders = [
         { id: -1n, petId: 2n ** 63n - 1n, quantity: 3, shipDate: '2026-01-31T12:00:00+05:45', complete: false },
@@ -147,7 +147,7 @@ for (const { name, open } of sqliteDrivers) {
       second.close();
     });
 
-    test('lists its own puts at once, and those of another connection after a tenth of a second', async () => {
+    test('a store lists its own puts immediately, and those of another connection after a tenth of a second', async () => {
       const file = temporaryFile();
       const [here, there] = [open(file), open(file)];
       const [store, other] = [createSqliteOrderStore(here), createSqliteOrderStore(there)];
@@ -161,13 +161,13 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(store.get(1n)?.status, 'cancelled');
       assert.equal(await store.cancel(1n), 'already_cancelled');
       assert.equal(store.list(), after);
-      // A transaction left open would keep the log from ever being emptied.
+      // An open transaction would prevent SQLite from emptying the write-ahead log.
       assert.equal(ask(there, 'PRAGMA wal_checkpoint(TRUNCATE)', 'busy'), '0');
       here.close();
       there.close();
     });
 
-    test('whose orders cannot be read is not listed as it was before a put', async () => {
+    test('if the orders cannot be read after a put, list throws instead of returning the earlier list', async () => {
       const database = open(temporaryFile());
       const store = createSqliteOrderStore(database);
       await store.put([{ id: 1n }]);
@@ -180,7 +180,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('is set up once when two connections find it new', async () => {
+    test('if two connections find a file empty, its tables are created once', async () => {
       const file = temporaryFile();
       const [here, there] = [open(file), open(file)];
       const arriving = wrapDatabase(
@@ -193,7 +193,7 @@ for (const { name, open } of sqliteDrivers) {
       there.close();
     });
 
-    test('is not downgraded by an older program that found it empty before a newer one set it up', () => {
+    test('an older program that found the file empty does not overwrite the tables that a newer one created meanwhile', () => {
       const [file, newer] = [temporaryFile(), "UPDATE store_orders_schema SET version = 99 WHERE part = 'orders'"];
       const [here, there] = [open(file), open(file)];
       const arriving = wrapDatabase(

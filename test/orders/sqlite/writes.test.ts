@@ -15,7 +15,8 @@ for (const { name, open } of sqliteDrivers) {
     async function opened(t: TestContext, wrappingOf: (other: SqliteDatabase) => Wrapping = () => ({})) {
       const file = temporaryFile();
       const [database, other] = [open(file), open(file)];
-      // This is the default of better-sqlite3. With it, a handle blocks while it waits for a lock.
+      // This timeout is the default of better-sqlite3. With it, a handle blocks while it waits for
+      // a lock.
       database.exec('PRAGMA busy_timeout = 5000');
       await createSqliteOrderStore(database).put([{ id: 1n }, { id: 2n }, { id: 3n }]);
       const store = createSqliteOrderStore(wrapDatabase(database, wrappingOf(other)));
@@ -26,7 +27,7 @@ for (const { name, open } of sqliteDrivers) {
       return { store, other, statuses: () => [1n, 2n, 3n].map((id) => store.get(id)?.status) };
     }
 
-    test('do not block the event loop while they wait for a lock of another connection', async (t) => {
+    test('writes do not block the event loop while they wait for a lock of another connection', async (t) => {
       const { store, other } = await opened(t);
       other.exec('BEGIN IMMEDIATE');
       const [cancelled, shipped] = [settled(store.cancel(1n)), settled(store.ship(2n))];
@@ -42,7 +43,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([cancelled.answer, shipped.answer, late.answer], ['cancelled', 'shipped', 'already_shipped']);
     });
 
-    test('are each rejected 2 s after their own first attempt if they still wait for a lock', async (t) => {
+    test('a write that still waits for a lock 2 s after its own first attempt is rejected', async (t) => {
       let nowMs = 10_000;
       const { store, other, statuses } = await opened(t);
       t.mock.method(performance, 'now', () => nowMs);
@@ -64,7 +65,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual(statuses(), ['pending', 'cancelled', 'cancelled']);
     });
 
-    test('that fail do not fail the others that arrived in the same turn', async (t) => {
+    test('a write that fails does not make other writes of the same commit fail', async (t) => {
       const failing: Wrapping = {
         run(parameters, proceed) {
           if (parameters.includes(2n)) throw new Error('disk I/O error');
@@ -89,7 +90,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([store.get(4n), store.get(5n)], [undefined, { id: 5n, status: 'pending' }]);
     });
 
-    test('that are repeated after a failed commit wait for a lock taken in between', async (t) => {
+    test('writes that are repeated after a rollback wait for a lock that another connection took meanwhile', async (t) => {
       let left = 1;
       const { store, other } = await opened(t, (other) => ({
         ...once('ROLLBACK', 'after', () => other.exec('BEGIN IMMEDIATE')),
@@ -108,7 +109,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual(await Promise.all(answers.map(({ end }) => end)), ['cancelled', 'cancelled']);
     });
 
-    test('resolve only after the commit, and reject if it fails', async (t) => {
+    test('writes resolve only after the commit, and reject if the commit fails', async (t) => {
       const executed: string[] = [];
       let fails = false;
       const { store, statuses } = await opened(t, () => ({
@@ -138,7 +139,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(await store.cancel(2n), 'cancelled');
     });
 
-    test('are rejected, not thrown, when the handle was closed', async () => {
+    test('a write rejects if the handle is closed before the commit', async () => {
       const file = temporaryFile();
       const database = open(file);
       const store = createSqliteOrderStore(database);
@@ -147,7 +148,7 @@ for (const { name, open } of sqliteDrivers) {
       await assert.rejects(write);
     });
 
-    test('have all settled when close resolves; without writes, close does not touch the file', async (t) => {
+    test('all writes have settled when close resolves, and a close without writes does not touch the file', async (t) => {
       let calls = 0;
       const { store } = await opened(t, () => ({
         exec(_sql, proceed) {
@@ -170,7 +171,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(calls, 0);
     });
 
-    test('of one commit settle a few per turn of the event loop, in the order of the calls', async (t) => {
+    test('the writes of one commit settle in the sequence of the calls, a few in each pass of the event loop', async (t) => {
       const { store } = await opened(t);
       const asked = 64;
       const answered: number[] = [];
@@ -187,7 +188,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.ok(Math.max(...turns) <= 8, `${turns}`);
     });
 
-    test('that create the tables fail if the file stays locked for 2 s', (t) => {
+    test('the tables cannot be created if the file stays locked for 2 s', (t) => {
       const file = temporaryFile();
       const [holder, database] = [open(file), open(file)];
       holder.exec('BEGIN EXCLUSIVE');
@@ -204,8 +205,8 @@ for (const { name, open } of sqliteDrivers) {
 }
 
 /**
- * Tracks a promise. `answer` is `undefined` while the promise is pending, then its value or the
- * text of its rejection.
+ * Observes a promise. `answer` is `undefined` until the promise settles. Then it is the value, or
+ * the error as text.
  */
 function settled(promise: Promise<unknown>) {
   const observed: { answer: unknown; end: Promise<unknown> } = { answer: undefined, end: promise };

@@ -8,13 +8,14 @@ import { orderRecord } from './order-arbitrary.js';
 
 export interface OpenedStore {
   readonly store: OwnedOrderStore;
-  /** Closes the handle that the store was opened over. Called after the store's own `close`. */
+  /** Closes the database handle that the store uses. Called after `close` of the store itself. */
   release?(): void;
 }
 
 /**
- * Tests what every bundled store must do: pass the exported suite, and keep its promises to its
- * owner. `open` returns a store over the named file, or one in memory that ignores the name.
+ * Defines the tests that every bundled store must pass: the exported suite, and tests of the
+ * methods that only the owner of a store calls. `open` returns a store over the named file. A store
+ * in memory ignores the name.
  */
 export function testOrderStore(name: string, open: (file: string) => OpenedStore): void {
   async function stored(t: TestContext, ...orders: OrderInput[]): Promise<OwnedOrderStore> {
@@ -39,13 +40,13 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
     });
     for (const { name, run } of cases) test(name, run);
 
-    test('lists all orders in ascending order of their ids, whenever they were put', async (t) => {
+    test('all orders are listed in ascending order of their ids, whenever they were put', async (t) => {
       const store = await stored(t, { id: 10n }, { id: 9n }, { id: -2n });
       await store.put([{ id: 2n ** 63n - 1n }, { id: 0n }, { id: -10n }, { id: 100n }]);
       assert.deepEqual(await listedIds(store), [-10n, -2n, 0n, 9n, 10n, 100n, 2n ** 63n - 1n]);
     });
 
-    test('keeps every field of every order as it was put, and absent fields absent', async (t) => {
+    test('every field of an order is kept as it was put, and absent fields stay absent', async (t) => {
       const store = await stored(t);
       assert.deepEqual(await listed(store), []);
       await fc.assert(
@@ -60,14 +61,14 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       );
     });
 
-    test('lists cancelled and shipped orders too, and never a status', async (t) => {
+    test('cancelled and shipped orders are listed too, and no status is listed', async (t) => {
       const store = await stored(t, { id: 1n, complete: false }, { id: 2n }, { id: 3n, status: 'cancelled' });
       await store.cancel(1n);
       await store.ship(2n);
       assert.deepEqual(await listed(store), [{ id: 1n, complete: false }, { id: 2n }, { id: 3n }]);
     });
 
-    test('returns the same frozen array until the list changes, then a new one', async (t) => {
+    test('list returns the same frozen array until the list changes, and then a new array', async (t) => {
       const store = await stored(t, { id: 1n }, { id: 2n });
       const before = await listed(store);
       assert.ok(Object.isFrozen(before));
@@ -84,7 +85,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(after.at(-1), { id: 3n });
     });
 
-    test('puts all the orders or none: reports an id that exists, and stores nothing', async (t) => {
+    test('if one of the ids exists already, put reports that id and stores none of the orders', async (t) => {
       const store = await stored(t, { id: 5n, status: 'shipped' });
       assert.deepEqual(await store.put([{ id: 1n }, { id: 5n }, { id: 2n }]), { outcome: 'exists', id: 5n });
       assert.deepEqual(await store.put([{ id: 1n }, { id: 2n }, { id: 1n }]), { outcome: 'exists', id: 1n });
@@ -93,7 +94,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.equal((await store.get(5n))?.status, 'shipped');
     });
 
-    test('puts all the orders or none: an invalid order at any place throws a TypeError', async (t) => {
+    test('if one of the orders is invalid, put throws a TypeError and stores none of the orders', async (t) => {
       const store = await stored(t, { id: 5n });
       for (const orders of [
         [{ id: 1n }, { id: 2n, quantity: 0.5 }],
@@ -104,7 +105,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(await listedIds(store), [5n]);
     });
 
-    test('replaces whole orders on request; of several orders with the same id, the last counts', async (t) => {
+    test('put replaces whole orders on request, and keeps the last of several orders with the same id', async (t) => {
       const store = await stored(t, { id: 1n, quantity: 1, complete: true, status: 'shipped' }, { id: 2n });
       const orders = [{ id: 1n }, { id: 1n, petId: 7 }, { id: 3 }];
       assert.deepEqual(await store.put(orders, { replace: true }), { outcome: 'stored', count: 2 });
@@ -112,7 +113,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(await listedIds(store), [1n, 2n, 3n]);
     });
 
-    test('accepts orders from any iterable, also an empty one', async (t) => {
+    test('put accepts any iterable of orders, including an empty one', async (t) => {
       const store = await stored(t);
       const orders = new Set([{ id: 2n }, { id: 1n }]).values();
       assert.deepEqual(await store.put(orders), { outcome: 'stored', count: 2 });

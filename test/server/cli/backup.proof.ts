@@ -19,7 +19,7 @@ async function withOrders(t: TestContext, count: number): Promise<string> {
   return cwd;
 }
 
-test('db backup: a signal stops it and leaves no partial file', async (t) => {
+test('a signal stops db backup, and leaves no partial file', async (t) => {
   const cwd = await withOrders(t, 600_000);
   const child = spawnProgram(['db', 'backup', 'copy.db'], { cwd });
   const exited = once(child, 'exit');
@@ -32,7 +32,7 @@ test('db backup: a signal stops it and leaves no partial file', async (t) => {
   );
 });
 
-test('db backup: a backup made while a server cancels orders has every cancel acknowledged before the backup began', async (t) => {
+test('a backup made while a server cancels orders contains every cancel that was acknowledged before the backup began', async (t) => {
   const cwd = await withOrders(t, 60_000);
   const server = await startServer(t, { cwd }, '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000');

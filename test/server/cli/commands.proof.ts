@@ -29,7 +29,7 @@ const COMMANDS = [
   'config print',
 ];
 
-test('the program, each group and each command explain themselves with --help and exit 0', async (t) => {
+test('the program, each group of commands and each command print their help with --help and exit 0', async (t) => {
   const cwd = temporaryDirectory(t);
   const program = await run(['--help'], { cwd });
   assert.equal(program.code, 0);
@@ -55,7 +55,7 @@ test('--version prints the version of the package', async (t) => {
   assert.match(stdout, /^\d+\.\d+\.\d+\S*\n$/);
 });
 
-test('help begins with what the program is, marks the default command, and shows examples', async (t) => {
+test('the help describes the program, marks the default command, and shows the usage and the defaults of options', async (t) => {
   const cwd = temporaryDirectory(t);
   const { stdout: program } = await run(['--help'], { cwd });
   assert.match(program, /^store-orders: an HTTP server for the orders of an animal store/);
@@ -70,7 +70,7 @@ test('help begins with what the program is, marks the default command, and shows
   assert.match(create, /\n {2}--plan PLAN +.* \(required\)\n/);
 });
 
-test('every example in a help text is an existing command with its own options', async (t) => {
+test('every example in a help text shows its own command, with options that the command has', async (t) => {
   const cwd = temporaryDirectory(t);
   const helps = await Promise.all(COMMANDS.map((command) => run([...command.split(' '), '--help'], { cwd })));
   let examples = 0;
@@ -146,7 +146,7 @@ test('a mistake in the arguments prints one sentence and exits 2', async (t) => 
   }
 });
 
-test('a command on a missing database exits 1 with a message and does not create one', async (t) => {
+test('a command on a missing database exits 1 with a message, and does not create the database', async (t) => {
   const cwd = temporaryDirectory(t);
   const commands = [
     'orders export',
@@ -216,7 +216,7 @@ test('a file that does not belong to this program is refused and left unchanged'
   assert.deepEqual(readdirSync(cwd).sort(), ['directory.db', 'foreign.db', 'text.db']);
 });
 
-test('orders show prints the status of an order, and orders ship ships a pending order only, both with exact ids', async (t) => {
+test('orders show prints an order with its status, and orders ship ships only a pending order, both with exact ids', async (t) => {
   const cwd = temporaryDirectory(t);
   const input =
     '{"id":9007199254740993,"petId":1}{"id":-5}{"id":2,"status":"cancelled"}{"id":3,"status":"lost"}'.replaceAll(

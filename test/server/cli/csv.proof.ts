@@ -6,7 +6,7 @@ import { answerOf, run, temporaryDirectory } from '../support/program.js';
 
 const HEAD = 'id,petId,quantity,shipDate,complete,status\n';
 
-test('orders exported as CSV and imported again are the same, int64 to the last digit', async (t) => {
+test('orders imported from CSV are exported as the same CSV, down to the last digit of an int64', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows = [
     '-9223372036854775808,9223372036854775807,-3,2026-01-05T09:30:00.5+02:00,false,on_hold',
@@ -23,7 +23,7 @@ test('orders exported as CSV and imported again are the same, int64 to the last 
   assert.equal(lines[3], '{"id":9007199254740993,"petId":7,"status":"shipped"}');
 });
 
-test('CSV of other programs is imported: columns in any order, quotes, CR LF, a byte order mark, blank lines', async (t) => {
+test('CSV from other programs is imported, with columns in any order, quotes, CR LF, a byte order mark and blank lines', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = '\ufeffstatus,"id",shipDate\r\n"shipped",7,"2026-01-05T09:30:00Z"\r\n\r\n,"8",\r\n';
   const imported = await run(['orders', 'import', '-', '--format', 'csv'], { cwd, input });

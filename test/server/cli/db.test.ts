@@ -19,14 +19,14 @@ async function withOrders(t: TestContext, count: number): Promise<string> {
   return cwd;
 }
 
-/** Overwrites the middle of a page full of orders. */
+/** Overwrites the middle of a page of the SQLite file. The page holds orders. */
 function damage(file: string): void {
   const bytes = readFileSync(file);
   const pageStart = bytes.indexOf('pending', bytes.length / 2) & ~0xfff;
   writeFileSync(file, bytes.fill(0xff, pageStart + 1_500, pageStart + 2_500));
 }
 
-test('db check reports the content and the settings of a sound file, and changes nothing', async (t) => {
+test('db check reports the content and the settings of an undamaged file, and changes nothing', async (t) => {
   const cwd = await withOrders(t, 3);
   await run(['orders', 'ship', '2'], { cwd });
   const { id } = await issueKey(cwd, 'free');
@@ -55,7 +55,7 @@ test('db check reports the content and the settings of a sound file, and changes
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
-test('db check, db backup: a damaged page is reported with what to do, and not copied', async (t) => {
+test('db check and db backup report a damaged file and tell what to do, and db backup leaves no copy', async (t) => {
   const cwd = await withOrders(t, 2_000);
   damage(join(cwd, 'store-orders.db'));
   const damaged = readFileSync(join(cwd, 'store-orders.db'));
@@ -75,7 +75,7 @@ test('db check, db backup: a damaged page is reported with what to do, and not c
   assert.ok(readFileSync(join(cwd, 'store-orders.db')).equals(damaged));
 });
 
-test('db check: a database without the revision of its list is damaged, because a server would miss changes', async (t) => {
+test('db check reports damage if the counter of changes is missing, because a server would not notice changes', async (t) => {
   const cwd = await withOrders(t, 1);
   change(join(cwd, 'store-orders.db'), 'DELETE FROM orders_revision');
   assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
@@ -90,7 +90,7 @@ test('db check reports an empty file', async (t) => {
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
-test('db check, db backup: a database that only the library has opened, without the tables of the program, is accepted', async (t) => {
+test('db check and db backup accept a database that the library created, without the tables of the program', async (t) => {
   const cwd = temporaryDirectory(t);
   const store = openSqliteOrderStore(join(cwd, 'store-orders.db'));
   await store.put([{ id: 1 }]);
@@ -103,14 +103,14 @@ test('db check, db backup: a database that only the library has opened, without 
   }
 });
 
-test('db backup: the copy is a complete database in one file, which a server opens', async (t) => {
+test('db backup writes a complete database into one file, and a server can open that file', async (t) => {
   const cwd = await withOrders(t, 2_500);
   const { key } = await issueKey(cwd, 'free');
   chmodSync(join(cwd, 'store-orders.db'), 0o600);
   const { bytes } = Object(await answerOf(['db', 'backup', 'copy.db'], { cwd }));
   const copy = statSync(join(cwd, 'copy.db'));
   assert.equal(copy.size, bytes);
-  assert.equal(copy.mode & 0o777, 0o600, 'the copy is as private as the original');
+  assert.equal(copy.mode & 0o777, 0o600, 'the copy has the file permissions of the original');
   assert.deepEqual(readdirSync(cwd), ['copy.db', 'store-orders.db']);
   const [original, copied] = await Promise.all(
     ['store-orders.db', 'copy.db'].map((db) => run(['orders', 'export', '--db', db], { cwd })),
@@ -120,7 +120,7 @@ test('db backup: the copy is a complete database in one file, which a server ope
   assert.equal((await server.get(key)).status, 200);
 });
 
-test('db backup: an existing file is never overwritten; a file that cannot be created is reported', async (t) => {
+test('db backup never overwrites an existing file, and reports a file that it cannot create', async (t) => {
   const cwd = await withOrders(t, 1);
   writeFileSync(join(cwd, 'taken.db'), 'mine');
   symlinkSync('nowhere', join(cwd, 'link.db'));
@@ -141,19 +141,19 @@ test('db backup: an existing file is never overwritten; a file that cannot be cr
   assert.equal(readFileSync(join(cwd, 'taken.db'), 'utf8'), 'mine');
 });
 
-test('db backup: an existing target is reported before anything is read', async (t) => {
+test('db backup reports an existing target before it reads the database', async (t) => {
   const cwd = await withOrders(t, 2_000);
   damage(join(cwd, 'store-orders.db'));
   const { stderr } = await run(['db', 'backup', 'store-orders.db'], { cwd });
   assert.match(stderr, /^store-orders: store-orders\.db already exists; /);
 });
 
-test('db backup: damage that only a check of the copy finds is reported, and the copy is removed', async (t) => {
+test('db backup reports damage that only a check of the copy finds, and removes the copy', async (t) => {
   const cwd = await withOrders(t, 3);
   const file = join(cwd, 'store-orders.db');
   const bytes = readFileSync(file);
-  // Change the type of the status from a text of 7 bytes to a blob of 7 bytes. These types are in
-  // section 2.1 of SQLite's file format.
+  // This changes the type of a status from a text of 7 bytes (27) to a blob of 7 bytes (26).
+  // Section 2.1 of SQLite's file format lists the numbers of the types.
   bytes[bytes.lastIndexOf(27, bytes.indexOf('pending'))] = 26;
   writeFileSync(file, bytes);
   const { code, stderr } = await run(['db', 'backup', 'copy.db'], { cwd });

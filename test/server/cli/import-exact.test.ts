@@ -11,7 +11,10 @@ import { IN_MEMORY, openSqliteStorage, type SqliteStorage } from '../../../src/s
 import { int64, orderRecord, orderRecords } from '../../orders/support/order-arbitrary.js';
 import { sampledRuns } from '../../support/sampled.js';
 
-/** A way to write orders down: what precedes them, and the line of each. */
+/**
+ * A way to write orders as text. `head` precedes the orders, and `print` returns the line of one
+ * order.
+ */
 interface Notation {
   readonly format: 'json' | 'csv';
   readonly head: string;
@@ -49,7 +52,9 @@ async function stored({ records }: SqliteStorage): Promise<readonly OrderRecord[
   return batches.flat();
 }
 
-/** Returns the outcome, or the mistake that a command would print. */
+/**
+ * Imports the text in two chunks. Returns the outcome, or the mistake that the command would print.
+ */
 async function imported(storage: SqliteStorage, { format }: Notation, text: string, cut: number, replace: boolean) {
   async function* chunks() {
     const bytes = Buffer.from(text);
@@ -65,8 +70,8 @@ async function imported(storage: SqliteStorage, { format }: Notation, text: stri
 }
 
 /**
- * Stores one order after the other. Stores none if an id is repeated or, without `replace`, if an
- * id is already stored.
+ * Puts the orders one by one. Stores none of them if two have the same id. Without `replace`, also
+ * stores none if an id is already stored.
  */
 async function putOneByOne(
   { orders }: SqliteStorage,
@@ -78,7 +83,7 @@ async function putOneByOne(
     const earlier = given.findIndex((other) => other.id === id);
     if (earlier < index) return `${firstLine + index}: the id ${id} is already on line ${firstLine + earlier}`;
   }
-  // Of several ids that are stored, the least is named.
+  // If several of the ids are already stored, the outcome names the least of these ids.
   const ascending = [...given].sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const { id } of replace ? [] : ascending) {
     if ((await orders.get(id)) !== undefined) return { outcome: 'exists', id };
@@ -87,7 +92,7 @@ async function putOneByOne(
   return { outcome: 'stored', count: given.length };
 }
 
-test('an import in any notation stores what puts of the same orders one by one would, or nothing', async () => {
+test('an import in any notation stores what single puts of the same orders would store, or nothing', async () => {
   const given = fc.oneof(orderRecords, fc.array(orderRecord, { minLength: 1, maxLength: 8 }));
   const few = { id: fc.constantFrom(-1n, 0n, 1n, 2n), status: fc.constantFrom('pending', 'on_hold') };
   await fc.assert(
@@ -121,7 +126,7 @@ const member = fc
   .tuple(fc.constantFrom('"id"', '"petId"', '"quantity"', '"shipDate"', '"complete"', '"status"', '"x"'), token)
   .map(([name, value]) => `${name}:${value}`);
 
-test('a line that is read the fast way has the value that parseJson gives, to the last digit', () => {
+test('if PlainJson reads a line, it returns the same value as parseJson, to the last digit', () => {
   let read = 0;
   const exact = (value: unknown) => (typeof value === 'number' ? BigInt(value) : value);
   fc.assert(
@@ -148,7 +153,7 @@ test('a line that is read the fast way has the value that parseJson gives, to th
   assert.ok(read > 100, `${read} lines`);
 });
 
-test('the line of each id is remembered, whether ids ascend or not', () => {
+test('OrderLines remembers the line of each id, whether or not the ids ascend', () => {
   fc.assert(
     fc.property(fc.array(int64, { maxLength: 60 }), fc.nat(60), (ids, ascending) => {
       const given = [...ids.slice(0, ascending).sort((a, b) => (a < b ? -1 : 1)), ...ids.slice(ascending)];

@@ -11,8 +11,9 @@ import { type RunOptions, run, sleep, spawnProgram, temporaryDirectory, until } 
 const MANY = 1_000_000;
 const SOME = 50_000;
 /**
- * The memory that a large import may need beyond an import of one order: for its ids with their
- * lines, and for garbage. It was 54 to 80 MiB in the runs so far.
+ * The most memory that a large import may need in addition to what an import of one order needs.
+ * The additional memory holds the ids with their line numbers, and objects that are not collected
+ * so far. It was 54 to 80 MiB when measured.
  */
 const BEYOND_BASE = 96 * MIB;
 const KILLED_AFTER_MS = [0, 100, 300, 700, 1_500, 3_000];
@@ -20,7 +21,7 @@ const FIRST = 10;
 
 type Prepare = (t: TestContext) => Promise<RunOptions>;
 
-/** Yields orders as an export writes them, but not in ascending order of their ids. */
+/** Yields lines of orders as an export writes them, but not in ascending order of ids. */
 function* lines(count: number): Generator<string> {
   for (let i = 0; i < count; i++) {
     const id = FIRST + ((i * 7_919) % count);
@@ -50,10 +51,10 @@ function proveImports(prepare: Prepare): void {
     const peak = await peakOf(['many.ndjson'], options);
     t.diagnostic(`memory: base ${mebibytes(base)}, beyond ${mebibytes(peak - base)}`);
     assert.equal((await run(['orders', 'show', `${FIRST + MANY - 1}`], options)).code, 0);
-    assert.ok(peak - base <= BEYOND_BASE, `${peak - base} bytes beyond the base`);
+    assert.ok(peak - base <= BEYOND_BASE, `${peak - base} bytes more than an import of one order`);
   });
 
-  test('an import that is killed has stored all of its orders or none', async (t) => {
+  test('an import that is killed has stored either all of its orders or none', async (t) => {
     const options = await withTwo(t);
     for (const isWhole of [false, true]) {
       for (const ms of KILLED_AFTER_MS) {
@@ -72,7 +73,7 @@ function proveImports(prepare: Prepare): void {
     }
   });
 
-  test('an import in progress delays no cancel', async (t) => {
+  test('an import in progress does not delay cancels', async (t) => {
     const options = await withTwo(t);
     const child = spawnProgram(['orders', 'import', '-'], options);
     const text = [...lines(SOME)].join('');
@@ -105,13 +106,15 @@ describe('imports into SQLite', () => {
   proveImports(async (t) => ({ cwd: temporaryDirectory(t) }));
 
   const descriptors = '/proc/self/fd';
-  test('orders wait on disk beside the database, not in /tmp', { skip: !existsSync(descriptors) }, async (t) => {
+  test('until an import is complete, its orders are kept on disk next to the database, not in /tmp', {
+    skip: !existsSync(descriptors),
+  }, async (t) => {
     const options = { cwd: temporaryDirectory(t) };
     const child = spawnProgram(['orders', 'import', '-'], options);
     t.after(() => child.kill());
     child.stdin?.write([...lines(SOME)].join(''));
     const directory = descriptors.replace('self', `${child.pid}`);
-    // A file without a name is shown as deleted.
+    // Linux shows an open file without a name as deleted.
     const isBeside = (file: string) => file.startsWith(options.cwd) && file.endsWith('(deleted)');
     await until(() => filesOf(directory).some(isBeside));
     child.stdin?.end();

@@ -47,7 +47,7 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   [Buffer.from('[{"id":1},\n{"id":2,"status":"\xe9"}]', 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
 ];
 
-test('an invalid record is reported with file, line and field, exits 1, and nothing is imported', async (t) => {
+test('an invalid record is reported with its file, line and field; the import stores nothing and exits 1', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const [content, says] of sampled(REFUSALS)) {
     writeFileSync(join(cwd, 'orders.ndjson'), content);
@@ -58,7 +58,7 @@ test('an invalid record is reported with file, line and field, exits 1, and noth
   assert.deepEqual(readdirSync(cwd), ['orders.ndjson'], 'no database is created either');
 });
 
-test('an existing id is reported with its line, unless --replace is given', async (t) => {
+test('an id that is already stored is reported with its line, unless --replace is given', async (t) => {
   const cwd = temporaryDirectory(t);
   await run(['orders', 'import', '-'], { cwd, input: '{"id":5}' });
   const input = '{"id":4}\n{"id":5,"status":"shipped"}';
@@ -74,7 +74,7 @@ test('an existing id is reported with its line, unless --replace is given', asyn
   assert.equal((await run(['orders', 'show', '5', '--json'], { cwd })).stdout, '{"id":5,"status":"shipped"}\n');
 });
 
-test('an import reads an array, a byte order mark, CR LF and a last line without a line break, and counts by status', async (t) => {
+test('an import accepts an array, a byte order mark, CR LF and a last line without a line break, and prints counts by status', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [input: string, says: string])[] = [
     ['[]', '0 orders imported'],
@@ -114,7 +114,7 @@ test('a mistake after many valid orders leaves the stored orders unchanged, and 
   }
 });
 
-test('any JSON notation of the objects imports the same orders', async (t) => {
+test('the same orders are imported, whatever JSON notation their objects use', async (t) => {
   const cwd = temporaryDirectory(t);
   const expected = '{"id":7,"petId":9007199254740993,"quantity":10,"status":"pending"}\n';
   for (const input of [
@@ -149,7 +149,10 @@ test('a file that cannot be read is named in the message', async (t) => {
   assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);
 });
 
-/** Returns records of every shape, ascending by id, including the least and the greatest int64. */
+/**
+ * Returns lines of records with various fields, in ascending order of ids. The first id is the
+ * least int64, and the last is the greatest.
+ */
 function generate(count: number): string {
   const lines: string[] = [];
   for (let i = 0; i < count; i++) {
@@ -165,7 +168,7 @@ function generate(count: number): string {
   return lines.join('');
 }
 
-test('orders imported from lines or from an array are exported byte for byte, ascending by id', async (t) => {
+test('orders imported from lines or from an array are exported byte for byte, in ascending order of ids', async (t) => {
   const cwd = temporaryDirectory(t);
   const ndjson = generate(2_003);
   await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: ndjson });
@@ -179,7 +182,7 @@ test('orders imported from lines or from an array are exported byte for byte, as
   assert.ok((await run(['orders', 'export', '--db', 'copy.db'], { cwd })).stdout === ndjson, 'the same bytes again');
 });
 
-test('the export of an empty store is empty, and as JSON an empty array', async (t) => {
+test('the export of an empty store is empty, and with --json it is an empty array', async (t) => {
   const cwd = temporaryDirectory(t);
   await run(['orders', 'import', '-'], { cwd, input: '[]' });
   assert.deepEqual(await run(['orders', 'export'], { cwd }), { code: 0, stdout: '', stderr: '' });
@@ -199,7 +202,7 @@ test('an export whose reader closes the pipe ends without an error', async (t) =
   assert.deepEqual([code, stderr], [0, '']);
 });
 
-test('an import of ids that would collide in an unkeyed hash costs as little as one of other ids', () => {
+test('ids that would collide in an unkeyed hash do not slow an import down much', () => {
   const timeOf = (idOf: (n: bigint) => bigint) => {
     const lines = new OrderLines();
     const start = process.cpuUsage();

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { answerOf, issueKey, run, spawnProgram, startServer, temporaryDirectory, until } from '../support/program.js';
 
 const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
-/** On Linux, every write to this device fails, as to a full disk. */
+/** On Linux, every write to this device fails as if the disk were full. */
 const FULL = '/dev/full';
 
 async function intoFull(cwd: string, ...args: readonly string[]): Promise<{ code: unknown; stderr: string }> {
@@ -42,13 +42,15 @@ test('a new key is revoked if its reader has closed the pipe', async (t) => {
   assert.match((await run(['keys', 'list'], { cwd })).stdout, /^key_\w+ .* revoked \S+\n$/);
 });
 
-test('a command whose output cannot be written fails with one line', { skip: !existsSync(FULL) }, async (t) => {
+test('a command whose output cannot be written prints one line of error and exits 1', {
+  skip: !existsSync(FULL),
+}, async (t) => {
   const { code, stderr } = await intoFull(temporaryDirectory(t), '--help');
   assert.equal(code, 1);
   assert.match(stderr, /^store-orders: cannot write to stdout: ENOSPC\b.*\n$/);
 });
 
-test('a rotated key keeps its id, plan and used quotas, and its old text is refused within a second', async (t) => {
+test('a rotated key keeps its id, plan and used quotas, and its old secret is refused within a second', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const old = await issueKey(cwd, 'enterprise', '--per-day', '999', '--name', 'Ann');
@@ -72,7 +74,7 @@ test('a rotated key keeps its id, plan and used quotas, and its old text is refu
   );
 });
 
-test('an unknown or revoked key cannot be rotated, and the command that a message advises repeats the --db of the call', async (t) => {
+test('an unknown or revoked key cannot be rotated, and a command suggested by a message repeats the --db of the call', async (t) => {
   const cwd = temporaryDirectory(t);
   const created = await run(['keys', 'create', '--plan', 'free', '--json', '--db', 'm.db'], { cwd });
   const { id } = JSON.parse(created.stdout);

@@ -69,7 +69,7 @@ test('output has colours only on a terminal, and not with NO_COLOR', async (t) =
   assert.equal(refused.stderr, `${esc}[31mstore-orders${esc}[39m: the order 7 does not exist\n`);
 });
 
-test('orders cancel cancels a pending order and no other', async (t) => {
+test('the command "orders cancel" cancels only a pending order', async (t) => {
   const cwd = await imported(t);
   const rows: readonly (readonly [id: string, code: number, says: string])[] = [
     ['9007199254740992', 1, 'store-orders: the order 9007199254740992 does not exist\n'],

@@ -12,8 +12,8 @@ import { answerOf, type IssuedKey, run, temporaryDirectory } from '../support/pr
 const PASSWORD = 'horse battery';
 const WRITTEN = encodeURIComponent(PASSWORD);
 
-describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
-  // The engine trusts every user of its socket except ann, who needs a password.
+describe('the program with a PostgreSQL database', { skip: missingEngine }, async () => {
+  // PostgreSQL trusts every user that connects to its socket, except ann, who needs a password.
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
   const access = join(directory, 'pg_hba.conf');
   writeFileSync(access, 'local all ann scram-sha-256\nlocal all all trust\n');
@@ -28,7 +28,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     return { url, cwd, program };
   }
 
-  test('every command on orders works as on a file', async (t) => {
+  test('every command on orders works as it does on a SQLite file', async (t) => {
     const { program, cwd } = await newDatabase(t);
     const input = [
       '{"id":9007199254740993,"petId":7,"quantity":2,"shipDate":"2026-03-02T10:00:00Z","complete":true,"status":"on_hold"}',
@@ -63,7 +63,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('orders', 'show', '6')).stderr, 'store-orders: the order 6 does not exist\n');
   });
 
-  test('more orders than a page are exported completely, from one snapshot, while another process changes them', async (t) => {
+  test('more orders than fit into one batch are all read from one snapshot, while orders are changed', async (t) => {
     const { url } = await newDatabase(t);
     const open = await openPostgresStorage(url, { create: true });
     assert.ok(open.ok);
@@ -84,7 +84,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     );
   });
 
-  test('every command on keys works as on a file', async (t) => {
+  test('every command on keys works as it does on a SQLite file', async (t) => {
     const { program, url, cwd } = await newDatabase(t);
     const issued = (await answerOf(['keys', 'create', '--plan', 'pro', '--name', 'Ann', '--database-url', url], {
       cwd,
@@ -112,7 +112,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await program('keys', 'list')).stdout.split('\n').length, 5);
   });
 
-  test('a command that only reads refuses a database without the tables', async (t) => {
+  test('a command that needs existing data refuses a database without the tables', async (t) => {
     const { program, url } = await newDatabase(t);
     for (const args of [
       ['orders', 'export'],
@@ -143,7 +143,7 @@ describe('the program over PostgreSQL', { skip: missingEngine }, async () => {
     }
   });
 
-  test('no password is shown in any error', async (t) => {
+  test('an error message never shows a password', async (t) => {
     const { url, cwd, program } = await newDatabase(t);
     await program('keys', 'create', '--plan', 'free');
     const client = new pg.Client(url);

@@ -3,21 +3,21 @@ import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type { RedisLimiter, SendCommand } from 'store-orders/redis';
 
-/** A connection to the server that can be cut. */
+/** A connection to the server. A test can cut the connection and restore it. */
 export interface Cut {
   readonly send: SendCommand;
   isCut: boolean;
   /**
-   * Restores the connection. Resolves when the limiter counts in Redis again and has charged there
-   * what it allowed during the outage.
+   * Restores the connection. Resolves when the limiter counts in Redis again, and has charged Redis
+   * with the requests that it allowed during the outage.
    */
   join(limiter: RedisLimiter): Promise<void>;
   stop(): void;
 }
 
 /**
- * Creates a connection that can be cut. `join` advances the process's clock to the limiter's next
- * probe of the server, so that no test has to wait for it.
+ * Creates a connection that can be cut. `join` advances `performance.now()` to the limiter's next
+ * attempt to reach the server, so that no test has to wait for that attempt.
  */
 export function cuttable(send: SendCommand): Cut {
   const real = performance.now.bind(performance);
@@ -30,10 +30,10 @@ export function cuttable(send: SendCommand): Cut {
       cut.isCut = false;
       aheadMs += 1_001;
       for (let turns = 0; limiter.mode !== 'shared'; turns++) {
-        assert.ok(turns < 100_000, 'the limiter stays cut off');
+        assert.ok(turns < 100_000, 'the limiter does not return to the server');
         await setImmediate();
       }
-      await limiter.inspect('sent after the charges');
+      await limiter.inspect('a call sent after the charges');
     },
     stop: () => now.mock.restore(),
   };

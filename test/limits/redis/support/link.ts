@@ -6,7 +6,8 @@ export interface Link {
   /** The delay of every byte in each direction. */
   delayMs: number;
   /**
-   * Holds back all bytes in both directions, or lets them go. No held byte is lost, as with TCP.
+   * If `isOn`, holds back all bytes in both directions. Otherwise sends the held bytes on. As with
+   * TCP, no byte is lost.
    */
   blackhole(isOn: boolean): void;
   stop(): void;

@@ -10,7 +10,10 @@ export interface Answered {
 
 const EVERY_MS = 5;
 
-/** Sends requests to the whole service at a steady rate, over several keys, until it is stopped. */
+/**
+ * Sends requests to an order service at a steady rate until `stop` is called. Takes the keys in
+ * turn.
+ */
 export function startLoad(limiter: RateLimiter, plan: Plan, keys: readonly string[], perSecond: number) {
   const service = createOrderService({
     store: createMemoryOrderStore([{ id: 1 }]),

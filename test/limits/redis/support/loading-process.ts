@@ -8,10 +8,11 @@ import type { LoadingOptions, LoadingResult } from './loading.js';
 import { connect } from './server.js';
 
 /**
- * A process that sends requests to the whole service at a steady rate, through a limiter whose
- * server will fail. At the same rate it sends requests through a second limiter, whose server does
- * not fail, to measure the delays that the machine itself causes. It reports each change of the
- * first limiter's mode, and starts and stops on command. Parameter: LoadingOptions.
+ * A process that sends requests at a steady rate to an order service, whose limiter uses a server
+ * that will fail. At the same rate it sends requests to a second order service, whose limiter uses
+ * a server that does not fail. The second service shows the delays that the machine itself causes.
+ * The process reports each change of the first limiter's mode. It starts and stops on command.
+ * Parameter: LoadingOptions as JSON.
  */
 const options: LoadingOptions = JSON.parse(process.argv[2] ?? '');
 const { port, soundPort, prefix, onBackendError, deadlineMs, quota, keys, perSecond } = options;
@@ -30,8 +31,8 @@ subscribe('store-orders:limiter', (message) => {
 
 await Promise.all([control.peek('warm', plenty), Promise.resolve(limiter.peek('warm', plan)).catch(() => {})]);
 process.send?.({ mode: limiter.mode, atMs: originMs + performance.now() });
-// On a busy machine the first request may be too slow, so that the limiter stops using its server.
-// Reading the mode then makes it probe the server.
+// On a busy machine the first request may be so slow that the limiter stops using its server. Each
+// reading of the mode lets the limiter try the server again.
 const asking = setInterval(() => limiter.mode, 5);
 await told();
 

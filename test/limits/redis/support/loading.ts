@@ -22,7 +22,7 @@ export interface LoadingResult {
   readonly answered: readonly Answered[];
   /** How long each request took with the limiter whose server did not fail. */
   readonly soundMs: readonly number[];
-  /** The longest time for which the process itself was stalled. */
+  /** The longest stall of the event loop of the process. */
   readonly stallMs: number;
 }
 
@@ -31,7 +31,7 @@ interface Change {
   readonly atMs: number;
 }
 
-/** Returns an instant on a clock that all processes here share. */
+/** Returns the time in milliseconds, on a clock that all processes of this machine share. */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
@@ -52,8 +52,8 @@ export async function startLoading(t: TestContext, options: LoadingOptions) {
   await Promise.race([once(child, 'message'), done]);
 
   /**
-   * Resolves when the limiter counts in Redis again and has charged there what it allowed during
-   * the outage.
+   * Resolves when the limiter counts in Redis again, and has charged Redis with the requests that
+   * it allowed during the outage.
    */
   async function sharedAgain(): Promise<void> {
     const sinceMs = nowMs();
@@ -73,7 +73,7 @@ export async function startLoading(t: TestContext, options: LoadingOptions) {
     async stop(): Promise<LoadingResult> {
       child.send('stop');
       const result = await done;
-      // Wait again, because a busy machine may have stalled the server once more.
+      // On a busy machine the limiter may have stopped using its server once more.
       await sharedAgain();
       child.disconnect();
       return result;

@@ -10,13 +10,14 @@ interface Admitted {
   readonly decision: Decision;
   readonly text: string;
   /**
-   * Set when the outage has ended: to 'over' if the request was charged to no window, otherwise to
-   * the decision with the windows in which the server has counted the request.
+   * `undefined` until the outage ends or the key is reset. Then `'over'` if no window was charged
+   * for the request. Otherwise a copy of the decision with the windows that were charged. The value
+   * is `'charged'` only until these windows are known.
    */
   charged?: Decision | 'charged' | 'over';
 }
 
-/** A request that was allowed, or a refund of it before it was charged. */
+/** A request allowed during the outage, or the refund of such a request, with a negative cost. */
 interface Event {
   readonly atMs: number;
   readonly cost: number;
@@ -24,9 +25,9 @@ interface Event {
 }
 
 /**
- * Models how a limiter over Redis must behave across outages, in the simplest way: one memory
- * limiter stands for the server and one for the process, and every allowed request is recorded
- * individually.
+ * Creates a simple model of how a Redis limiter must behave before, during and after outages. One
+ * memory limiter stands for the server, and one for the process. The model records every request
+ * that is allowed during an outage.
  */
 export function createOutageModel(clock: Clock) {
   const server = createMemoryLimiter({ clock });
@@ -46,7 +47,8 @@ export function createOutageModel(clock: Clock) {
     for (const [text, { key, plan, list }] of events) {
       const charges = plan.policies.map((policy) => chargeWindow(key, policy, list));
       for (const one of admitted.values()) {
-        // A window that has ended is neither charged nor refunded.
+        // A window that has ended is neither charged nor refunded. `'over'` marks a request whose
+        // windows have all ended.
         if (one.text === text && one.charged === undefined) one.charged = charges.includes(true) ? 'charged' : 'over';
       }
     }
@@ -124,7 +126,9 @@ export function createOutageModel(clock: Clock) {
     },
     peek: (key: string, plan: Plan, cost: number) => (isCut ? local : server).peek(key, plan, cost),
 
-    /** Refunds a decision. Returns false if only the server could do it and is away. */
+    /**
+     * Refunds a decision. Returns false if the refund needs the server and the server is cut off.
+     */
     refund(decision: Decision): boolean {
       const one = admitted.get(decision);
       if (one !== undefined) local.refund(decision);
@@ -170,8 +174,9 @@ export function createOutageModel(clock: Clock) {
 }
 
 /**
- * Charges a bucket of interval refill: adds what was taken in the open window to the server's
- * window, or opens one there.
+ * Charges a window with interval refill. Counts the tokens that were taken during the outage in
+ * windows that are still open. Adds them to the server's open window, or opens a window there.
+ * Returns `undefined` if there is nothing to charge.
  */
 function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill } = policy;
@@ -188,8 +193,9 @@ function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: r
 }
 
 /**
- * Charges a bucket of continuous refill: adds the tokens that were taken during the outage, and
- * have not come back since, to those that the server still counts.
+ * Charges a window with continuous refill. Adds the tokens that were taken during the outage, less
+ * those refilled since, to the tokens that the server still counts as taken. Returns `undefined` if
+ * there is nothing to charge.
  */
 function chargedTrickle(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill, quota } = policy;

@@ -2,8 +2,8 @@ import { after, before, beforeEach } from 'node:test';
 import { type Server, skip, startServer } from './server.js';
 
 /**
- * Starts a server for the tests of a file, empties it before each test, and stops it afterwards.
- * Returns a function that returns the server's client.
+ * Starts a Redis server for the tests of a file, empties the server before each test, and stops it
+ * after the last test. Returns a function that returns the server's client.
  */
 export function useRedis(): () => Server['client'] {
   let server: Server | undefined;
@@ -15,7 +15,7 @@ export function useRedis(): () => Server['client'] {
   });
   after(() => server?.stop());
   return () => {
-    if (server === undefined) throw new Error('the server starts before the first test');
+    if (server === undefined) throw new Error('the server is not running before the first test begins');
     return server.client;
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The size of the tests: with 50, each takes some seconds. The figures in test/README.md were
- * measured with 200.
+ * Sets the length of the random tests. With 50, each test takes some seconds. The figures in
+ * test/README.md were measured with 200.
  */
 export const ROUNDS = Number(process.env['STORE_ORDERS_ROUNDS'] ?? 50);
 

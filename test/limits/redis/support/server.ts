@@ -23,7 +23,7 @@ export interface Server {
 
 /** Starts a private server, on a free port by default. The server stores nothing on disk. */
 export async function startServer(options: readonly string[] = [], atPort?: number): Promise<Server> {
-  if (binary === undefined) throw new Error('no server to start');
+  if (binary === undefined) throw new Error('neither redis-server nor valkey-server is installed');
   const folder = mkdtempSync(join(tmpdir(), 'store-orders-redis-'));
   const port = atPort ?? (await freePort());
   const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'];
@@ -54,8 +54,8 @@ export async function startServer(options: readonly string[] = [], atPort?: numb
 }
 
 /**
- * Starts three masters of one cluster, each with a third of its hash slots. Resolves when all
- * masters know the slots of all.
+ * Starts a Redis cluster of three masters, each with a third of the hash slots. Resolves when every
+ * master knows the slots of all three.
  */
 export async function startCluster(): Promise<Server[]> {
   const servers: Server[] = [];

@@ -3,9 +3,10 @@ import { createPlan } from 'store-orders/limiter';
 import { createRedisLimiter } from 'store-orders/redis';
 
 /**
- * Takes tokens from many keys over several connections at a steady rate. Prints how many requests
- * were allowed, by key, window and reset. Parameters: ports (several form a cluster), connections,
- * keys, requests per second, milliseconds, the quota per second and per hour.
+ * Sends requests with many keys to the limiter, over several connections, at a steady rate. Prints
+ * how many requests were allowed in each window of each key. Parameters: the ports of the servers
+ * (several ports form a cluster), the number of connections, the number of keys, the requests per
+ * second, the duration in milliseconds, the quota per second and the quota per hour.
  */
 const [portsText = '', ...numbers] = process.argv.slice(2);
 const [connections = 0, keys = 0, perSecond = 0, forMs = 0, second = 0, hour = 0] = numbers.map(Number);
@@ -14,8 +15,8 @@ const nodes = ports.map((port) => ({ host: '127.0.0.1', port }));
 const clients = Array.from({ length: connections }, () =>
   ports.length > 1 ? new Cluster(nodes) : new Redis(ports[0] ?? 0, '127.0.0.1'),
 );
-// With `closed`, the test sees an error if the server fails. Otherwise this process would decide by
-// itself.
+// With `closed`, the test sees an error if the server fails. Otherwise the limiter would count in
+// this process instead, and the test would not notice.
 const limiters = clients.map((client) =>
   createRedisLimiter({ send: (command) => client.call(...command), deadlineMs: 60_000, onBackendError: 'closed' }),
 );

@@ -1,6 +1,9 @@
 import { cancelOutcome, shipOutcome } from 'store-orders/cancellation';
 
-/** One operation on an order, when it ran, and its result. All times are of one clock. */
+/**
+ * One operation on an order, when it ran, and its result. The times of all operations come from the
+ * same clock.
+ */
 export interface Operation {
   readonly kind: 'cancel' | 'ship' | 'read';
   readonly start: number;
@@ -14,9 +17,9 @@ export interface Operation {
 }
 
 /**
- * Reports whether the operations on a pending order are linearizable: whether they have an order in
- * which the state machine returns their results, and each operation happens between its start and
- * its end.
+ * Reports whether the operations on a pending order are linearizable. They are if some sequence of
+ * them fulfils two conditions: the state machine returns their results in this sequence, and each
+ * operation happens between its start and its end.
  */
 export function isLinearizable(operations: readonly Operation[], status = 'pending'): boolean {
   const firstEnd = Math.min(...operations.map(({ end }) => end));

@@ -1,5 +1,6 @@
-// A process for race.proof.ts. It cancels orders through a service and ships others at the same
-// time, as fast as it can, until each has a reply. Then it reports the result of every attempt.
+// A process for race.proof.ts. It cancels some orders through a service and ships others at the
+// same time, as fast as it can. It repeats each request until there is a reply. Then it reports the
+// result of every attempt.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createMemoryLimiter, createOrderService, createPlan, perMinute } from 'store-orders';
@@ -13,7 +14,7 @@ export interface Range {
 
 export interface Report {
   readonly tries: readonly (Operation & { readonly order: number })[];
-  /** Replies that were neither an outcome nor 503. */
+  /** Replies of the service that were neither the outcome of a cancel nor 503. */
   readonly odd: readonly string[];
   readonly connections: { readonly total: number; readonly idle: number; readonly waiting: number };
 }
@@ -54,8 +55,8 @@ async function race({ first, count }: Range): Promise<Report> {
   async function take(): Promise<void> {
     while (next < first + count) {
       const order = next++;
-      // For each order one process cancels and another ships. From order to order these roles pass
-      // on to other processes.
+      // One process cancels an order, and another ships it. The next order is changed by a
+      // different pair of processes.
       const kind = (['cancel', 'ship'] as const)[(order + Number(seat)) % Number(seats)];
       while (kind !== undefined) {
         const start = now();

@@ -1,5 +1,5 @@
 // A process for long-list.proof.ts. It serves the orders of the database at its URL, and reports
-// its port. Any text is a valid key with quotas of its own.
+// its port. Any text is a valid API key with its own quotas.
 import { createServer } from 'node:http';
 import pg from 'pg';
 import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';

@@ -1,5 +1,5 @@
-// A process for processes.proof.ts. In every file that it is given, it puts 200 orders and cancels
-// them.
+// A process for processes.proof.ts. It puts 200 orders into each file whose name it receives, and
+// cancels them.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createSqliteOrderStore } from 'store-orders/sqlite';
 import { sqliteDrivers } from './drivers.js';

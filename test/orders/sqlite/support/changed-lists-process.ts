@@ -1,5 +1,5 @@
-// A process that can collect garbage on demand. It reads a long list again and again, each time
-// after a change, and reports its open descriptors and its memory before and after.
+// A process that reads a long list again and again, each time after a change. It prints how many
+// descriptors it has open and how much memory it uses, before and after.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { openSqliteOrderStore } from 'store-orders/sqlite';

@@ -13,8 +13,8 @@ export interface Held {
 const PROCESS = fileURLToPath(new URL('./changed-lists-process.ts', import.meta.url));
 
 /**
- * Runs a process that reads this many lists, each after a change, and asserts that they leave no
- * descriptor open.
+ * Runs a process that reads `lists` long lists, each after a change. Asserts that no descriptor
+ * stays open. Resolves with the number of open descriptors and the memory, before and after.
  */
 export async function changedLists(t: TestContext, lists: number): Promise<{ before: Held; after: Held }> {
   if (!existsSync('/proc/self/fd')) {

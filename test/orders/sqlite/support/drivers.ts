@@ -51,8 +51,8 @@ const requires = [import.meta.url, ...(moreModules ? [join(moreModules, 'any.js'
 /** The drivers that are installed and that this version of Node.js can load. */
 export const sqliteDrivers: SqliteDriver[] = [];
 /**
- * The drivers that are not installed although this version of Node.js can load them, with what to
- * do to have them tested too.
+ * The drivers that this version of Node.js can load but that are not installed, each with an
+ * instruction to install it.
  */
 export const missingDrivers: { readonly name: string; readonly remedy: string }[] = [];
 
@@ -69,8 +69,8 @@ function firstFound(load: KnownDriver['load']): DatabaseClass | undefined {
     try {
       return load(require);
     } catch (error) {
-      // Any other failure must show: a driver that is installed but does not load must not look
-      // like a missing one.
+      // Any other failure is thrown. Otherwise a driver that is installed but does not load would
+      // look like a missing one.
       if (!(error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND')) throw error;
     }
   }

@@ -1,13 +1,16 @@
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from 'store-orders/sqlite';
 
-/** Functions that replace calls of a handle. `proceed` makes the original call. */
+/**
+ * Functions that are called instead of the methods of a database handle. `proceed` makes the
+ * original call.
+ */
 export interface Wrapping {
   exec?(sql: string, proceed: () => unknown): unknown;
   run?(parameters: readonly SqliteValue[], proceed: () => unknown): unknown;
   prepare?(sql: string): SqliteStatement;
 }
 
-/** Wraps a handle so that calls can be intercepted. */
+/** Wraps a database handle so that a test can intercept its calls. */
 export function wrapDatabase(database: SqliteDatabase, wrapping: Wrapping): SqliteDatabase {
   return {
     exec(sql) {
