@@ -8,7 +8,7 @@ import { run, temporaryDirectory } from '../support/program.js';
 
 testBanCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
 
-test('a ban ends at the requested instant, however late the server applies it', async (t) => {
+test('a ban ends at the requested time, even if the server applies the ban late', async (t) => {
   const outcome = openSqliteStorage(':memory:');
   assert.ok(outcome.ok);
   t.after(outcome.data.close);

@@ -102,7 +102,7 @@ export function openDescriptors(pid: number | undefined): number {
  */
 const ENTRY = /^ *\d+: \w+:(\w{4}) (\w+:\w{4}) (\w\w) (?:\S+ +){5}(\d+)/gm;
 
-/** 127.0.0.1, which the attacker does not use. */
+/** The address 127.0.0.1 in `/proc/net/tcp`. The attacker uses other addresses. */
 const HONEST = '0100007F';
 const LISTENS = '0A';
 
