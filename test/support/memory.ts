@@ -7,8 +7,8 @@ export function mebibytes(bytes: number): string {
 }
 
 /**
- * Returns the peak memory of a process since its start, or since the last call of {@link
- * forgetPeak}. Returns 0 if the system does not report it.
+ * Returns the peak memory of a process since its start, or since the last {@link forgetPeak}.
+ * Returns 0 if the system does not report it.
  */
 export function peakBytes(pid: number | undefined): number {
   const file = `/proc/${pid}/status`;

@@ -7,8 +7,8 @@ import type { TestContext } from 'node:test';
 export const ROUNDS = wholeNumberOf('STORE_ORDERS_ROUNDS') ?? 50;
 
 /**
- * Creates a random number generator from a seed that the test prints, so that its choices can be
- * repeated.
+ * Creates a random number generator from a seed that the test prints, so that the same random
+ * numbers can be used again.
  */
 export function seededRandom(t: TestContext): () => number {
   const seed = wholeNumberOf('STORE_ORDERS_SEED') ?? Date.now() % 2 ** 32;

@@ -3,9 +3,9 @@ export const IS_QUICK = process.env['STORE_ORDERS_QUICK'] === '1';
 const SHARE = 5;
 
 /**
- * Returns the rows of a test table that are to be tested: all rows, or every fifth in the quick
- * run, because each row starts a process or a server. In the quick run, the first row has the index
- * `first` modulo 5.
+ * Returns the rows of a test table that are to be tested. These are all rows, but in the quick run
+ * only every fifth, beginning at the index `first` modulo 5. Meant for tables where each row starts
+ * a process or a server.
  */
 export function sampled<T>(rows: readonly T[], first = 0): readonly T[] {
   return IS_QUICK ? rows.filter((_, index) => index % SHARE === first % SHARE) : rows;

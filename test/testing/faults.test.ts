@@ -61,7 +61,7 @@ for (const { name, open } of WAYS) {
       assert.equal(store.get(2n)?.status, 'pending');
     });
 
-    test('request_lost fails before the order is cancelled, and response_lost fails after it', async (t) => {
+    test('request_lost leaves the order pending; response_lost rejects although the order was cancelled', async (t) => {
       const { failNext, cancel, store } = await opened(t);
       failNext('request_lost', 'response_lost');
       await assert.rejects(cancel(1), FAILED);
@@ -142,7 +142,7 @@ test('response_torn sends half of the body; an abort while the body is read reje
   await assert.rejects(read.text(), { name: 'RangeError', message: 'enough' });
 });
 
-test('if one of its faults is unknown, failNext throws and adds none of the others', async () => {
+test('failNext throws if one of the given faults is unknown, and adds none of the others', async () => {
   const { failNext, fetch, url } = createTestService();
   for (const fault of [404, 'lost', undefined, {}, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }]) {
     assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message: /^fault: / });

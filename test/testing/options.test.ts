@@ -20,7 +20,10 @@ const table = {
 };
 const saved = { limiter: parts.limiter, clock: createManualClock(), table };
 
-/** Functions and their options. The calls are not type-checked, as in JavaScript. */
+/**
+ * Functions that take options, and valid options for each. The calls are not type-checked, as in
+ * JavaScript.
+ */
 const ROWS: readonly (readonly [name: string, make: (options: object) => unknown, good: object])[] = [
   ['createOrderService', (options) => Reflect.apply(createOrderService, undefined, [options]), parts],
   [

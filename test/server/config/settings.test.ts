@@ -8,7 +8,7 @@ import { run, startServer, temporaryDirectory } from '../support/program.js';
 interface Mistake {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The content of `settings.json`, which is then passed by `--config`. */
+  /** The content of `settings.json`. If it is set, the test passes this file by `--config`. */
   readonly file?: string;
   readonly says: string;
 }
@@ -169,7 +169,7 @@ test('if a database file and a PostgreSQL database are set, the setting with the
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
   writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
-  // The setting that is overridden is not checked: here, one is the invalid URL mysql://shop.
+  // A setting that is overridden is not checked. One of these is the invalid URL mysql://shop.
   const rows: readonly (readonly [args: readonly string[], env: Record<string, string>, isFile: boolean])[] = [
     [['--db', 'file.db'], { DATABASE_URL: SHOP }, true],
     [['--db', 'file.db'], { DATABASE_URL: 'mysql://shop' }, true],

@@ -70,7 +70,7 @@ test('the documentation page and all its resources come from one origin, with a 
   assert.ok(seen.has('/openapi.json') && seen.has('/docs/orders/json.js') && seen.has('/docs/base.css'));
 });
 
-test('documentation files get a 304 if unchanged, no body for HEAD, and a 405 for other methods', async (t) => {
+test('requests for documentation files get a 304 if the file is unchanged, no body for HEAD, and a 405 for other methods', async (t) => {
   const origin = await listen(t);
   for (const path of ['/docs', '/openapi.json', '/docs/base.css', '/docs?from=a-link']) {
     const plain = { 'Accept-Encoding': 'identity' };
@@ -141,7 +141,7 @@ test('the documentation page has every field, header field, plan, response and e
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
 });
 
-test('the retry sample waits for Retry-After or for a doubling pause, whichever is longer, and finally gives up', async (t) => {
+test('the retry sample waits for Retry-After or a pause that doubles each time, whichever is longer, and finally gives up', async (t) => {
   const page = await (await fetch(`${await listen(t)}/docs`)).text();
   const [, sample = ''] = /aria-label="Wait and retry in JavaScript">([\s\S]*?)<\/pre>/.exec(page) ?? [];
   const waits: number[] = [];

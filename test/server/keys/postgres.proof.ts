@@ -17,8 +17,8 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
   });
 
   /**
-   * Opens two rings over a new database: one with a manual clock and a client that counts queries,
-   * and one that stands for another process.
+   * Opens two key rings on a new database. One has a manual clock and a client that counts queries.
+   * The other stands for another process.
    */
   async function open(t: TestContext) {
     const url = await preparedDatabase(engine);
@@ -190,7 +190,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     }
   });
 
-  test('while the database is down, look-ups reject instead of reporting an unknown key, and query it only every 250 ms', async (t) => {
+  test('while the database is down, look-ups of keys reject, and the database is queried only every 250 ms', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);

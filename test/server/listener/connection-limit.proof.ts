@@ -22,7 +22,7 @@ async function flood(url: URL): Promise<void> {
 
 describe('connections above the limit of open files', { skip }, () => {
   for (const workers of ['1', '2']) {
-    test(`do not stop the server from serving later connections (workers: ${workers})`, async (t) => {
+    test(`the server serves new connections after a flood above the limit (workers: ${workers})`, async (t) => {
       const server = await startServer(
         t,
         {

@@ -56,7 +56,7 @@ test('the server closes a connection after a 429 without a valid key, but not af
   );
 });
 
-test('documentation and health checks refuse a second Host, and a request with content closes the connection', async (t) => {
+test('documentation and health checks refuse a second Host field, and a request with content closes the connection', async (t) => {
   const { port } = await listen(t);
   for (const [index, path] of [...OWN, ...PROBES].entries()) {
     const hosts = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`);

@@ -254,7 +254,7 @@ test('on SIGTERM the server finishes the request in flight, closes the connectio
   assert.equal(server.log().at(-1)?.['event'], 'stopped');
 });
 
-test('a second signal ends the server at once, unless it comes right after the first', async (t) => {
+test('a second signal ends the server immediately, unless the signal comes right after the first one', async (t) => {
   const { server } = await underLock(t);
   // This request is never completed. The server would wait for it much longer than for the cancel,
   // which only waits for the database lock.

@@ -51,7 +51,7 @@ function workersOf({ child }: RunningServer): number[] {
   return children.split(' ').filter(Boolean).map(Number);
 }
 
-/** A process that has ended may stay in the process table until its parent reads its status. */
+/** A process that has ended stays in the process table until its parent reads its exit status. */
 function isAlive(pid: number): boolean {
   try {
     return !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));

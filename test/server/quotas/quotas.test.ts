@@ -101,7 +101,7 @@ test('after a failed save, the next save writes everything, and no command is ap
   saved.take('key_b', plan);
   other.exec('DROP TRIGGER full');
   assert.deepEqual(await saved.save(), { ok: true });
-  assert.notEqual(limiter.inspect('key_b'), undefined, 'a token taken after the reset stays taken');
+  assert.notEqual(limiter.inspect('key_b'), undefined, 'a request after the reset stays charged');
   assert.equal(other.prepare('SELECT * FROM quotas').all().length, 2);
   assert.equal(other.prepare('SELECT * FROM quota_requests').all().length, 0);
 });

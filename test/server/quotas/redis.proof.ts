@@ -81,7 +81,7 @@ test('a server starts, responds and counts by itself while Redis is down, and co
 
   const redis = await redisFor(t, [], port);
   await until(async () => (await quotasOf(server)) === 'ok');
-  assert.equal(await remaining(server, key), '0', 'tokens taken during the outage are charged');
+  assert.equal(await remaining(server, key), '0', 'requests counted during the outage are charged');
   assert.equal((await server.get(key)).status, 429);
 
   await redis.stop();
@@ -214,7 +214,7 @@ test('several URLs name a cluster, and the URL of only one of its nodes is an er
   assert.match(String(failure?.['error']), /^this server is part of a cluster; name several of its nodes, /);
 });
 
-test('a rediss URL means TLS, and the certificate of the server is checked', { skip }, async (t) => {
+test('a rediss: URL means TLS, and the certificate of the server is checked', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const [cert, key] = [join(cwd, 'cert.pem'), join(cwd, 'key.pem')];
   writeFileSync(cert, certificate.cert);

@@ -35,7 +35,7 @@ test('refusals that count towards a ban are saved with their times, and the next
     assert.equal(
       after.saved.take('key', plan).verdict,
       verdict,
-      `the oldest refusal that counts is ${600 + afterMs} ms old`,
+      `the oldest refusal that counts towards a ban is ${600 + afterMs} ms old`,
     );
   }
 });

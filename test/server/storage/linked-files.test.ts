@@ -34,7 +34,7 @@ test('a server that opens a link locks the file that the link points to', async 
   assert.match((await run([...SERVE, 'store-orders.db'], { cwd })).stderr, /another server runs on store-orders\.db; /);
 });
 
-test('every command refuses a file with more than one name, and accepts it once it has one name again', async (t) => {
+test('every command refuses a file with two hard links, and accepts the file after one link is removed', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'free');
   linkSync(join(cwd, 'store-orders.db'), join(cwd, 'second.db'));

@@ -32,7 +32,10 @@ export async function attack(
 
 /** Sends a customer's requests on connections that stay open, and measures their latencies. */
 export interface Customer {
-  /** Returns the latencies of the requests that got a 200 since the last call, in ms, ascending. */
+  /**
+   * Returns the latencies in ms, in ascending order, of the requests that got a 200 since the last
+   * call.
+   */
   take(): number[];
   readonly failures: readonly string[];
   stop(): Promise<void>;
