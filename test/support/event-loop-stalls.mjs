@@ -1,6 +1,6 @@
 // Preloaded into a server by tests of slow disks. At exit, reports the longest stall of its event
-// loop in each tenth of a second. Plain JavaScript, because the server and its threads run on plain
-// Node.js.
+// loop in each tenth of a second. This file is plain JavaScript, because the server and its threads
+// run without a loader for TypeScript.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 

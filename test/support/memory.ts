@@ -7,7 +7,7 @@ export function mebibytes(bytes: number): string {
 }
 
 /**
- * Returns the most memory that the process has had, since {@link forgetPeak} if that was called.
+ * Returns the peak memory of a process since its start, or since the last {@link forgetPeak}.
  * Returns 0 if the system does not report it.
  */
 export function peakBytes(pid: number | undefined): number {

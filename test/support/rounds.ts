@@ -1,14 +1,14 @@
 import type { TestContext } from 'node:test';
 
 /**
- * How many times tests kill processes. The default takes a few seconds in each test. Set
- * STORE_ORDERS_ROUNDS=200 for the long run.
+ * How many times each test kills a process. With the default, such a test takes a few seconds. For
+ * a long run, set STORE_ORDERS_ROUNDS=200.
  */
 export const ROUNDS = wholeNumberOf('STORE_ORDERS_ROUNDS') ?? 50;
 
 /**
- * Creates a random number generator from a seed that the test prints, so that its choices can be
- * repeated.
+ * Creates a random number generator from a seed that the test prints, so that the same random
+ * numbers can be used again.
  */
 export function seededRandom(t: TestContext): () => number {
   const seed = wholeNumberOf('STORE_ORDERS_SEED') ?? Date.now() % 2 ** 32;
@@ -16,7 +16,10 @@ export function seededRandom(t: TestContext): () => number {
   return randomFrom(seed);
 }
 
-/** Creates a Mulberry32 generator: the same numbers in [0, 1) for the same seed. */
+/**
+ * Creates a Mulberry32 generator. It returns numbers in [0, 1), and the same numbers for the same
+ * seed.
+ */
 export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -28,8 +31,8 @@ export function randomFrom(seed: number): () => number {
 }
 
 /**
- * Picks some of the numbers from 1 to `last` at equal distances, different ones in each run. 200
- * rounds pick all of them.
+ * Returns some of the numbers from 1 to `last`, at equal distances from a random first one. Returns
+ * all of them if {@link ROUNDS} is 200.
  */
 export function someOf(t: TestContext, last: number): number[] {
   const distance = Math.max(1, Math.floor(200 / ROUNDS));

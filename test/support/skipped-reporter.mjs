@@ -1,6 +1,7 @@
 /**
  * A `--test-reporter` that writes the name and the reason of each skipped test or suite as one JSON
- * value. It is JavaScript because the process that runs the files has no loader for TypeScript.
+ * value. It is JavaScript because the process that starts the test files has no loader for
+ * TypeScript.
  *
  * @param {AsyncIterable<import('node:test/reporters').TestEvent>} events
  */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 
 /**
- * Reads the report of a process that was watched by `event-loop-stalls.mjs`: its longest stall in
- * each tenth of a second.
+ * Returns the longest stall of the event loop in each tenth of a second, in ms. `stderr` is the
+ * output of a process that preloaded `event-loop-stalls.mjs`.
  */
 export function readStalls(stderr: string): readonly number[] {
   const line = stderr.split('\n').find((text) => text.startsWith('{"longestMs"')) ?? '{}';

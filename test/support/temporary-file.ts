@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'store-orders-'));
-// The folder is removed at the very end, because handles on its files may be open until then.
+// The folder is removed only when the process exits, because its files may be open until then.
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 let count = 0;

@@ -14,7 +14,7 @@ interface Way {
 const WAYS: readonly Way[] = [
   { name: 'its fetch', open: async (service) => service },
   {
-    name: 'a server that listens',
+    name: 'its own HTTP server',
     async open(service, t) {
       const { url, close } = await service.listen();
       t.after(close);
@@ -31,7 +31,7 @@ for (const { name, open } of WAYS) {
       const headers = { Authorization: `Bearer ${service.apiKey}` };
       return {
         ...service,
-        /** Sends a request, and resolves when it has reached the service. */
+        /** Sends a request, and resolves when the request has reached the service. */
         async begin(send: () => Promise<Response>): Promise<{ readonly answer: Promise<Response> }> {
           const remaining = () => service.quota(service.apiKey).inForce.remaining;
           const before = remaining();
@@ -46,7 +46,7 @@ for (const { name, open } of WAYS) {
       };
     }
 
-    test('failNext fails the next requests in order, and no others', async (t) => {
+    test('failNext makes the next requests fail in the given order, and no others', async (t) => {
       const { failNext, list, cancel, store, quota, apiKey } = await opened(t, { basePath: '/shop/v2' });
       failNext(503, 500);
       failNext(500);
@@ -57,11 +57,11 @@ for (const { name, open } of WAYS) {
       );
       assert.equal(answers[0]?.headers.get('Retry-After'), '1');
       assert.match((await answers[1]?.text()) ?? '', /"code":"internal_error"/);
-      assert.equal(quota(apiKey).inForce.remaining, 55, 'each of them is charged');
+      assert.equal(quota(apiKey).inForce.remaining, 55, 'failed requests are charged too');
       assert.equal(store.get(2n)?.status, 'pending');
     });
 
-    test('request_lost fails before the order is cancelled, and response_lost after', async (t) => {
+    test('request_lost leaves the order pending; response_lost rejects although the order was cancelled', async (t) => {
       const { failNext, cancel, store } = await opened(t);
       failNext('request_lost', 'response_lost');
       await assert.rejects(cancel(1), FAILED);
@@ -71,7 +71,7 @@ for (const { name, open } of WAYS) {
       assert.equal((await cancel(1)).status, 409);
     });
 
-    test('a torn response ends in the middle of its body, and a torn response without a body is lost', async (t) => {
+    test('response_torn ends a response in the middle of its body, and loses a response without a body', async (t) => {
       const many = Array.from({ length: 3_000 }, (_, id) => ({ id }));
       const { failNext, list, cancel, store, apiKey } = await opened(t, { orders: many });
       for (const coding of ['identity', 'gzip']) {
@@ -86,7 +86,7 @@ for (const { name, open } of WAYS) {
       assert.equal(JSON.parse(await (await list()).text()).length, 3_000);
     });
 
-    test('a delayed response comes late, and a client that stops waiting has still cancelled its order', async (t) => {
+    test('a delayed response comes late, and the order is cancelled even if the client stops waiting', async (t) => {
       const { failNext, list, cancel, store, begin } = await opened(t);
       t.mock.timers.enable({ apis: ['setTimeout'] });
       failNext({ delayMs: 5_000 });
@@ -102,7 +102,7 @@ for (const { name, open } of WAYS) {
       assert.equal(store.get(1n)?.status, 'cancelled');
     });
 
-    test('an aborted signal rejects as with fetch: before the request, while waiting, and while reading', async (t) => {
+    test('an aborted signal rejects as with the global fetch: before the request, during the wait, and while the body is read', async (t) => {
       const { list, failNext, quota, apiKey, begin } = await opened(t);
       for (const [reason, expected] of [
         [undefined, { name: 'AbortError', code: DOMException.ABORT_ERR }],
@@ -130,7 +130,7 @@ for (const { name, open } of WAYS) {
   });
 }
 
-test('half of a torn body arrives, and an abort while reading rejects with its own reason', async () => {
+test('response_torn sends half of the body; an abort while the body is read rejects with the reason of the abort', async () => {
   const { failNext, fetch, url, apiKey } = createTestService({ orders: ORDERS });
   const controller = new AbortController();
   failNext('response_torn');
@@ -142,7 +142,7 @@ test('half of a torn body arrives, and an abort while reading rejects with its o
   await assert.rejects(read.text(), { name: 'RangeError', message: 'enough' });
 });
 
-test('failNext throws for an unknown fault, and adds no other fault of that call', async () => {
+test('failNext throws if one of the given faults is unknown, and adds none of the others', async () => {
   const { failNext, fetch, url } = createTestService();
   for (const fault of [404, 'lost', undefined, {}, { delayMs: -1 }, { delayMs: '5' }, { delayMs: 0.5 }]) {
     assert.throws(() => Reflect.apply(failNext, undefined, [503, fault]), { name: 'TypeError', message: /^fault: / });
@@ -154,7 +154,7 @@ test('failNext throws for an unknown fault, and adds no other fault of that call
   assert.equal((await fetch(`${url}/store/orders`)).status, 401);
 });
 
-test('a request that is refused before it reaches the store keeps its response', async () => {
+test('failNext does not change the response to a request that is refused before it reaches the store', async () => {
   const { failNext, fetch, url } = createTestService();
   failNext(500);
   assert.equal((await fetch(`${url}/store/orders`)).status, 401);

@@ -20,7 +20,10 @@ const table = {
 };
 const saved = { limiter: parts.limiter, clock: createManualClock(), table };
 
-/** The options are untyped, as in JavaScript. */
+/**
+ * Functions that take options, and valid options for each. The calls are not type-checked, as in
+ * JavaScript.
+ */
 const ROWS: readonly (readonly [name: string, make: (options: object) => unknown, good: object])[] = [
   ['createOrderService', (options) => Reflect.apply(createOrderService, undefined, [options]), parts],
   [
@@ -44,7 +47,7 @@ for (const [name, make, good] of ROWS) {
   });
 }
 
-test('a test service does not accept the parts that it creates itself', () => {
+test('createTestService accepts no store, limiter or authenticate, because it creates its own', () => {
   for (const [part, value] of Object.entries(parts)) {
     assert.throws(() => Reflect.apply(createTestService, undefined, [{ [part]: value }]), {
       name: 'TypeError',
@@ -53,7 +56,7 @@ test('a test service does not accept the parts that it creates itself', () => {
   }
 });
 
-test('a test service accepts a clock that can be moved', () => {
+test('createTestService accepts a manual clock, and throws for an incomplete clock', () => {
   const clock = createManualClock();
   assert.equal(createTestService({ clock }).clock, clock);
   for (const wrong of [null, 0, { nowMs: () => 0 }, { nowMs: () => 0, utcOffsetMs: () => 0 }]) {
@@ -64,7 +67,7 @@ test('a test service accepts a clock that can be moved', () => {
   }
 });
 
-test('a manual clock starts only at whole milliseconds', () => {
+test('createManualClock throws if the start is not a number of whole milliseconds', () => {
   assert.equal(createManualClock(-1).nowMs(), -1);
   for (const startMs of [Number.NaN, 0.5, '0', { startMs: 0 }, new Date(0), 2 ** 53]) {
     assert.throws(() => Reflect.apply(createManualClock, undefined, [startMs]), {

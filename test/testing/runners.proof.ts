@@ -21,8 +21,8 @@ const runners = join(root, 'test/runner-tools/node_modules');
 const skip = existsSync(runners) ? false : 'the test runners are not installed: npm ci --prefix test/runner-tools';
 
 /**
- * Returns the environment without the variables of this test run. With them, the nested run would
- * report to this one.
+ * Returns the environment without the variables of this test run. With these variables, the test
+ * runner started here would report to this test run.
  */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_V8_COVERAGE: _, NODE_TEST_CONTEXT: __, ...env } = process.env;
@@ -68,7 +68,7 @@ suite('a separate project with the packed package', { skip }, () => {
     });
   }
 
-  test('a CommonJS test of Jest loads the package as the guide shows', () => {
+  test('a CommonJS test of Jest can load the package as examples/README.md shows', () => {
     const [, load = ''] =
       /In a CommonJS test, `(.+?)`/.exec(readFileSync(join(root, 'examples/README.md'), 'utf8')) ?? [];
     const cwd = join(folder, 'project', 'commonjs');

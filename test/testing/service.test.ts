@@ -15,7 +15,7 @@ test('the fetch of a test service accepts a string, a URL or a Request, as the g
   assert.equal((await fetch('https://elsewhere.test/shop/v2/store/orders')).status, 401, 'the host does not matter');
 });
 
-test('each key has its own quota, from the plan that it was issued for', async () => {
+test('each key has a quota of its own, as large as in the plan that the key was issued for', async () => {
   const { url, fetch, apiKey, issueKey, quota } = createTestService({ plan: PLANS.pro });
   const keys = [apiKey, issueKey(), issueKey(PLANS.business)];
   for (const key of keys) await fetch(`${url}/store/orders`, authorized(key));
@@ -25,7 +25,7 @@ test('each key has its own quota, from the plan that it was issued for', async (
   );
 });
 
-test('an exhausted key gets a 429 for its next request, and passes after the wait', async () => {
+test('an exhausted key gets a 429 for its next request, and a 200 after the announced wait', async () => {
   const plan = createPlan({ name: 'both', policies: [perMinute(5), { name: 'hour', quota: 7, windowMs: 3_600_000 }] });
   const { url, fetch, apiKey, exhaust, clock } = createTestService({ plan });
   const ask = () => fetch(`${url}/store/orders`, authorized(apiKey));
@@ -56,7 +56,7 @@ test('a ban lasts as long as requested, by default a minute', async () => {
 test("with a date clock, quotas refill as the runner's fake timers advance", async (t) => {
   const { url, fetch, apiKey, exhaust, ban, clock } = createTestService({ clock: createDateClock() });
   const status = async () => (await fetch(`${url}/store/orders`, authorized(apiKey))).status;
-  // The timers are faked after the service was created, as in a test that enables them half-way.
+  // The timers are faked only after the service was created, as in a test that enables them late.
   t.mock.timers.enable({ apis: ['Date'], now: Date.UTC(2030, 0) });
   exhaust(apiKey);
   assert.deepEqual([clock.nowMs(), await status()], [Date.UTC(2030, 0), 429]);
@@ -68,7 +68,7 @@ test("with a date clock, quotas refill as the runner's fake timers advance", asy
   assert.equal(await status(), 200, 'the clock can also be moved by hand');
 });
 
-test('a key that the service has not issued throws', () => {
+test('exhaust, ban and quota throw for a key that the service has not issued', () => {
   const { exhaust, ban, quota } = createTestService();
   for (const ask of [exhaust, ban, quota])
     assert.throws(() => ask('nobody'), { name: 'RangeError', message: /^apiKey:/ });

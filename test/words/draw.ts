@@ -13,7 +13,7 @@ const MESSAGE = /^(?=.*[a-z])[^{}<>=;]*?(?:\S+ ){3,}[^{}<>=;]*$/;
 const SQL = /\b(?:SELECT|CREATE|INSERT|UPDATE|DELETE FROM|ALTER|PRAGMA|WHERE|FROM)\b/;
 
 let state = seed >>> 0;
-/** Mulberry32: the same numbers in [0, 1) for the same seed. */
+/** Returns the next number of a Mulberry32 generator, in [0, 1). */
 function random(): number {
   state = (state + 0x6d2b79f5) >>> 0;
   let mixed = Math.imul(state ^ (state >>> 15), state | 1);

@@ -10,14 +10,15 @@ export interface Prose {
   readonly text: string;
   readonly path: string;
   readonly line: number;
-  /** The columns of the longest line. Tables and the targets of links do not count. */
+  /** The length of the longest line, in columns. Tables and the targets of links do not count. */
   readonly width: number;
 }
 
 const FOLDERS = ['src', 'test', 'bench', 'examples', '.ci'];
 const GENERATED = new Set(['node_modules', 'generated', 'charts']);
 /**
- * After one of these a slash means division. After anything else it starts a regular expression.
+ * After one of these tokens, a slash means division. After any other token, a slash begins a
+ * regular expression.
  */
 const ENDS_OPERAND = new Set([
   SyntaxKind.Identifier,
@@ -41,7 +42,7 @@ const TRIVIA = new Set([
   SyntaxKind.MultiLineCommentTrivia,
 ]);
 
-/** Lists the files that people write, by their paths from `root`. */
+/** Returns the paths of the source and Markdown files below `root`, except generated files. */
 export function writtenFiles(root: string): readonly string[] {
   const inside = (folder: string): readonly string[] =>
     readdirSync(`${root}/${folder}`, { withFileTypes: true }).flatMap((entry) => {
@@ -64,13 +65,14 @@ function commentsAndStrings(path: string, text: string): readonly Prose[] {
   const lines = text.split('\n');
   const scanner = createScanner(false, undefined, text);
   /**
-   * The open template literals. Each entry counts the braces that are open inside its substitution.
+   * The template literals that are not closed so far, the innermost last. Each entry counts the
+   * open braces in a substitution of its template literal.
    */
   const braces: number[] = [];
   let last = SyntaxKind.Unknown;
   let line = 1;
   let counted = 0;
-  /** Returns the line of an offset. From call to call, the offset must not decrease. */
+  /** Returns the line of an offset. The offset must not be smaller than in the call before. */
   const lineAt = (offset: number) => {
     for (let at = text.indexOf('\n', counted); at >= 0 && at < offset; at = text.indexOf('\n', counted)) {
       line += 1;
@@ -146,8 +148,8 @@ function uncommented(text: string): string {
 }
 
 /**
- * Returns paragraphs, except in code blocks and in parts that a benchmark writes. Each list item
- * and each table row counts as one.
+ * Returns the paragraphs of Markdown, except code blocks and parts that a benchmark writes. Each
+ * list item and each table row counts as one paragraph.
  */
 function paragraphs(path: string, text: string): readonly Prose[] {
   const found: Prose[] = [];

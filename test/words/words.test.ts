@@ -72,7 +72,7 @@ for (const [text, expected] of [
   [`// ${'wide '.repeat(20)}\n`, [1]],
   ['// What this is.\nconst a = 1;\n\n// What if it fails?', [1]],
 ] as const) {
-  test(`finds the phrases of ${JSON.stringify(text)}`, () => {
+  test(`finds the avoided phrases in ${JSON.stringify(text)}`, () => {
     const found = proseOf('a.ts', text).flatMap(complaints);
     assert.deepEqual(
       found.map((complaint) => Number(complaint.split(':')[1])),
@@ -81,7 +81,7 @@ for (const [text, expected] of [
   });
 }
 
-test('finds the phrases of Markdown outside of code', () => {
+test('finds the avoided phrases in Markdown, but not in its code blocks', () => {
   const page = '# Head\n\nOne\nthing anew\n\n```sh\necho whoever\n```\n- who has\n| a | whoever |\n';
   const found = proseOf('a.md', page).flatMap(complaints);
   assert.deepEqual(

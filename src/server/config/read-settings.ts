@@ -59,7 +59,7 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
   const [named, url] = [found.get('db'), found.get('databaseUrl')];
   if (named !== undefined && url !== undefined) {
     if (named.rank === url.rank) {
-      return mistake(`${named.label} and ${url.label} both name a database; use one of them`);
+      return mistake(`${inSentence(named)} and ${inSentence(url)} both name a database; use one of them`);
     }
     found.delete(named.rank < url.rank ? 'databaseUrl' : 'db');
   }
@@ -93,6 +93,11 @@ function shown(name: string, value: unknown): string {
   const json = JSON.stringify(value);
   const isSecret = name === 'databaseUrl' || name === 'redisUrl' || json.includes('://');
   return isSecret ? '' : `, not ${json}`;
+}
+
+/** Returns the label of a setting as part of a sentence, such as `db in settings.json`. */
+function inSentence({ label }: Found): string {
+  return label.replace(/^(.+): (\w+)$/, '$2 in $1');
 }
 
 function mistake(sentence: string): { readonly ok: false; readonly mistake: string } {

@@ -71,7 +71,7 @@ interface Fault {
   readonly end: (stage: Stage) => unknown;
   /** Whether the server loses what it had counted before. */
   readonly forgets?: true;
-  /** Whether the server keeps working, so that the process decides nothing by itself. */
+  /** Whether the server keeps working. If so, the limiter never decides without the server. */
   readonly isHarmless?: true;
 }
 

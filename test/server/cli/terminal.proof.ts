@@ -14,7 +14,7 @@ const CTRL_C = String.fromCharCode(3);
 const missing =
   spawnSync('script', ['--version']).stdout?.includes('util-linux') === true
     ? false
-    : 'script of util-linux is missing';
+    : 'the program "script" of util-linux is not installed';
 
 /** Runs the program on a new terminal of 80 columns and 12 rows. */
 function onTerminal(t: TestContext, command: string, cwd: string, env: Readonly<Record<string, string>> = {}) {
@@ -33,7 +33,7 @@ function onTerminal(t: TestContext, command: string, cwd: string, env: Readonly<
   return {
     shown: () => shown.replaceAll('\r\n', '\n'),
     type: (keys: string) => void child.stdin.write(keys),
-    /** Waits for the end, and returns all that was shown. */
+    /** Waits until the program exits, and returns everything that it has shown. */
     async end(expectedCode = 0): Promise<string> {
       const [code] = await ended;
       assert.equal(code, expectedCode, shown);
@@ -42,7 +42,7 @@ function onTerminal(t: TestContext, command: string, cwd: string, env: Readonly<
   };
 }
 
-test('quota list --watch redraws the keys as they use their quotas, until Ctrl-C', { skip: missing }, async (t) => {
+test('"quota list --watch" keeps its list of keys up to date until Ctrl-C', { skip: missing }, async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10', '--name', 'shop');
@@ -57,14 +57,14 @@ test('quota list --watch redraws the keys as they use their quotas, until Ctrl-C
   const shown = await terminal.end();
   assert.ok(
     shown.startsWith(`${ESC}[?1049h${ESC}[?25l${ESC}[?7l${ESC}[Hstore-orders.db, `),
-    'the list is shown on a screen of its own',
+    'the list is shown on the alternate screen of the terminal',
   );
-  assert.ok(shown.endsWith(`${ESC}[?7h${ESC}[?25h${ESC}[?1049l`), 'the old screen is restored at the end');
+  assert.ok(shown.endsWith(`${ESC}[?7h${ESC}[?25h${ESC}[?1049l`), 'the main screen is back at the end');
   const last = shown.slice(shown.lastIndexOf(`${ESC}[H`));
   assert.ok(last.indexOf(banned.id) < last.indexOf(id), 'banned keys first');
 });
 
-test('a watched list fits the terminal, and reports how many keys it omits', { skip: missing }, async (t) => {
+test('"quota list --watch" shows only as many keys as fit on the terminal', { skip: missing }, async (t) => {
   const cwd = temporaryDirectory(t);
   const ids = await Promise.all(
     Array.from({ length: 12 }, async () => {
@@ -118,7 +118,7 @@ test('an import draws a progress bar, and removes it at the end', { skip: missin
   assert.match(shown, /\r +\r20000 orders imported: 20000 pending\n$/);
 });
 
-test('serve prints readable lines on a terminal, and a short guide at the second start', {
+test('on a terminal, "serve" prints readable log lines, and a short guide when it is started again', {
   skip: missing,
 }, async (t) => {
   const cwd = temporaryDirectory(t);
@@ -135,5 +135,5 @@ test('serve prints readable lines on a terminal, and a short guide at the second
     assert.match(shown, / stopping signal=SIGINT\n\S+ stopped\n$/);
   }
   const { stdout } = await run(['keys', 'list'], { cwd });
-  assert.equal(stdout.split('\n').length, 4, 'three demo keys, all of the first start');
+  assert.equal(stdout.split('\n').length, 4, 'only the first start has created demo keys');
 });

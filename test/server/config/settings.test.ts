@@ -8,7 +8,7 @@ import { run, startServer, temporaryDirectory } from '../support/program.js';
 interface Mistake {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The content of `settings.json`, which is then passed by `--config`. */
+  /** The content of `settings.json`. If it is set, the test passes this file by `--config`. */
   readonly file?: string;
   readonly says: string;
 }
@@ -59,7 +59,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   {
     file: `{"databaseUrl": "${SHOP}", "db": "file.db"}`,
-    says: 'settings.json: db and settings.json: databaseUrl both name a database; use one of them',
+    says: 'db in settings.json and databaseUrl in settings.json both name a database; use one of them',
   },
   { args: ['--port', LONG_PATH], says: `--port: ${SHORT_PATH}, not "${LONG_PATH}"` },
   { args: ['--port', 'http://secret'], says: `--port: ${WHOLE_PORT}` },
@@ -119,7 +119,7 @@ const MISTAKES: readonly Mistake[] = [
   { file: '8080', says: '--config: expected a JSON object in settings.json' },
 ];
 
-test('every mistake in the settings prints one sentence with the setting’s name as given, and exits with 2', async (t) => {
+test('a mistake in a setting prints one sentence that names the setting as the user wrote it, and exits with 2', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const { args = [], env = {}, file, says } of sampled(MISTAKES)) {
     if (file !== undefined) writeFileSync(join(cwd, 'settings.json'), file);
@@ -130,7 +130,7 @@ test('every mistake in the settings prints one sentence with the setting’s nam
   }
 });
 
-test('a settings file with invalid JSON is refused, with the place of the mistake and no secret', async (t) => {
+test('the error for invalid JSON in a settings file contains the line and column, but no secret', async (t) => {
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'settings.json'), '{"port": 80');
   const { code, stderr } = await run(['serve', '--config', 'settings.json'], { cwd });
@@ -142,7 +142,7 @@ test('a settings file with invalid JSON is refused, with the place of the mistak
   assert.ok(!quoting.stderr.includes('secret'));
 });
 
-test('an option overrides its variable, the variable the file, and the file the default', async (t) => {
+test('options override variables, variables override the settings file, and the settings file overrides defaults', async (t) => {
   const cwd = temporaryDirectory(t);
   const settings = { db: 'file.db', basePath: '/file', sample: false, log: 'events' };
   writeFileSync(join(cwd, 'settings.json'), JSON.stringify(settings));
@@ -157,19 +157,19 @@ test('an option overrides its variable, the variable the file, and the file the 
   assert.equal(server.log()[0]?.['db'], 'variable.db');
   assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
   assert.equal(await server.stop('SIGTERM'), 0);
-  assert.equal(server.stderr(), '', 'the file turns the sample orders off');
+  assert.equal(server.stderr(), '', 'the settings file turns off the sample orders');
   assert.deepEqual(
     server.log().map(({ event }) => event),
     ['listening', 'stopping', 'stopped'],
-    'the file turns the log lines of requests off',
+    'the settings file turns off the log lines of requests',
   );
 });
 
-test('given a database file and a PostgreSQL database, the setting with the higher precedence wins', async (t) => {
+test('if a database file and a PostgreSQL database are set, the setting with the higher precedence wins', async (t) => {
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
   writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
-  // A setting of lower precedence may even be invalid.
+  // A setting that is overridden is not checked. One of these is the invalid URL mysql://shop.
   const rows: readonly (readonly [args: readonly string[], env: Record<string, string>, isFile: boolean])[] = [
     [['--db', 'file.db'], { DATABASE_URL: SHOP }, true],
     [['--db', 'file.db'], { DATABASE_URL: 'mysql://shop' }, true],
@@ -189,7 +189,7 @@ test('given a database file and a PostgreSQL database, the setting with the high
   }
 });
 
-test('other commands use the database of the settings, and ignore the settings of the server', async (t) => {
+test('commands other than "serve" read the database settings, and ignore server settings such as PORT', async (t) => {
   const cwd = temporaryDirectory(t);
   const env = { STORE_ORDERS_DB: 'variable.db', PORT: 'http' };
   assert.equal((await run(['keys', 'create', '--plan', 'free'], { cwd, env })).code, 0);

@@ -26,7 +26,7 @@ async function listen(t: TestContext, basePath?: string): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-test('the OpenAPI document is served with the base path of the server, and printed by "openapi"', async (t) => {
+test('the server and the command "openapi" return the same OpenAPI document for the same base path', async (t) => {
   const expected = printOpenApiDocument(createOpenApiDocument({ basePath: '/shop/v1' }));
   const origin = await listen(t, '/shop/v1');
   const response = await fetch(`${origin}/openapi.json`);
@@ -44,7 +44,7 @@ test('the OpenAPI document is served with the base path of the server, and print
   assert.match(wrong.stderr, /--base-path/);
 });
 
-test('serves the page and all its resources from one origin, with a strict content security policy', async (t) => {
+test('the documentation page and all its resources come from one origin, with a strict Content-Security-Policy', async (t) => {
   const origin = await listen(t);
   const seen = new Set<string>();
   const visit = async (url: URL) => {
@@ -70,7 +70,7 @@ test('serves the page and all its resources from one origin, with a strict conte
   assert.ok(seen.has('/openapi.json') && seen.has('/docs/orders/json.js') && seen.has('/docs/base.css'));
 });
 
-test('returns 304 for a current file, no body for HEAD and 405 for other methods', async (t) => {
+test('requests for documentation files get a 304 if the file is unchanged, no body for HEAD, and a 405 for other methods', async (t) => {
   const origin = await listen(t);
   for (const path of ['/docs', '/openapi.json', '/docs/base.css', '/docs?from=a-link']) {
     const plain = { 'Accept-Encoding': 'identity' };
@@ -92,7 +92,7 @@ test('returns 304 for a current file, no body for HEAD and 405 for other methods
   }
 });
 
-test('every other path is served by the service', async (t) => {
+test('the order service responds to paths that only resemble those of the documentation', async (t) => {
   const origin = await listen(t);
   for (const path of [
     '/docs//',
@@ -108,7 +108,7 @@ test('every other path is served by the service', async (t) => {
   }
 });
 
-test('the page has every field, header field, plan, response and error code of the document', async (t) => {
+test('the documentation page has every field, header field, plan, response and error code of the OpenAPI document', async (t) => {
   const { components, 'x-responses-elsewhere': elsewhere } = createOpenApiDocument();
   const page = await (await fetch(`${await listen(t)}/docs`)).text();
   const plain = textOf(page);
@@ -141,7 +141,7 @@ test('the page has every field, header field, plan, response and error code of t
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
 });
 
-test('the retry sample waits at least as long as announced, longer with each retry, and finally gives up', async (t) => {
+test('the retry sample waits for Retry-After or a pause that doubles each time, whichever is longer, and finally gives up', async (t) => {
   const page = await (await fetch(`${await listen(t)}/docs`)).text();
   const [, sample = ''] = /aria-label="Wait and retry in JavaScript">([\s\S]*?)<\/pre>/.exec(page) ?? [];
   const waits: number[] = [];
@@ -161,7 +161,7 @@ test('the retry sample waits at least as long as announced, longer with each ret
   assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000]);
 });
 
-test('the first run prints the address of the page, and the page is served there', async (t) => {
+test('the first run prints the address of the documentation page, and serves the page there', async (t) => {
   const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--base-path', '/shop/v1', '--db', ':memory:');
   const url = /^Documentation: (\S+)$/m.exec(server.stderr())?.[1] ?? '';
   assert.equal(url, `${new URL(server.url).origin}/docs`);
@@ -169,7 +169,7 @@ test('the first run prints the address of the page, and the page is served there
   assert.match(page, /data-base-path="\/shop\/v1"/);
 });
 
-test('on a terminal, later runs print the address of the page and the command that creates a key', async (t) => {
+test('on a terminal, later runs print the address of the documentation page and the command that creates a key', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free', '--db', 'my shop.db');
   const env = {
@@ -179,7 +179,7 @@ test('on a terminal, later runs print the address of the page and the command th
   const server = await startServer(t, { cwd, env }, '--db', 'my shop.db');
   const docs = `${new URL(server.url).origin}/docs`;
   const advice = `Documentation: ${docs}\nAnother key: npx store-orders keys create --plan free --db 'my shop.db'\n\n`;
-  // The text on stderr may arrive later than the log line on stdout for which `startServer` waits.
+  // `startServer` waits only for a log line on stdout. The text on stderr may arrive later.
   await until(() => server.stderr().includes('Another key'));
   assert.equal(server.stderr(), advice);
   for (const path of ['/', '/docs/']) assert.equal((await fetch(new URL(path, docs))).url, docs);

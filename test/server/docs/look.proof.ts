@@ -22,9 +22,9 @@ suite('how the documentation page looks', { skip: withoutBrowser }, () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       const isFirst = viewport === SIZES[0] && colorScheme === 'light';
       const options: ContextOptions = { ...DESKTOP, viewport, colorScheme };
-      test(`at ${viewport.width} pixels, ${colorScheme}: axe finds no violation, and nothing is cut off`, async (t) => {
+      test(`at ${viewport.width} pixels, ${colorScheme}: axe finds no accessibility violation, and no text is cut off`, async (t) => {
         const { page } = await openPage(t, browser, options);
-        if (isFirst) assert.deepEqual(await findViolations(page), [], 'before the first request');
+        if (isFirst) assert.deepEqual(await findViolations(page), [], 'violations before the first request');
         await page.locator('#key').fill('key-1');
         await page.keyboard.press('Enter');
         await page.locator('#listOrders-answer details').first().waitFor();
@@ -33,7 +33,7 @@ suite('how the documentation page looks', { skip: withoutBrowser }, () => {
         );
         assert.ok(inView, 'the response is visible');
         await page.locator('[aria-label="Cancel order 1"]').click();
-        if (isFirst) assert.deepEqual(await findViolations(page), [], 'while asking for confirmation');
+        if (isFirst) assert.deepEqual(await findViolations(page), [], 'violations in the confirmation dialog');
         await page.locator('#confirm button[value=cancel]').click();
         await page.locator('.refusal').waitFor();
         await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");
@@ -49,7 +49,7 @@ suite('how the documentation page looks', { skip: withoutBrowser }, () => {
             return new Set(Array.from(range.getClientRects(), ({ top }) => top)).size;
           }).filter((count) => count > 1),
         ]`);
-        assert.deepEqual([cut, lines], [[], []], 'ids and dates are whole, on one line');
+        assert.deepEqual([cut, lines], [[], []], 'no table cell is cut off, and each date is on one line');
       });
     }
   }

@@ -11,7 +11,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
   after(() => browser.close());
 
-  test('shows a sample response at first, and sends no request by itself', async (t) => {
+  test('the page shows sample responses at first, and sends nothing but readiness checks by itself', async (t) => {
     const asked: string[] = [];
     const { page, text, list } = await openPage(t, browser);
     page.on('request', (request) => {
@@ -26,7 +26,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.doesNotMatch(await text('listOrders'), /Sample/);
   });
 
-  test('lists the orders in a table and as indented JSON, with their exact ids', async (t) => {
+  test('the page shows the orders in a table and as indented JSON, with exact ids', async (t) => {
     const { page, text, list } = await openPage(t, browser);
     await list('key-1');
     const listed = await text('listOrders');
@@ -49,7 +49,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.ok(coloured.includes('9007199254740993'));
   });
 
-  test('cancels exactly the order of a row, after a confirmation', async (t) => {
+  test('the Cancel button of a row cancels only the order of that row, after a confirmation', async (t) => {
     const { page, store, list, text } = await openPage(t, browser);
     await list('key-1');
     await page.locator('[aria-label="Cancel order 9007199254740993"]').click();
@@ -68,7 +68,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.equal(await page.locator('.refusal').count(), 0);
   });
 
-  test('explains a refused cancellation in its row', async (t) => {
+  test('below the row of an order, the page explains why the order was not cancelled', async (t) => {
     const { page, list } = await openPage(t, browser);
     await list('key-1');
     await page.locator('[aria-label="Cancel order 1"]').click();
@@ -81,7 +81,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.equal(await page.locator('.refusal').count(), 1);
   });
 
-  test('shows what is left of both quotas, updated by requests and by time, and a chart of the last minutes', async (t) => {
+  test('the page shows how much of each quota is left at any time, and a chart of the requests in the last five minutes', async (t) => {
     const { page, list } = await openPage(t, browser);
     await list('key-1');
     const quota = () => page.locator('#quota').innerText();
@@ -105,10 +105,10 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     await page.clock.runFor(5 * 60_000);
     assert.match(await quota(), /0 sent/);
     await page.locator('#key').fill('key-2');
-    assert.equal(await quota(), '', 'the quota of another key is unknown');
+    assert.equal(await quota(), '', 'no quota is shown for a key without a request');
   });
 
-  test('explains a 429, counts down the wait, and sends no request before it ends', async (t) => {
+  test('after a 429, the page counts down the wait, and sends no request until the wait is over', async (t) => {
     const { page, text, list } = await openPage(t, browser);
     for (let i = 0; i < 6; i++) {
       await list('key-1');
@@ -130,7 +130,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.equal(await page.locator('#listOrders-form button').getAttribute('aria-disabled'), 'false');
   });
 
-  test('works by keyboard alone, and shows the focus', async (t) => {
+  test('the page can be used with the keyboard alone, and shows which element has the focus', async (t) => {
     const { page, store, text } = await openPage(t, browser);
     const focused = () => page.evaluate<string>('document.activeElement.id || document.activeElement.ariaLabel');
     const tabTo = async (name: string) => {
@@ -157,7 +157,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.equal(store.get(2n ** 63n - 1n)?.status, 'cancelled');
   });
 
-  test('explains each error in its own words, with a link to its code', async (t) => {
+  test('the page explains each error, and links to the documentation of the error code', async (t) => {
     const { page, text } = await openPage(t, browser);
     await page.locator('#listOrders-form button').click();
     await page.locator('#listOrders-answer .bad').waitFor();
@@ -177,7 +177,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.match(await page.locator('#quota-of').innerText(), /this key/);
   });
 
-  test('explains a missing response, and a key that cannot be sent', async (t) => {
+  test('the page reports that no response came, or that a key has characters that cannot be sent', async (t) => {
     const { page, text, goOffline } = await openPage(t, browser);
     await page.locator('#key').fill('ключ');
     await page.locator('#listOrders-form button').click();
@@ -191,7 +191,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     await page.locator('#health:text("Not reachable")').waitFor();
   });
 
-  test('shows the state of the server, and which backend has failed', async (t) => {
+  test('the page shows the state of the server, and which backend has failed', async (t) => {
     let state: 'ok' | 'degraded' | 'unavailable' = 'ok';
     const { page } = await openPage(t, browser, DESKTOP, { backends: { orders: () => 'ok', quotas: () => state } });
     await page.locator('#health[data-state=ok]:text-is("Ready")').waitFor();
@@ -203,7 +203,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     await page.locator('#health[data-state=unavailable]:text-is("Not ready: quotas")').waitFor();
   });
 
-  test('shows the total and the beginning of a very long list', async (t) => {
+  test('of a very long list, the page shows the number of orders and the first 100 orders', async (t) => {
     const long = Object.freeze(Array.from({ length: 200_000 }, (_, id) => ({ id: BigInt(id), shipDate: '",{"' })));
     const { page, text, list } = await openPage(t, browser, DESKTOP, { list: () => long });
     await list('key-1');

@@ -21,7 +21,7 @@ async function copySample(page: Page, operation: 'listOrders' | 'cancelOrder', l
 }
 
 /**
- * The command that runs the sample of each language. Its last parameter is the file with the
+ * For each language, the command that runs its sample. The last parameter is the file of the
  * sample.
  */
 const PROGRAMS: Readonly<Record<string, readonly [program: string, ...parameters: string[]]>> = {
@@ -41,7 +41,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
 
   for (const [language, [program, ...parameters]] of Object.entries(PROGRAMS)) {
     const skip = without(program, program === 'go' ? 'golang-go' : program);
-    test(`list and cancel with exact ids when run as copied: ${language}`, { skip }, async (t) => {
+    test(`a copied sample lists and cancels orders with exact ids: ${language}`, { skip }, async (t) => {
       const { page, store } = await openPage(t, browser);
       const cwd = temporaryDirectory(t);
       const file = join(cwd, parameters.at(-1) ?? '');
@@ -58,7 +58,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
     });
   }
 
-  test('choosing a language, also by keyboard, applies to both operations', async (t) => {
+  test('a language that is chosen for one operation, even by keyboard, applies to both', async (t) => {
     const { page } = await openPage(t, browser);
     await page.locator('#listOrders label:text-is("curl")').click();
     await page.keyboard.press('ArrowRight');
@@ -70,7 +70,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
     }
   });
 
-  test('contain the key only while it is shown, and escape the order id', async (t) => {
+  test('samples contain the key only while the page shows it, and escape the order id', async (t) => {
     const { page } = await openPage(t, browser);
     await page.locator('#key').fill("key-it's");
     assert.doesNotMatch(await copySample(page, 'listOrders', 'curl'), /key-it/);

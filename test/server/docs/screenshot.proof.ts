@@ -11,8 +11,8 @@ const FILE = fileURLToPath(new URL('../../../src/server/docs/screenshot.png', im
 const VIEWPORT = { width: 1_280, height: 800 };
 
 /**
- * Takes a screenshot of the list of sample orders, after requests that take a few minutes by the
- * clock of the page.
+ * Sends requests over a few minutes of the page's simulated clock. Then takes a screenshot of the
+ * list of sample orders.
  */
 async function takeScreenshot(t: TestContext): Promise<void> {
   const { url, stderr } = await startServer(t, { cwd: temporaryDirectory(t) }, '--db', ':memory:');

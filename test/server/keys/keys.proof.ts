@@ -6,7 +6,7 @@ import { createApiKey, isApiKey, openSqliteStorage } from 'store-orders/server';
 import { testKeyRing } from '../support/key-ring-suite.js';
 import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from '../support/program.js';
 
-test('a new API key has its prefix, its length and a valid checksum, and no two are the same', () => {
+test('a new API key has the right prefix, the right length and a valid checksum, and differs from all others', () => {
   const keys = new Set(Array.from({ length: 1_000 }, createApiKey));
   assert.equal(keys.size, 1_000);
   for (const key of keys) {
@@ -15,7 +15,7 @@ test('a new API key has its prefix, its length and a valid checksum, and no two 
   }
 });
 
-test('a wrong, missing or extra character in a key is noticed without a look-up', () => {
+test('a key with a wrong, missing or extra character is recognised as invalid without a database query', () => {
   const key = createApiKey();
   for (let at = 0; at < key.length; at++) {
     const other = key[at] === 'x' ? 'y' : 'x';
@@ -32,7 +32,8 @@ test('each base62 character is equally likely in a new key', () => {
   assert.equal(counts.size, 62);
   const expected = (4_000 * 32) / 62;
   const chiSquare = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
-  // With 61 degrees of freedom, chance exceeds 140 less than once in ten million runs.
+  // By chance alone, a chi-square value with 61 degrees of freedom exceeds 140 less than once in
+  // ten million runs.
   assert.ok(chiSquare < 140, `${chiSquare}`);
 });
 
@@ -46,7 +47,7 @@ testKeyRing('the key ring in SQLite', (t) => {
   };
 });
 
-test("a key's text is stored in no file, and commands never repeat it", async (t) => {
+test("the text of a key is not stored in any file, and is not printed again after the key's creation", async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stdout } = await run(['keys', 'create', '--plan', 'pro', '--name', 'Ann'], { cwd });
   assert.equal(code, 0);
@@ -103,7 +104,7 @@ test('with --json, the key commands print one JSON value', async (t) => {
   assert.match((await run(['keys', 'list'], { cwd })).stdout, /enterprise, 9 per day {2}"Bea" {2}revoked \S+Z\n$/);
 });
 
-test('an unknown plan, or one with missing or extra numbers, is refused and exits 2', async (t) => {
+test('the key commands refuse an unknown plan or wrong quotas of a plan, and exit with 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--plan', 'gold'], '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
@@ -129,7 +130,7 @@ test('an unknown plan, or one with missing or extra numbers, is refused and exit
   assert.deepEqual(readdirSync(cwd), [], 'no database is created');
 });
 
-test('a plan is required', async (t) => {
+test('"keys create" and "keys set-plan" require a plan', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const command of ['keys create', 'keys set-plan key_absent']) {
     const { code, stderr } = await run(command.split(' '), { cwd });
@@ -138,7 +139,7 @@ test('a plan is required', async (t) => {
   }
 });
 
-test("a running server sees another process's new keys, changed plans and revocations within a second", async (t) => {
+test('within a second, a running server sees keys that another process creates, changes or revokes', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');

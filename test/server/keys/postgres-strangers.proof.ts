@@ -9,12 +9,12 @@ import { createDatabase, watchedPool } from '../../databases/postgres/support/da
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { startServer, temporaryDirectory, until } from '../support/program.js';
 
-/** How many requests per minute an address may send without a valid key. */
+/** The number of requests per minute that an address may send without a valid key. */
 const ADDRESS_QUOTA = 600;
-/** The most look-ups of unknown keys that the ring makes at the same time. */
+/** The number of unknown keys that the key ring looks up at the same time, at most. */
 const AT_ONCE = 1_000;
 
-describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: missingEngine }, async () => {
+describe('requests with made-up keys, if the keys are stored in PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
   async function open(t: TestContext) {
@@ -33,7 +33,7 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
     };
   }
 
-  test('do not delay the query for changes, without which even known keys are refused', async (t) => {
+  test('made-up keys do not delay the check for changes, without which known keys would be refused', async (t) => {
     const { url, data } = await open(t);
     const { key } = await data.keys.create({ name: 'business' });
     await data.keys.authenticate(key);
@@ -46,11 +46,12 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
       const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
       await until(async () => (await other.query(waiting)).rows.length === 2);
       const startMs = performance.now();
-      // The loop runs for longer than a cached key is trusted without a check for changes.
+      // A cached key is trusted for 750 ms after a check for changes. The loop runs for longer, so
+      // the known key depends on further checks.
       while (performance.now() - startMs < 2_000) {
         const askedMs = performance.now();
         assert.ok(await data.keys.authenticate(key));
-        assert.ok(performance.now() - askedMs < 500, 'the known key waited for made-up keys');
+        assert.ok(performance.now() - askedMs < 500, 'the known key had to wait for made-up keys');
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     } finally {
@@ -59,7 +60,7 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
     assert.ok((await unknown).every((outcome) => outcome.status === 'rejected' || outcome.value === undefined));
   });
 
-  test('are looked up a thousand at a time; a further look-up fails, instead of reporting an unknown key', async (t) => {
+  test('at most 1,000 unknown keys are looked up at the same time; a further look-up rejects', async (t) => {
     const { ring, strangers } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -72,14 +73,14 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
     await assert.rejects(async () => ring.authenticate(createApiKey()), /too many unknown API keys/);
     assert.equal(strangers.asked, AT_ONCE);
     await ring.setPlan((await ring.authenticate(key))?.id ?? '', { name: 'free' });
-    assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'a known key is looked up at the same time');
+    assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'meanwhile, a known key is looked up');
     strangers.late = undefined;
     release();
     assert.ok((await Promise.all(unknown)).every((principal) => principal === undefined));
-    assert.equal(await ring.authenticate(createApiKey()), undefined, 'unknown keys are looked up again afterwards');
+    assert.equal(await ring.authenticate(createApiKey()), undefined, 'after that, unknown keys are looked up again');
   });
 
-  test('over their limit get no look-up', async (t) => {
+  test('the made-up keys of an address over its limit are not looked up', async (t) => {
     const { ring, strangers, clock } = await open(t);
     const service = createOrderService({
       store: createMemoryOrderStore(),
@@ -99,17 +100,17 @@ describe('strangers with made-up keys, with keys stored in PostgreSQL', { skip: 
       await setImmediate();
     }
     assert.ok(strangers.asked < ADDRESS_QUOTA + 100, `${strangers.asked} were looked up`);
-    assert.equal(await get(key), 200, 'a key that was valid in this process is still served');
+    assert.equal(await get(key), 200, 'a key that was valid before is still served');
     await ring.setPlan(id, { name: 'pro' });
-    assert.equal(await get(key), 200, 'the key is also served when it must be looked up again');
+    assert.equal(await get(key), 200, 'the key is served even if it must be looked up again');
     await ring.revoke(id);
-    assert.equal(await get(key), 429, 'a revoked key is charged to its address, like any unknown key');
+    assert.equal(await get(key), 429, 'a request with a revoked key is charged to its address');
     strangers.asked = 0;
     assert.equal(await get(key), 429);
     assert.equal(strangers.asked, 0, 'the revoked key is no longer looked up');
   });
 
-  test('over their limit lock out only keys that the program has never seen', async (t) => {
+  test('an address over its limit locks out only those valid keys that the program has not seen before', async (t) => {
     const { url, data } = await open(t);
     const cwd = temporaryDirectory(t);
     const server = await startServer(

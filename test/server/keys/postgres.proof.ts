@@ -17,8 +17,8 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
   });
 
   /**
-   * Opens two rings over a new database: one with a manual clock and a client that counts queries,
-   * and one that stands for another process.
+   * Opens two key rings on a new database. One has a manual clock and a client that counts queries.
+   * The other stands for another process.
    */
   async function open(t: TestContext) {
     const url = await preparedDatabase(engine);
@@ -27,7 +27,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     return { ring: openRing(client, clock), other, client, clock };
   }
 
-  test('a cached key is authenticated at once, and one query per quarter of a second checks for changes', async (t) => {
+  test('a cached key is authenticated without waiting, and one query every 250 ms checks for changes', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     const principal = await ring.authenticate(key);
@@ -43,7 +43,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(client.asked, 40, 'without requests there are no checks');
   });
 
-  test('there is one check for changes at a time, however slow', async (t) => {
+  test('only one check for changes runs at a time, even if it is slow', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -76,7 +76,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
         Array.from({ length: 100 }, (_, index) => ring.authenticate(index % 2 === 0 ? key : kept.key)),
       );
       assert.ok(answers.every((answer, index) => answer?.id === (index % 2 === 0 ? undefined : kept.id)));
-      assert.equal(client.asked, 3, 'one check, and because something has changed, one look-up for each key');
+      assert.equal(client.asked, 3, 'one check that finds a change, then one look-up of each key');
     });
   }
 
@@ -94,7 +94,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(client.asked, 3, 'an unknown key is not cached, because it may be issued at any moment');
   });
 
-  test('made-up keys evict no key from the cache', async (t) => {
+  test('look-ups of made-up keys do not remove valid keys from the cache', async (t) => {
     const { ring, client } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     const principal = await ring.authenticate(key);
@@ -106,7 +106,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(client.asked, 0);
   });
 
-  test('a late query result does not undo a change made during the query', async (t) => {
+  test('a query result that arrives late does not undo a change made during the query', async (t) => {
     const { ring, other, client, clock } = await open(t);
     const [one, two] = [await ring.create({ name: 'pro' }), await ring.create({ name: 'pro' })];
     await ring.authenticate(two.key);
@@ -121,11 +121,11 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     clock.advance(800);
     await ring.authenticate(two.key);
     release();
-    assert.equal((await late)?.plan.name, 'pro', 'the plan at the time of the query');
+    assert.equal((await late)?.plan.name, 'pro', 'the late result has the plan at the time of the query');
     assert.equal((await ring.authenticate(one.key))?.plan.name, 'free', 'the late result is not cached');
   });
 
-  test('after a change by its own process, a request never gets the old state of a key', async (t) => {
+  test('a request that begins after a change by the same process gets the new state of the key', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     const { held, release } = gate();
@@ -142,7 +142,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await later)?.plan.name, 'free');
   });
 
-  test('a request waits for another check for changes if the last one began too long ago', async (t) => {
+  test('if the running check for changes began too long ago, a request waits for another check', async (t) => {
     const { ring, other, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -160,7 +160,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(await later, undefined);
   });
 
-  test('concurrent changes of many keys are all made, and each changes the revision', async (t) => {
+  test('concurrent changes of keys by two processes are all made, and a key is revoked only once', async (t) => {
     const { ring, other } = await open(t);
     const keys = await Promise.all(Array.from({ length: 20 }, () => ring.create({ name: 'free' })));
     for (const plan of ['pro', 'business'] as const) {
@@ -190,7 +190,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     }
   });
 
-  test('a failing database leads to rejections, not to unknown keys, and is checked every quarter of a second', async (t) => {
+  test('while the database is down, look-ups of keys reject, and the database is queried only every 250 ms', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);

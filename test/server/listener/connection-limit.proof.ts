@@ -12,7 +12,7 @@ const redis = skip ? undefined : await startRedis();
 
 after(() => redis?.stop());
 
-/** Opens more connections at once than the server may have open files, and closes them. */
+/** Opens more connections than the server may have open files, and then closes all of them. */
 async function flood(url: URL): Promise<void> {
   const sockets = Array.from({ length: 300 }, () => connect(Number(url.port), url.hostname).on('error', () => {}));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
@@ -22,7 +22,7 @@ async function flood(url: URL): Promise<void> {
 
 describe('connections above the limit of open files', { skip }, () => {
   for (const workers of ['1', '2']) {
-    test(`are closed at once, and new ones are served afterwards (workers: ${workers})`, async (t) => {
+    test(`the server serves new connections after a flood above the limit (workers: ${workers})`, async (t) => {
       const server = await startServer(
         t,
         {
@@ -37,7 +37,7 @@ describe('connections above the limit of open files', { skip }, () => {
       await flood(url);
       await flood(url);
       const answer = () => fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(5_000) });
-      // A worker may not have noticed so far that the connections of the flood are closed.
+      // A worker may need a moment to notice that the connections of the flood are closed.
       await until(async () => (await answer().catch(() => undefined))?.status === 200);
       assert.equal(await server.stop('SIGTERM'), 0);
     });

@@ -37,7 +37,7 @@ async function connectFrom(port: number, localAddress = '127.0.0.1'): Promise<Cl
   };
 }
 
-test('an address has a limit of connections; other addresses are not affected, and closing one makes room', async (t) => {
+test('each address has its own limit of connections, and closing a connection makes room for another', async (t) => {
   const { port } = await listen(t, { maxConnectionsPerAddress: 3 });
   const ours = await Promise.all(Array.from({ length: 3 }, () => connectFrom(port)));
   const oneTooMany = await connectFrom(port);
@@ -51,7 +51,7 @@ test('an address has a limit of connections; other addresses are not affected, a
   });
 });
 
-test('the connections of an address are not limited behind proxies, or by a limit of 0', async (t) => {
+test('the connections of an address are not limited behind a trusted proxy, or if the limit is 0', async (t) => {
   for (const options of [{ maxConnectionsPerAddress: 2, trustProxy: 1 }, { maxConnectionsPerAddress: 0 }]) {
     const { port } = await listen(t, options);
     const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(port)));
@@ -61,7 +61,7 @@ test('the connections of an address are not limited behind proxies, or by a limi
   }
 });
 
-test('idle connections stay open for 15 s, and behind proxies for longer than the proxies’ 60 s', async (t) => {
+test('idle connections stay open for 15 s, or for 65 s behind a trusted proxy', async (t) => {
   for (const [trustProxy, seconds] of [
     [0, 15],
     [1, 65],
@@ -73,7 +73,7 @@ test('idle connections stay open for 15 s, and behind proxies for longer than th
   }
 });
 
-test('an invalid number of connections throws an error that names the option', () => {
+test('an invalid maxConnectionsPerAddress throws an error that names the option', () => {
   const parts = { store: createMemoryOrderStore(), limiter: createMemoryLimiter(), authenticate: () => undefined };
   for (const maxConnectionsPerAddress of [-1, 1.5, Number.NaN]) {
     assert.throws(
@@ -83,7 +83,7 @@ test('an invalid number of connections throws an error that names the option', (
   }
 });
 
-test('when descriptors run short, connections without a valid key are closed for new ones, and customers are served', async (t) => {
+test('when file descriptors run short, the oldest connections without a valid key are closed, and customers are served', async (t) => {
   const cwd = temporaryDirectory(t);
   const under = ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'];
   const server = await startServer(t, { cwd, under }, '--no-sample', '--max-connections-per-address', '0');
@@ -93,7 +93,8 @@ test('when descriptors run short, connections without a valid key are closed for
   const customer = await connectFrom(port);
   assert.equal(await customer.ask(keyed), '200');
 
-  // A third of the strangers have sent a request, a third an unfinished head, and a third nothing.
+  // Of these clients without a valid key, a third send a request, a third send an unfinished
+  // request head, and a third send nothing.
   const strangers: Client[] = [];
   for (let n = 0; n < 300; n++) {
     const stranger = await connectFrom(port, `127.0.0.${2 + (n % 3)}`);
@@ -101,15 +102,15 @@ test('when descriptors run short, connections without a valid key are closed for
     if (n % 3 === 1) stranger.socket.write('GET /healthz HTTP/1.1\r\n');
     strangers.push(stranger);
   }
-  // The server has room for about 100 connections, and keeps those of the newest strangers.
+  // The server has room for about 100 connections, and keeps the newest.
   await until(() => strangers.filter((stranger) => !stranger.isClosed()).length <= 100);
   assert.ok(strangers.slice(0, 150).every((stranger) => stranger.isClosed()));
-  assert.equal(await customer.ask(keyed), '200', "a customer's connection stays");
+  assert.equal(await customer.ask(keyed), '200', "the customer's connection stays open");
   for (let n = 0; n < 10; n++)
     assert.equal(await (await connectFrom(port)).ask(keyed), '200', 'new customers are served');
 });
 
-test('the connections of an address can be limited by a setting', async (t) => {
+test('STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS limits the connections of an address', async (t) => {
   const cwd = temporaryDirectory(t);
   const env = { STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS: '2' };
   const server = await startServer(t, { cwd, env }, '--no-sample');

@@ -50,7 +50,7 @@ suite('a page of another origin', { skip: withoutBrowser }, () => {
       )`);
   }
 
-  test('lists and cancels by fetch with --cors-origin, and reads the limit fields and its request id', async (t) => {
+  test('a page of the origin in --cors-origin can list and cancel, and read the limit fields and its request id', async (t) => {
     const origin = await servePage(t);
     const cwd = temporaryDirectory(t);
     const { url } = await startServer(t, { cwd }, '--cors-origin', origin);
@@ -86,7 +86,7 @@ suite('a page of another origin', { skip: withoutBrowser }, () => {
     assert.equal(JSON.parse(refused.text ?? '').code, 'order_not_found');
   });
 
-  test('can read after a 429 when to try again', async (t) => {
+  test('a page of the origin in --cors-origin can read the Retry-After of a 429', async (t) => {
     const origin = await servePage(t);
     const cwd = temporaryDirectory(t);
     const { url } = await startServer(t, { cwd }, '--cors-origin', origin);
@@ -100,10 +100,10 @@ suite('a page of another origin', { skip: withoutBrowser }, () => {
   });
 
   for (const [what, args] of [
-    ['without the option', []],
-    ['with the option for another origin', ['--cors-origin', 'https://shop.example']],
+    ['without --cors-origin', []],
+    ['with --cors-origin for another origin', ['--cors-origin', 'https://shop.example']],
   ] as const) {
-    test(`is refused ${what}, and cancels nothing`, async (t) => {
+    test(`a page is refused ${what}, and cancels no order`, async (t) => {
       const cwd = temporaryDirectory(t);
       const { url, get } = await startServer(t, { cwd }, ...args);
       const { key } = await issueKey(cwd, 'free');

@@ -30,7 +30,7 @@ async function listen(t: TestContext, corsOrigins?: readonly string[]) {
 const variesBy = ({ headers }: Response) => /\bOrigin\b/.test(headers.get('vary') ?? '');
 const allowed = ({ headers }: Response) => headers.get('access-control-allow-origin');
 
-test('a page of an allowed origin can read every reply and its limit fields, even of errors', async (t) => {
+test('a page of an allowed origin can read every response and its limit fields, even if the response is an error', async (t) => {
   const { get } = await listen(t, ['http://localhost:3000', SHOP]);
   for (const key of ['ours', 'wrong']) {
     const response = await get(SHOP, key);
@@ -57,7 +57,7 @@ test('a preflight request needs no key, and is charged to the address', async (t
   }
 });
 
-test('other origins get no permission, and by default no origin does', async (t) => {
+test('only the configured origins get permission; by default, no origin is configured', async (t) => {
   const { get, preflight } = await listen(t, [SHOP]);
   for (const origin of ['https://evil.example', `${SHOP}.evil.example`, 'null', 'HTTPS://SHOP.EXAMPLE']) {
     const response = await get(origin);
@@ -70,14 +70,14 @@ test('other origins get no permission, and by default no origin does', async (t)
   assert.deepEqual([(await closed.preflight(SHOP)).status, allowed(await closed.preflight(SHOP))], [401, null]);
 });
 
-test('* allows all origins, without naming one', async (t) => {
+test('the origin * allows every page, and the response does not depend on the origin of the page', async (t) => {
   const { get, preflight } = await listen(t, ['*']);
   const response = await get('https://any.example');
   assert.deepEqual([allowed(response), variesBy(response)], ['*', false]);
   assert.deepEqual([(await preflight('null')).status, allowed(await preflight('null'))], [204, '*']);
 });
 
-test('an invalid origin throws at construction', () => {
+test('createOrderServer throws for an invalid origin', () => {
   for (const origin of ['shop.example', `${SHOP}/`, 'https://shop.example/page', '']) {
     const create = () =>
       createOrderServer({

@@ -6,8 +6,8 @@ import { attack, customer, quantile } from './support/under-attack.js';
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 10);
 
 /**
- * Kinds of flood from many addresses, each with its number of connections. Each exceeds any
- * server's capacity: a client sends requests as fast as the server reads them, or opens a new
+ * Kinds of flood from many addresses, each with its number of connections. Every kind exceeds the
+ * server's capacity. The clients send requests as fast as the server reads them, or open a new
  * connection as soon as the last one is closed.
  */
 const FLOODS = [
@@ -22,8 +22,8 @@ for (const [kind, connections] of FLOODS) {
     const server = await startServer(t, { cwd }, '--log', 'events');
     const { key } = await issueKey(cwd, 'enterprise', '--per-day', '1000000000');
     const url = new URL(`${server.url}/store/orders`);
-    // 20 clients, each with 25 requests a second. This is far below the server's capacity, so any
-    // loss is due to the flood.
+    // 20 clients send at most 25 requests a second each. This is far below the server's capacity,
+    // so only the flood can cost them responses.
     const customers = customer(url, key, 20, 40);
     await sleep(2_000);
     customers.take();
@@ -36,7 +36,7 @@ for (const [kind, connections] of FLOODS) {
       p99[which].push(quantile(latencies, 0.99));
     };
     let sent = 0;
-    // The server is measured without and with the flood in turns, so that other work on this
+    // The server is measured alternately without and with the flood, so that other work on this
     // machine affects both figures alike.
     for (let round = 0; round < 3; round++) {
       await sleep(SECONDS * 500);
@@ -56,8 +56,8 @@ for (const [kind, connections] of FLOODS) {
         `p99 ${median(p99.alone).toFixed(1)} → ${median(p99.flooded).toFixed(1)} ms`,
     );
     assert.deepEqual(customers.failures, []);
-    // With fewer than 400 responses a second even without a flood, the customers lack processor
-    // time. Then they may lose another fifth.
+    // If the customers get fewer than 400 responses a second even without the flood, this machine
+    // is busy. In this case the flood may cost them 40 % of the responses instead of 20 %.
     assert.ok(ratio >= (median(goodput.alone) >= 400 ? 0.8 : 0.6), `${ratio}`);
   });
 }

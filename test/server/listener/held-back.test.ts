@@ -22,7 +22,7 @@ async function start(t: TestContext) {
   return { server, ask };
 }
 
-test('new connections of an address over its limit are read one by one, those of other addresses at once', async (t) => {
+test('new connections of an address over its limit are read one after the other, and other addresses do not wait', async (t) => {
   const { ask } = await start(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');
   const order: string[] = [];
@@ -35,7 +35,7 @@ test('new connections of an address over its limit are read one by one, those of
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(await ask(KEYED, '127.0.0.2'), '200');
   order.push('other');
-  // Requests with a valid key from the limited address are also served, after a wait.
+  // Requests with a valid key are also served if they come from the limited address, but they wait.
   assert.deepEqual(
     await Promise.all(asked),
     Array.from({ length: 6 }, () => '200'),
@@ -44,7 +44,7 @@ test('new connections of an address over its limit are read one by one, those of
   assert.notEqual(order.at(-1), 'other');
 });
 
-test('addresses over their limit take turns, so that one with many connections does not delay another', async (t) => {
+test('addresses over their limit take turns, so that an address with many connections does not delay another address', async (t) => {
   const { server, ask } = await start(t);
   for (const address of ['127.0.0.2', '127.0.0.3']) assert.equal(await ask(KEYLESS.repeat(2), address), '429');
   const { port } = server.address() as AddressInfo;
@@ -53,11 +53,11 @@ test('addresses over their limit take turns, so that one with many connections d
   await Promise.all(crowd.map((socket) => once(socket, 'connect')));
   const startMs = performance.now();
   assert.equal(await ask(KEYED, '127.0.0.3'), '200');
-  // If this client waited in one line with the crowd, it would take 20 s and end in a 408.
+  // In one queue with the 100 other connections, this request would wait for 20 s and get a 408.
   assert.ok(performance.now() - startMs < 5_000);
 });
 
-test('draining does not read connections that are held back', async (t) => {
+test('a draining server does not read from connections that are held back', async (t) => {
   const { server, ask } = await start(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');
   let requests = 0;

@@ -14,7 +14,7 @@ function addressPlan(quota: number) {
   return createPlan({ name: 'address', partition: 'address', policies: [perMinute(quota)] });
 }
 
-test('documentation is charged to the client’s address, with limit fields; probes are never refused', async (t) => {
+test('requests for the documentation are charged to the client’s address; health checks are never refused', async (t) => {
   const { origin } = await listen(t, { addressPlan: addressPlan(4) });
   for (const [index, path] of OWN.entries()) {
     const { status, headers } = await fetch(origin + path);
@@ -32,7 +32,7 @@ test('documentation is charged to the client’s address, with limit fields; pro
   }
 });
 
-test('a 429 without a valid key closes the connection, a 401 does not, and nor does a 429 with a valid key', async (t) => {
+test('the server closes a connection after a 429 without a valid key, but not after a 401 or a 429 with a valid key', async (t) => {
   const plan = createPlan({ name: 'one', policies: [perMinute(1)] });
   const { port } = await listen(t, {
     addressPlan: addressPlan(2),
@@ -56,20 +56,20 @@ test('a 429 without a valid key closes the connection, a 401 does not, and nor d
   );
 });
 
-test('a second Host is refused on every path, and a request with content closes the connection', async (t) => {
+test('documentation and health checks refuse a second Host field, and a request with content closes the connection', async (t) => {
   const { port } = await listen(t);
   for (const [index, path] of [...OWN, ...PROBES].entries()) {
     const hosts = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`);
     const [refused = assert.fail()] = hosts.answers;
     assertError(refused, 'bad_request');
     assert.equal(trioOf(refused).remaining, 599 - 2 * index, path);
-    // The text ends only because the server closes the connection.
+    // `readText` returns only if the server closes the connection.
     const text = await readText(open(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello`));
     assert.match(text, /^HTTP\/1\.1 200 OK\r\n(?:[^\r]+\r\n)*Connection: close\r\n/, path);
   }
 });
 
-test('own paths return the request id, and the channel reports their requests, except successful probes', async (t) => {
+test('documentation and health checks return the request id, and all but successful health checks are published', async (t) => {
   const published: string[] = [];
   const listener = (message: unknown) => {
     const { path, status, code, error, requestId } = Object(message);
@@ -99,7 +99,7 @@ test('own paths return the request id, and the channel reports their requests, e
   assert.deepEqual(published, failing);
 });
 
-test('methods other than GET and HEAD are refused with the Error object', async (t) => {
+test('for documentation, methods other than GET and HEAD are refused with an Error object', async (t) => {
   const { port } = await listen(t);
   for (const path of OWN) {
     const { answers } = await exchange(port, `DELETE ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
@@ -109,7 +109,7 @@ test('methods other than GET and HEAD are refused with the Error object', async 
   }
 });
 
-test('the documentation is compressed for clients that accept it, and each coding has its own tag', async (t) => {
+test('the documentation is compressed for clients that accept it, and each encoding has its own ETag', async (t) => {
   const { port } = await listen(t);
   const get = async (path: string, fields = '') => {
     const socket = open(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields}\r\n`);
@@ -138,7 +138,7 @@ test('the documentation is compressed for clients that accept it, and each codin
   }
 });
 
-test('concurrent readiness probes check the backends once', async (t) => {
+test('concurrent readiness checks share one check of the backends', async (t) => {
   let asked = 0;
   let answer = (_: 'ok') => {};
   const database = () => {
@@ -157,7 +157,7 @@ test('concurrent readiness probes check the backends once', async (t) => {
   for (const response of await Promise.all(waiting)) assert.equal(response.status, 200);
 });
 
-test('/ and /docs/ redirect to the page, and browsers cache the icon for a week', async (t) => {
+test('/ and /docs/ redirect to the documentation page, and browsers cache the icon for a week', async (t) => {
   const { origin } = await listen(t);
   for (const path of ['/', '/docs/', '/?from=mail']) assert.equal((await fetch(origin + path)).url, `${origin}/docs`);
   const icon = await fetch(`${origin}/favicon.ico`);

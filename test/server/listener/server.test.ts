@@ -57,7 +57,7 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
   assert.equal((await answer('/store/orders'))[0], 401);
 });
 
-test('requests that node:http would answer itself get a response of the service, with limit headers and the Error object', async (t) => {
+test('the service, instead of node:http, responds to malformed and unusual requests, with limit fields and the Error object', async (t) => {
   const { open } = await listen(t);
   const rows: readonly (readonly [request: string, status: number])[] = [
     [`GET /v1/store/orders HTTP/1.1\r\nAuthorization: Bearer ours\r\nConnection: close\r\n\r\n`, 400],
@@ -103,13 +103,13 @@ test('a client that sends no complete head within 10 s gets 408 with an Error ob
     assert.match(answer, /\r\nConnection: close\r\n/);
     assert.match(answer, /\r\n\r\n\{"code":"request_timeout","message":"[^"]+","status":408\}$/);
   }
-  // A connection that got a response may stay idle for longer.
+  // A connection that has already got a response is allowed to be idle for longer.
   served.write(`${HEAD}\r\n`);
   assert.match(String((await once(served, 'data'))[0]), /^HTTP\/1\.1 200 /);
   served.destroy();
 });
 
-test('a second credential, a second Host and content are noticed even after a thousand other fields', async (t) => {
+test('a second Authorization, a second Host or content is noticed even after a thousand other header fields', async (t) => {
   const { open } = await listen(t);
   const padding = 'a:\r\n'.repeat(1_100);
   for (const [hidden, line] of [
@@ -119,7 +119,7 @@ test('a second credential, a second Host and content are noticed even after a th
   ] as const) {
     const socket = await open();
     socket.write(`${HEAD}${padding}${hidden}\r\n\r\n`);
-    // The text ends only if the server closes the connection.
+    // `text` returns only if the server closes the connection.
     const answer = await text(socket);
     assert.match(answer, line, hidden);
     assert.match(answer, /\r\nConnection: close\r\n/i, hidden);
@@ -127,7 +127,7 @@ test('a second credential, a second Host and content are noticed even after a th
   }
 });
 
-test('draining closes silent and idle connections, and serves a request that has begun to arrive', async (t) => {
+test('a draining server closes connections without a request, and serves a request that has partly arrived', async (t) => {
   const { server, open, url } = await listen(t);
   const silent = await open();
   const idle = await open();
@@ -147,7 +147,7 @@ test('draining closes silent and idle connections, and serves a request that has
   await assert.rejects(fetch(`${url}/healthz`));
 });
 
-test('a request in flight when draining begins is served, on an idle connection and on a new one', async (t) => {
+test('a request that arrives just after draining begins is served, on a new connection and on an idle one', async (t) => {
   const { server, open } = await listen(t);
   const fresh = await open();
   const idle = await open();
@@ -163,11 +163,11 @@ test('a request in flight when draining begins is served, on an idle connection 
   await drained;
 });
 
-test('draining sends all of a long response, however slowly it is read', async (t) => {
+test('a draining server sends all of a long response, however slowly the client reads it', async (t) => {
   const orders = Array.from({ length: 300_000 }, (_, id) => ({ id, petId: 123_456_789, quantity: 1 }));
   const { server, open } = await listen(t, { store: createMemoryOrderStore(orders) });
-  // The response to HEAD has the length of the list, so it arrives only after the list is
-  // serialised.
+  // The response to HEAD contains the length of the list, so this response arrives only after the
+  // list is serialised.
   const printing = await open();
   printing.write(`${HEAD.replace('GET', 'HEAD')}\r\n`);
   await once(printing, 'data');
@@ -191,7 +191,7 @@ test('draining sends all of a long response, however slowly it is read', async (
   await drained;
 });
 
-test('unfinished responses are cut off after the grace period', async (t) => {
+test('a connection with an incomplete request is closed after the grace period of draining', async (t) => {
   const { server, open } = await listen(t);
   const stuck = await open();
   stuck.on('error', () => {});
@@ -220,7 +220,7 @@ test('an invalid option throws an error that names it', () => {
   assert.throws(() => createOrderServer({ store, limiter, authenticate, trustProxy: -1 }), RangeError);
 });
 
-test('the server warns once of X-Forwarded-For if it trusts no proxy, and never if it trusts one', async (t) => {
+test('a server that trusts no proxy warns once about X-Forwarded-For; a server that trusts one never warns', async (t) => {
   const warnings: string[] = [];
   const onWarning = ({ message }: Error) => void warnings.push(message);
   process.on('warning', onWarning);

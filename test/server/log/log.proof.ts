@@ -39,13 +39,13 @@ test('the log is readable text on a terminal, or JSON with --json', async (t) =>
   assert.equal(json.log()[0]?.['event'], 'listening');
 });
 
-/** Makes the program log the length of each write at the end of the write. */
+/** Makes the program add a line to each write of its log, with the length of the write. */
 const MARKED =
   'const { stdout } = process; const write = stdout.write.bind(stdout); ' +
   'stdout.write = (text, written) => ' +
   'write(text + JSON.stringify({ event: "written", bytes: text.length }) + String.fromCharCode(10), written);';
 
-test('log lines of one turn of the event loop share a write', async (t) => {
+test('log lines of the same pass of the event loop are written together', async (t) => {
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(MARKED)}` };
   const server = await startServer(t, { cwd: temporaryDirectory(t), env }, '--no-sample');
   const { hostname, port } = new URL(server.url);
@@ -57,11 +57,11 @@ test('log lines of one turn of the event loop share a write', async (t) => {
   assert.equal(events.filter((event) => event === 'request').length, 15);
   const writes = events.filter((event) => event === 'written').length;
   assert.ok(writes <= 5, `${writes} writes`);
-  // A write of more than 4,096 bytes may be mixed with those of other processes.
+  // A pipe may mix a write of more than 4,096 bytes with the writes of other processes.
   for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
 });
 
-test('a log file gets longer writes', { timeout: 20_000 }, async (t) => {
+test('a write to a log file may exceed 4,096 bytes', { timeout: 20_000 }, async (t) => {
   const cwd = temporaryDirectory(t);
   const file = join(cwd, 'log.ndjson');
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(MARKED)}` };
@@ -79,7 +79,7 @@ test('a log file gets longer writes', { timeout: 20_000 }, async (t) => {
   assert.ok(Math.max(...logged().map(({ event, bytes }) => (event === 'written' ? bytes : 0))) > 4_096);
 });
 
-test('the time of a line is exact, whatever line came before', (t) => {
+test('each log line has the exact time of its event, even after the clock steps back', (t) => {
   const texts: string[] = [];
   const write = (batch: string, written: () => void) => {
     texts.push(batch);
@@ -116,7 +116,7 @@ test('an unread log does not prevent the server from exiting', async (t) => {
   assert.equal(code, 0);
 });
 
-test('unread lines are kept up to a limit, and one line reports how many were dropped beyond it', async () => {
+test('log lines that nobody reads are kept up to a limit, and one line reports how many more were dropped', async () => {
   const texts: string[] = [];
   let written = () => {};
   const stream = {
@@ -162,7 +162,7 @@ test('an import draws its progress on a terminal, and removes it at the end', as
   assert.equal(drawn.at(-1), '');
 });
 
-test('a log line is ASCII JSON, whatever a client sends, with a duration exact to the microsecond', () => {
+test('whatever a client sends, its log line is ASCII JSON, and the duration is exact to the microsecond', () => {
   let text = '';
   const log = createLog(
     {

@@ -20,7 +20,7 @@ test('demo keys are created if only this machine can use them', async (t) => {
   }
 });
 
-test('a base path with a dot segment is refused, because clients would resolve it away', async (t) => {
+test('a base path with a dot segment is refused, because clients would remove the segment from the path', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const path of ['/v1/../..', '/..', '/./v1', '/v1/.']) {
     const { code, stderr } = await run(['openapi', '--base-path', path], { cwd });

@@ -16,11 +16,11 @@ const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stder
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-test('the first run prints curl lines that list and cancel, and a key per plan; the second run prints neither', async (t) => {
+test('the first run prints curl commands that list and cancel, and a key for each plan; the second run prints nothing', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   // The test sends these requests itself, because curl may not be installed. The quotes are double
-  // because cmd.exe knows only these.
+  // because cmd.exe has no other quotes.
   const CURL_LINE = /^ {2}curl (?:-i -X (\w+) )?-H "Authorization: (Bearer so_\w{38})" "(http:[^" ]+)"$/gm;
   const lines = [...server.stderr().matchAll(CURL_LINE)];
   const [listed, cancelled] = await Promise.all(
@@ -63,7 +63,7 @@ test('--no-sample creates an empty database, :memory: creates no file, and an ex
   );
   await empty.stop('SIGTERM');
   await memory.stop('SIGTERM');
-  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'the log files of the database are removed');
+  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'SQLite has removed its log files');
 
   writeFileSync(join(cwd, 'touched.db'), '');
   const touched = await startServer(t, { cwd }, '--db', 'touched.db');
@@ -73,7 +73,7 @@ test('--no-sample creates an empty database, :memory: creates no file, and an ex
 
 test('the server listens on IPv6, and the printed curl line reaches it', async (t) => {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address));
-  if (!addresses.includes('::1')) return t.skip('this machine has no ::1');
+  if (!addresses.includes('::1')) return t.skip('this machine has no IPv6 address ::1');
   const options = { cwd: temporaryDirectory(t), env: ON_TERMINAL };
   const server = await startServer(t, options, '--db', ':memory:', '--host', '::');
   assert.match(server.url, /^http:\/\/\[::\]:\d+\/v1$/);
@@ -127,7 +127,7 @@ test('a server with unreadable saved quotas does not start, and exits with 1', a
   assert.ok(readdirSync(cwd).includes('store-orders.db'));
 });
 
-test('each request is one log line, each log line is one JSON object, and failures have their reason', async (t) => {
+test('the log has one JSON object for each request, with the reason if the request failed', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');
@@ -142,7 +142,7 @@ test('each request is one log line, each log line is one JSON object, and failur
   t.after(() => database.close());
   database.exec('PRAGMA busy_timeout = 5000');
   database.exec('ALTER TABLE orders RENAME TO gone; UPDATE orders_revision SET revision = revision + 1');
-  // Another process's change is listed after at most 100 ms.
+  // The server notices a change by another process after at most 100 ms.
   await setTimeout(100);
   const failed = await server.get(key);
   await until(() => server.log().length === 5);
@@ -206,7 +206,7 @@ test('--log events logs only failures and the events of the server', async (t) =
   );
 });
 
-test('requests without a valid key have the configured limit, per address in front of the trusted proxy', async (t) => {
+test('requests without a valid key are limited for each address that the trusted proxy reports', async (t) => {
   const server = await startServer(
     t,
     { cwd: temporaryDirectory(t) },
@@ -245,7 +245,7 @@ test('on SIGTERM the server finishes the request in flight, closes the connectio
   await once(silent, 'connect');
   const exit = server.stop('SIGTERM');
   await once(silent, 'close');
-  assert.equal(server.child.exitCode, null, 'the server waits for the cancellation');
+  assert.equal(server.child.exitCode, null, 'the server waits until the order is cancelled');
   database.exec('COMMIT');
   const answer = await text(socket);
   assert.match(answer, /^HTTP\/1\.1 204 No Content\r\n/);
@@ -254,10 +254,10 @@ test('on SIGTERM the server finishes the request in flight, closes the connectio
   assert.equal(server.log().at(-1)?.['event'], 'stopped');
 });
 
-test('a second signal ends the server at once, unless it comes right after the first', async (t) => {
+test('a second signal ends the server immediately, unless the signal comes right after the first one', async (t) => {
   const { server } = await underLock(t);
-  // This request stays unfinished. The server would wait for it much longer than for the cancel
-  // that waits for the lock.
+  // This request is never completed. The server would wait for it much longer than for the cancel,
+  // which only waits for the database lock.
   const begun = connect(Number(new URL(server.url).port), '127.0.0.1');
   begun.on('error', () => {});
   await new Promise<void>((resolve) => begun.write('GET / HTTP/1.1\r\n', () => resolve()));
@@ -270,7 +270,7 @@ test('a second signal ends the server at once, unless it comes right after the f
   assert.equal(await exit, 128 + 15);
 });
 
-test('a second server on the same file exits with 1 and the reason; a killed server releases its lock', async (t) => {
+test('a second server on the same file exits with 1 and prints the reason; the lock of a killed server is released', async (t) => {
   const cwd = temporaryDirectory(t);
   const first = await startServer(t, { cwd });
   const { code, stderr } = await run(['serve', '--port', '0'], { cwd });
@@ -281,7 +281,7 @@ test('a second server on the same file exits with 1 and the reason; a killed ser
   assert.equal(await second.stop('SIGTERM'), 0);
 });
 
-test('a lock file that cannot be opened prints one sentence and exits with 1', async (t) => {
+test('if the lock file cannot be opened, the server prints one sentence and exits with 1', async (t) => {
   const cwd = temporaryDirectory(t);
   mkdirSync(join(cwd, 'store-orders.db-server'));
   const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd });

@@ -19,7 +19,7 @@ test('--port accepts the path of a unix socket, even if a killed server has left
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
   const silent = await startServer(t, { cwd }, '--port', socket, '--db', 'silent.db');
-  assert.doesNotMatch(silent.stderr(), /so_/, 'no demo keys: a proxy may serve other machines');
+  assert.doesNotMatch(silent.stderr(), /so_/, 'demo keys are not created on a unix socket');
   await silent.stop('SIGTERM');
   const onTerminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };
   const killed = await startServer(t, { cwd, env: onTerminal }, '--port', socket);
@@ -48,7 +48,7 @@ test('--port accepts the path of a unix socket, even if a killed server has left
   assert.equal(readFileSync(socket, 'utf8'), 'not a socket');
 });
 
-test('healthcheck finds the server by the same settings, and reports one that is not reachable', async (t) => {
+test('"healthcheck" finds the server by the settings of the server, and fails if it cannot be reached', async (t) => {
   const cwd = temporaryDirectory(t);
   const { url, stop } = await startServer(t, { cwd }, '--no-sample', '--db', ':memory:');
   const { port } = new URL(url);
@@ -60,7 +60,7 @@ test('healthcheck finds the server by the same settings, and reports one that is
   assert.match(stderr, /^store-orders: http:\/\/127\.0\.0\.1:\d+\/healthz: connect ECONNREFUSED/);
 });
 
-/** Leaves a socket at `path` on which no server listens. */
+/** Creates a socket file at `path` on which no server listens. */
 async function leaveSocket(path: string): Promise<void> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(`${path}-dead`, resolve));
@@ -73,7 +73,7 @@ function startOn(port: string) {
   return { server, refusal: listen(server, { host: '127.0.0.1', port, flag: '--port' }) };
 }
 
-test('if several servers start at once on the socket of a killed server, one listens and can be reached', async (t) => {
+test('if several servers start together on the socket of a killed server, exactly one listens and can be reached', async (t) => {
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
   for (let round = 0; round < 5; round++) {
@@ -88,7 +88,7 @@ test('if several servers start at once on the socket of a killed server, one lis
   }
 });
 
-test('a server waits for another one that is starting on the same socket, unless that one was killed', async (t) => {
+test('a server waits while another server starts on the same socket, unless the other server was killed', async (t) => {
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
   mkdirSync(`${socket}.lock`);
@@ -106,7 +106,7 @@ test('a server waits for another one that is starting on the same socket, unless
   assert.equal(await startOn(socket).refusal, says);
 });
 
-test('a port above the highest is refused', async () => {
+test('a port above 65535 is refused', async () => {
   const place = { host: '127.0.0.1', port: 65_536, flag: '--metrics-port' } as const;
   const says = 'port 65536 does not exist; choose a lower one with --metrics-port';
   assert.equal(await listen(createServer(), place), says);

@@ -10,34 +10,34 @@ interface Shell {
   readonly specialInQuotes: RegExp;
 }
 
-/** Single quotes are special for cmd.exe, because it would pass them on as part of the argument. */
+/** Single quotes count as special in cmd.exe, which would pass them on as part of the argument. */
 const SHELLS: Readonly<Record<string, Shell>> = {
   'cmd.exe': { special: /['&|<>^()%!]/, specialInQuotes: /[%!]/ },
   PowerShell: { special: /['&|<>(){}@#$;,`]/, specialInQuotes: /[$`]/ },
 };
 
 /**
- * Returns the words of a line as the shell passes them to a program. Fails if the shell would
- * interpret a character.
+ * Splits a line into the words that the shell passes to a program. Fails if the line contains a
+ * character that the shell would interpret.
  */
 function words(line: string, { special, specialInQuotes }: Shell): readonly string[] {
   return [...line.matchAll(/(?:"[^"]*"|[^" ])+/g)].map(([word]) => {
     assert.doesNotMatch(word.replaceAll(/"[^"]*"/g, ''), special, line);
     for (const [quoted] of word.matchAll(/"[^"]*"/g)) {
       assert.doesNotMatch(quoted, specialInQuotes, line);
-      // A program of Windows reads `\"` as a quote.
+      // Windows programs read `\"` as a quote inside a word, not as the end of the word.
       assert.ok(!quoted.endsWith('\\"'), line);
     }
     return word.replaceAll('"', '');
   });
 }
 
-/** Returns the words of a line, which must be the same in each shell. */
+/** Returns the words of a line. Fails if they are not the same in all shells. */
 function wordsInBoth(line: string): readonly string[] {
   const [first = [], ...others] = Object.values(SHELLS).map((shell) => words(line, shell));
   for (const other of others) assert.deepEqual(other, first);
-  // In PowerShell, `curl` is another command, so the line must call `curl.exe`. Neither shell knows
-  // `NAME=value command`.
+  // In PowerShell, `curl` is another command, so the line must call `curl.exe`. In neither shell
+  // can a command begin with `NAME=value`.
   assert.match(first[0] ?? '', /^(?:curl\.exe|store-orders)$/, line);
   assert.ok(!first.some((word) => word === '\\' || word === '&&'), line);
   return first;
@@ -46,7 +46,7 @@ function wordsInBoth(line: string): readonly string[] {
 test('the printed command lines work in cmd.exe and in PowerShell', async (t) => {
   const options: RunOptions = { cwd: temporaryDirectory(t), env: ON_WINDOWS };
   const { stderr } = await startServer(t, options, '--db', 'my shop.db');
-  // The text on stderr may arrive later than the log line on stdout for which `startServer` waits.
+  // `startServer` waits only for a log line on stdout. The text on stderr may arrive later.
   await until(() => stderr().includes('Another key'));
 
   const requests = stderr().match(/(?<=^ {2})curl.*$/gm) ?? [];

@@ -51,7 +51,7 @@ function workersOf({ child }: RunningServer): number[] {
   return children.split(' ').filter(Boolean).map(Number);
 }
 
-/** A process that has ended may stay in the process table until its parent reads its status. */
+/** A process that has ended stays in the process table until its parent reads its exit status. */
 function isAlive(pid: number): boolean {
   try {
     return !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
@@ -67,7 +67,7 @@ function eventsOf(server: RunningServer): unknown[] {
     .filter((event) => event !== 'request');
 }
 
-/** Opens enough clients that every worker has some. */
+/** Opens `count` clients. By default, these are so many that every worker gets some. */
 function connected(t: TestContext, server: RunningServer, apiKey: string, count = CLIENTS): Client[] {
   const clients = Array.from({ length: count }, () => createClient(server.url, apiKey));
   t.after(() => {
@@ -77,7 +77,7 @@ function connected(t: TestContext, server: RunningServer, apiKey: string, count 
 }
 
 describe('workers', { skip }, () => {
-  test('share one port, count one quota exactly, and have their number in each log line', async (t) => {
+  test('workers share one port, count one quota exactly, and write their numbers to the log', async (t) => {
     const { server, issue } = await startWorkers(t);
     const [listening] = server.log();
     assert.equal(listening?.['workers'], WORKERS);
@@ -97,7 +97,7 @@ describe('workers', { skip }, () => {
     assert.deepEqual(eventsOf(server), ['listening', 'stopping', 'stopped']);
   });
 
-  test('lose no request on SIGTERM under load, even if every process gets the signal', async (t) => {
+  test('workers under load lose no request at SIGTERM, even if every process gets the signal', async (t) => {
     for (const toAll of [false, true]) {
       const { server, issue } = await startWorkers(t, '--log', 'events');
       const { key } = await issue('enterprise', '--per-day', '1000000');
@@ -131,7 +131,7 @@ describe('workers', { skip }, () => {
     }
   });
 
-  test('write complete log lines to a pipe, even if nobody reads it for a while', async (t) => {
+  test('workers write complete log lines to a pipe, even if nobody reads the pipe for a while', async (t) => {
     const cwd = temporaryDirectory(t);
     execFileSync('mkfifo', ['log'], { cwd });
     const under = ['sh', '-c', 'exec "$0" "$@" > log'];
@@ -168,7 +168,7 @@ describe('workers', { skip }, () => {
     for (const number of [1, 2]) assert.ok(workers.includes(number));
   });
 
-  test('are replaced when killed, while the others keep serving', async (t) => {
+  test('a killed worker is replaced, while the other workers keep serving', async (t) => {
     const { server, issue } = await startWorkers(t, '--log', 'events');
     const { key } = await issue('enterprise', '--per-day', '1000000');
     const [killed = 0, other = 0] = workersOf(server);
@@ -186,7 +186,7 @@ describe('workers', { skip }, () => {
     assert.deepEqual(eventsOf(server), ['listening', 'worker ended', 'worker replaced', 'stopping', 'stopped']);
   });
 
-  test('exit when their primary is killed, after requests in flight are served', async (t) => {
+  test('if the primary process is killed, the workers serve the requests in flight, and then exit', async (t) => {
     const { server, issue } = await startWorkers(t);
     const { key } = await issue('enterprise', '--per-day', '1000000');
     const workers = workersOf(server);
@@ -201,7 +201,7 @@ describe('workers', { skip }, () => {
     await until(() => !workers.some(isAlive), 5_000);
   });
 
-  test('exit at once on a second signal', async (t) => {
+  test('the primary process and its workers exit immediately at a second signal', async (t) => {
     const { server, issue } = await startWorkers(t);
     const { key } = await issue('enterprise', '--per-day', '1000000');
     const workers = workersOf(server);
@@ -219,7 +219,7 @@ describe('workers', { skip }, () => {
     await held.release();
   });
 
-  test('report once why they cannot start, and exit with 1', async (t) => {
+  test('if workers cannot start, the program prints the reason once, and exits with 1', async (t) => {
     const cwd = temporaryDirectory(t);
     const other = createServer().listen(0, '127.0.0.1');
     t.after(() => other.close());
@@ -240,7 +240,7 @@ describe('workers', { skip }, () => {
   });
 });
 
-test('more than one worker needs PostgreSQL and Redis, as the message explains', async (t) => {
+test('several workers without PostgreSQL or Redis are refused with an explanation', async (t) => {
   const cwd = temporaryDirectory(t);
   const onFile = await run(['--workers', '2', '--redis-url', 'redis://127.0.0.1'], { cwd });
   assert.equal(onFile.code, 2);

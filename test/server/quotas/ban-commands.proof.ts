@@ -8,7 +8,7 @@ import { run, temporaryDirectory } from '../support/program.js';
 
 testBanCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
 
-test('a ban ends at the requested instant, however late the server applies it', async (t) => {
+test('a ban ends at the requested time, even if the server applies the ban late', async (t) => {
   const outcome = openSqliteStorage(':memory:');
   assert.ok(outcome.ok);
   t.after(outcome.data.close);
@@ -27,7 +27,7 @@ test('a ban ends at the requested instant, however late the server applies it', 
   assert.equal((await table.pending()).length, 0);
 });
 
-test('an invalid time is refused, and so is a ban without a time', async (t) => {
+test('"ban set" refuses an invalid duration, and a missing one', async (t) => {
   const cwd = temporaryDirectory(t);
   const ban = (...args: readonly string[]) => run(['ban', 'set', 'key_a', ...args], { cwd });
   for (const time of ['10', '0m', '1.5h', 'm', '-1s', '366d', '1w', '999999999d']) {

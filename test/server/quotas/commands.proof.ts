@@ -9,7 +9,7 @@ import { drain, remaining, testQuotaCommands } from '../support/quota-commands.j
 
 testQuotaCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
 
-suite('the commands on quotas in Redis', { skip }, () => {
+suite('the quota and ban commands, with quotas in Redis', { skip }, () => {
   let redis: Server;
   const url = () => `redis://127.0.0.1:${redis.port}`;
 
@@ -22,7 +22,7 @@ suite('the commands on quotas in Redis', { skip }, () => {
   testBanCommands({ name: 'in Redis', env: () => ({ REDIS_URL: url() }), place: url });
 });
 
-test('a killed server forgets at most one second of quotas', async (t) => {
+test('a killed server loses at most the quota changes of the last second', async (t) => {
   const cwd = temporaryDirectory(t);
   const first = await startServer(t, { cwd });
   const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
@@ -33,7 +33,7 @@ test('a killed server forgets at most one second of quotas', async (t) => {
   assert.equal(await remaining(second, key), '5');
 });
 
-test('while another process holds the lock the server responds, and saves the quotas afterwards', async (t) => {
+test('a server responds while another process locks the database, and saves the quotas afterwards', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10');

@@ -29,7 +29,7 @@ function provoke({ saved, clock }: ReturnType<typeof createSaved>): void {
   }
 }
 
-test('taken tokens, strikes and bans survive saving and loading', async (t) => {
+test('used quotas, refusals that count towards a ban, and bans survive saving and loading', async (t) => {
   const opened = open(t, ':memory:');
   const before = createSaved(opened);
   provoke(before);
@@ -41,7 +41,7 @@ test('taken tokens, strikes and bans survive saving and loading', async (t) => {
   assert.equal(after.saved.take('key_b', plan, 0).inForce.remaining, 1);
 });
 
-test('quotas are saved in Unix time, so that a clock that has drifted from it changes no ban and no window', async (t) => {
+test('quotas are saved in Unix time, so a process with another clock loads the same bans and windows', async (t) => {
   const opened = open(t, ':memory:');
   const before = createSaved(opened, { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 });
   provoke(before);
@@ -54,7 +54,7 @@ test('quotas are saved in Unix time, so that a clock that has drifted from it ch
   assert.equal(found.inForce.resetAtMs, announced.inForce.resetAtMs + 60_000);
 });
 
-test('commands given while no server ran are applied before the first HTTP request is counted', async (t) => {
+test('commands that were given while no server ran are applied before the first HTTP request is counted', async (t) => {
   const opened = open(t, ':memory:');
   opened.quotas.request('key_a', 'reset');
   opened.quotas.request('key_b', 'lift_ban');
@@ -64,7 +64,7 @@ test('commands given while no server ran are applied before the first HTTP reque
   assert.equal(limiter.inspect('key_a')?.buckets.length, 2);
 });
 
-test('addresses are not saved, and a key with full quotas leaves no row', async (t) => {
+test('the quotas of addresses are not saved, nor are those of a key whose quotas are full again', async (t) => {
   const opened = open(t, ':memory:');
   const { saved, clock } = createSaved(opened);
   const addresses = createPlan({ name: 'address', partition: 'address', policies: [perMinute(9)] });
@@ -78,7 +78,7 @@ test('addresses are not saved, and a key with full quotas leaves no row', async 
   assert.equal(opened.quotas.load().states.length, 0);
 });
 
-test('after a failed save the next one saves everything, and no command is applied twice', async (t) => {
+test('after a failed save, the next save writes everything, and no command is applied twice', async (t) => {
   const file = join(temporaryDirectory(t), 'quotas.db');
   const opened = open(t, file);
   opened.neverBlock();
@@ -92,8 +92,8 @@ test('after a failed save the next one saves everything, and no command is appli
   assert.match(refused.error.message, /locked/);
   other.exec('COMMIT');
 
-  // The lock is free now, but no row can be written. The reset of key_b is applied in memory, but
-  // stays in the table quota_requests.
+  // The lock is free now, but a trigger makes writes fail. The reset of key_b is applied in memory,
+  // but stays in the table quota_requests.
   saved.take('key_b', plan);
   other.exec("CREATE TRIGGER full BEFORE INSERT ON quotas BEGIN SELECT RAISE(ABORT, 'full'); END");
   assert.equal((await saved.save()).ok, false);
@@ -101,7 +101,7 @@ test('after a failed save the next one saves everything, and no command is appli
   saved.take('key_b', plan);
   other.exec('DROP TRIGGER full');
   assert.deepEqual(await saved.save(), { ok: true });
-  assert.notEqual(limiter.inspect('key_b'), undefined, 'a token taken after the reset stays taken');
+  assert.notEqual(limiter.inspect('key_b'), undefined, 'a request after the reset stays charged');
   assert.equal(other.prepare('SELECT * FROM quotas').all().length, 2);
   assert.equal(other.prepare('SELECT * FROM quota_requests').all().length, 0);
 });

@@ -45,7 +45,7 @@ function events(server: RunningServer): unknown[] {
     .filter((event) => event !== 'request');
 }
 
-test('a killed server forgets nothing that is counted in Redis, and its file contains none of it', {
+test('a killed server loses no quotas that are counted in Redis, and its database file contains no quotas', {
   skip,
 }, async (t) => {
   const cwd = temporaryDirectory(t);
@@ -67,7 +67,7 @@ test('a killed server forgets nothing that is counted in Redis, and its file con
   assert.deepEqual(database.prepare('SELECT * FROM quotas').all(), []);
 });
 
-test('while Redis is down the server starts, responds, and reports that it counts alone; then it counts in Redis again', {
+test('a server starts, responds and counts by itself while Redis is down, and counts in Redis once Redis is up', {
   skip,
 }, async (t) => {
   const cwd = temporaryDirectory(t);
@@ -81,7 +81,7 @@ test('while Redis is down the server starts, responds, and reports that it count
 
   const redis = await redisFor(t, [], port);
   await until(async () => (await quotasOf(server)) === 'ok');
-  assert.equal(await remaining(server, key), '0', 'tokens taken during the outage are charged');
+  assert.equal(await remaining(server, key), '0', 'requests counted during the outage are charged');
   assert.equal((await server.get(key)).status, 429);
 
   await redis.stop();
@@ -99,7 +99,7 @@ test('while Redis is down the server starts, responds, and reports that it count
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('a password is sent and never shown, whether right, wrong or misplaced', { skip }, async (t) => {
+test('a Redis password is sent but never shown, even if it is wrong or misplaced in the URL', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const { port, client } = await redisFor(t);
   await client.config('SET', 'requirepass', PASSWORD);
@@ -139,9 +139,9 @@ test('a password is sent and never shown, whether right, wrong or misplaced', { 
   for (const text of texts) assert.doesNotMatch(text, /s3cr3t|pass[^w]/);
 });
 
-test('a password that the server repeats is not shown either', async (t) => {
+test('a password that an error message of Redis repeats is not shown', async (t) => {
   const cwd = temporaryDirectory(t);
-  // In their error messages, servers without AUTH repeat the password, and so do proxies.
+  // Servers that do not know AUTH repeat the password in their error messages, and so do proxies.
   const parrot = createServer((socket) => {
     socket.on('error', () => {});
     socket.on('data', (commands) => {
@@ -160,7 +160,7 @@ test('a password that the server repeats is not shown either', async (t) => {
   assert.doesNotMatch(server.stdout() + server.stderr(), /s3cr3t/);
 });
 
-test('a missing driver is reported with how to install it', async (t) => {
+test('if the Redis driver is missing, the error names the command that installs it', async (t) => {
   const hook = `export const resolve = (name, context, next) => {
     if (name === 'ioredis') throw Object.assign(new Error(), { code: 'ERR_MODULE_NOT_FOUND' });
     return next(name, context);
@@ -191,7 +191,7 @@ test('a command that cannot reach Redis fails with the reason', { skip }, async 
   }
 });
 
-test('several URLs name a cluster, and a URL of one node only is an error', { skip }, async (t) => {
+test('several URLs name a cluster, and the URL of only one of its nodes is an error', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const cluster = await startCluster();
   t.after(() => Promise.all(cluster.map((node) => node.stop())));
@@ -214,7 +214,7 @@ test('several URLs name a cluster, and a URL of one node only is an error', { sk
   assert.match(String(failure?.['error']), /^this server is part of a cluster; name several of its nodes, /);
 });
 
-test('rediss is TLS, and its certificate is checked', { skip }, async (t) => {
+test('a rediss: URL means TLS, and the certificate of the server is checked', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const [cert, key] = [join(cwd, 'cert.pem'), join(cwd, 'key.pem')];
   writeFileSync(cert, certificate.cert);

@@ -4,7 +4,7 @@ import { createMemoryLimiter, createPlan, perDay } from 'store-orders/limiter';
 import { openSqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
 
-test('strikes before a ban are saved with their instants, and the next strike bans after a restart', async (t) => {
+test('refusals that count towards a ban are saved with their times, and the next one bans after a restart', async (t) => {
   const opened = openSqliteStorage(':memory:', { create: true });
   assert.ok(opened.ok);
   t.after(opened.data.close);
@@ -25,13 +25,17 @@ test('strikes before a ban are saved with their instants, and the next strike ba
   assert.deepEqual([refusedAtMs, forgiven, strikesAtMs], [1_000_000, 1, [1_000_101, 1_000_701]]);
 
   // The restarted process has a clock with another offset to Unix time. The restart is 399 or 400
-  // ms after the last strike.
+  // ms after the last refusal that counts towards a ban.
   for (const [afterMs, verdict] of [
     [399, 'banned'],
     [400, 'over_quota'],
   ] as const) {
     const after = start(7_000_701 + afterMs, 5_000 - 6_000_000);
     assert.deepEqual(after.limiter.inspect('key')?.ban?.strikesAtMs, [7_000_101, 7_000_701]);
-    assert.equal(after.saved.take('key', plan).verdict, verdict, `the first of the strikes is ${600 + afterMs} ms old`);
+    assert.equal(
+      after.saved.take('key', plan).verdict,
+      verdict,
+      `the oldest refusal that counts towards a ban is ${600 + afterMs} ms old`,
+    );
   }
 });

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
 
-// No machine has this address (RFC 5737). A server that accepts the file therefore exits too, but
-// with another message.
+// No machine has this address (RFC 5737), so the server always exits. If it accepts the file, it
+// exits with another message.
 const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
 
-test('a second server is refused the file of the first one, under any link to it', async (t) => {
+test('a second server cannot use the file of a running server, even through a link to the file', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free');
   mkdirSync(join(cwd, 'elsewhere'));
@@ -26,7 +26,7 @@ test('a second server is refused the file of the first one, under any link to it
   assert.deepEqual(readdirSync(join(cwd, 'elsewhere')), ['link.db']);
 });
 
-test('a server started through a link locks the file too', async (t) => {
+test('a server that opens a link locks the file that the link points to', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free');
   symlinkSync('store-orders.db', join(cwd, 'link.db'));
@@ -34,7 +34,7 @@ test('a server started through a link locks the file too', async (t) => {
   assert.match((await run([...SERVE, 'store-orders.db'], { cwd })).stderr, /another server runs on store-orders\.db; /);
 });
 
-test('every command refuses a file with more than one name, and accepts it once it has one name again', async (t) => {
+test('every command refuses a file with two hard links, and accepts the file after one link is removed', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'free');
   linkSync(join(cwd, 'store-orders.db'), join(cwd, 'second.db'));
@@ -67,7 +67,7 @@ const REFUSED = [
 for (const { name, kind, says, make } of REFUSED) {
   const isMissing = make !== undefined && spawnSync(make, ['--version']).error !== undefined;
   const skip = isMissing && `${make} is not in the PATH`;
-  test(`${kind} is refused in a sentence, at once, with nothing left behind`, { skip }, async (t) => {
+  test(`${kind} is refused with one sentence, and no file is left behind`, { skip }, async (t) => {
     const cwd = temporaryDirectory(t);
     mkdirSync(join(cwd, 'folder'));
     if (make !== undefined) execFileSync(make, [join(cwd, name)]);

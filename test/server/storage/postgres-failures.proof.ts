@@ -35,7 +35,7 @@ describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEng
     );
   }
 
-  test('a missing table', async () => {
+  test('the error names a missing table', async () => {
     await admin.query('ALTER TABLE store_orders RENAME TO moved; ALTER TABLE store_orders_keys RENAME TO moved_keys');
     const missing = (table: string) => `: a table is missing; .+ \\(relation "${table}" does not exist\\)$`;
     await tells(() => orders.cancel(7n), new RegExp(`^cannot cancel order 7${missing('store_orders')}`));
@@ -48,7 +48,7 @@ describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEng
     await admin.query('ALTER TABLE moved RENAME TO store_orders; ALTER TABLE moved_keys RENAME TO store_orders_keys');
   });
 
-  test('a long list whose connection is lost', async () => {
+  test('the error names the reason if the connection is lost during a long list', async () => {
     await orders.put(Array.from({ length: 4_001 }, (_, id) => ({ id })));
     const listed = await orders.list();
     assert.ok(Symbol.asyncIterator in listed);
@@ -61,7 +61,7 @@ describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEng
     );
   });
 
-  test('a server that is down', async () => {
+  test('the error names the reason if PostgreSQL is down', async () => {
     await engine.crash();
     await tells(() => orders.cancel(1n), /^cannot cancel order 1: .+ \(.+\)$/);
     await tells(

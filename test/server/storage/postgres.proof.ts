@@ -9,7 +9,7 @@ import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { run, startServer, temporaryDirectory, until } from '../support/program.js';
 
-describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
+describe('a server with a PostgreSQL database', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
   async function newDatabase(t: TestContext) {
@@ -19,7 +19,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     return { url, cwd, program };
   }
 
-  /** Opens the database and creates a server over it, as `serve` does. */
+  /** Opens the database and creates a server that uses it, as `serve` does. */
   async function serve(t: TestContext, url: string) {
     const open = await openPostgresStorage(url, { create: true, impatient: true });
     assert.ok(open.ok);
@@ -43,7 +43,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     return { data, key, request };
   }
 
-  test('a change by a command is seen by a running server within a second', async (t) => {
+  test('a running server sees key changes by a command within a second', async (t) => {
     const { url, program } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     const { key, id } = await data.keys.create({ name: 'free' });
@@ -55,7 +55,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     await until(async () => (await list()).status === 401, 1_000);
   });
 
-  test('while the database is down the response is 503 with Retry-After, never 401, and afterwards it works again', async (t) => {
+  test('while the database is down, responses are 503 with Retry-After, never 401; afterwards, requests succeed', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     const later = await data.keys.create({ name: 'pro' });
@@ -101,7 +101,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     }
   });
 
-  test('concurrent probes query the database once', async (t) => {
+  test('concurrent readiness checks share one query of the database', async (t) => {
     const { url } = await newDatabase(t);
     const { data } = await serve(t, url);
     const states = await Promise.all(Array.from({ length: 100 }, () => data.state()));
@@ -115,7 +115,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(rows.length, 2, 'one connection was enough, apart from the one that created the key');
   });
 
-  test('made-up keys take none of the connections for cancels and lists', async (t) => {
+  test('look-ups of made-up keys do not use the connections that cancel and list orders', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put([{ id: 1 }]);
@@ -127,13 +127,13 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     const unknown = Array.from({ length: 20 }, () => request('/v1/store/orders', 'GET', createApiKey()));
     const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
     await until(async () => (await other.query(waiting)).rows.length === 2);
-    assert.equal((await data.orders.get(1n))?.status, 'pending', 'waiting look-ups do not delay it');
+    assert.equal((await data.orders.get(1n))?.status, 'pending', 'key look-ups that wait do not delay orders');
     await other.query('COMMIT');
     await other.end();
     for (const response of await Promise.all(unknown)) assert.equal(response.status, 401);
   });
 
-  test('a cancel that waits for a lock times out after five seconds, in the database too', async (t) => {
+  test('a cancel that waits too long for a lock gets a 503, and no longer waits in the database', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put([{ id: 1 }]);
@@ -149,7 +149,7 @@ describe('a server over PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await data.orders.get(1n))?.status, 'pending');
   });
 
-  test('slow readers of long lists leave connections for cancels, keys and faster readers', async (t) => {
+  test('slow readers of long lists do not use up the connections: cancels and further lists succeed', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put(Array.from({ length: 2_001 }, (_, id) => ({ id })));

@@ -7,7 +7,7 @@ import { answerOf, run, startServer, temporaryDirectory } from '../support/progr
 
 const IS_UNIX = process.platform !== 'win32';
 
-/** Returns the permissions of each file in a directory, by its name. */
+/** Returns the permissions of each file in a directory, by file name. */
 function modes(directory: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     readdirSync(directory).map((name) => [name, (statSync(join(directory, name)).mode & 0o777).toString(8)]),
@@ -38,7 +38,7 @@ for (const umask of ['022', '000']) {
   });
 }
 
-test('a file that a host opens is private to its owner', { skip: !IS_UNIX }, async (t: TestContext) => {
+test('a file that openSqliteOrderStore creates is private to its owner', { skip: !IS_UNIX }, async (t: TestContext) => {
   const folder = join(temporaryDirectory(t), 'host');
   mkdirSync(folder);
   const umask = process.umask(0);

@@ -7,7 +7,8 @@ import { sampled } from '../../support/sampled.js';
 import { answerOf, issueKey, run, temporaryDirectory } from '../support/program.js';
 
 const COMMANDS = [
-  // No machine has this address (RFC 5737), so a server that accepted the file would fail here.
+  // No machine has this address (RFC 5737), so a server that wrongly accepts the file also exits,
+  // but with another message.
   'serve --host 192.0.2.1',
   'orders import -',
   'orders import - --replace',
@@ -45,12 +46,12 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     make: (file) => exec(file, 'CREATE TABLE cats (name TEXT)'),
   },
   {
-    name: "somebody else's tables with a log",
+    name: "somebody else's tables in WAL mode",
     says: FOREIGN,
     make: (file) => exec(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
   },
   {
-    name: "somebody else's tables, all of them still in the log that a crash left",
+    name: "somebody else's tables that are only in the write-ahead log after a crash",
     says: FOREIGN,
     make: (file) => crash(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
   },
@@ -67,7 +68,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
       ),
   },
   {
-    name: 'orders of a newer version',
+    name: 'an orders schema of a newer version',
     says: NEWER,
     async make(file) {
       await issueKey(join(file, '..'), 'free', '--db', file);
@@ -75,7 +76,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     },
   },
   {
-    name: 'keys of a newer version, in a file without a log',
+    name: 'a program schema of a newer version, in a file without a write-ahead log',
     says: NEWER,
     async make(file) {
       await issueKey(join(file, '..'), 'free', '--db', file);
@@ -84,7 +85,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     },
   },
   {
-    name: 'keys of a newer version, and no orders yet',
+    name: 'a program schema of a newer version, without an orders schema',
     says: NEWER,
     make: (file) =>
       exec(
@@ -97,7 +98,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
 ];
 
 for (const [index, { name, says, make }] of FILES.entries()) {
-  test(`every command refuses ${name}, and leaves it and the files beside it unchanged`, async (t) => {
+  test(`every command refuses ${name}, and changes neither this file nor the files beside it`, async (t) => {
     const cwd = temporaryDirectory(t);
     await make(join(cwd, 'file.db'));
     const before = contents(cwd);
@@ -114,13 +115,13 @@ for (const [index, { name, says, make }] of FILES.entries()) {
   });
 }
 
-test('a file with just the header of a database counts as new', async (t) => {
+test('a database file without tables counts as new', async (t) => {
   const cwd = temporaryDirectory(t);
   exec(join(cwd, 'store-orders.db'), 'PRAGMA user_version = 1', 'PRAGMA user_version = 0');
   assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
 });
 
-test('opens an order database whose tables are all still in the log left by a crash', async (t) => {
+test('commands open an order database whose tables are only in the write-ahead log after a crash', async (t) => {
   const cwd = temporaryDirectory(t);
   const database = openSqliteDatabase(join(cwd, 'crashed.db'));
   database.exec('PRAGMA journal_mode = WAL');
@@ -133,7 +134,7 @@ test('opens an order database whose tables are all still in the log left by a cr
   assert.equal((await run(['orders', 'show', '1'], { cwd })).stdout, 'id        1\nstatus    pending\n');
 });
 
-test('a migration that fails midway leaves the file as it was', async (t) => {
+test('a migration that fails midway leaves the file unchanged', async (t) => {
   const cwd = temporaryDirectory(t);
   exec(
     join(cwd, 'keyless.db'),
@@ -157,7 +158,7 @@ test('a migration that fails midway leaves the file as it was', async (t) => {
   }
 });
 
-test('processes that migrate the same file at once all succeed, and it is migrated once', async (t) => {
+test('several processes that migrate the same file together all succeed, and the file is migrated once', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const round of sampled([1, 2, 3, 4, 5])) {
     const db = `${round}.db`;
@@ -178,7 +179,9 @@ function exec(file: string, ...statements: readonly string[]): void {
   database.close();
 }
 
-/** Creates a file as a killed writer leaves it, by copying it while its writer has it open. */
+/**
+ * Creates a database file as a killed process leaves it: copies the file while it is still open.
+ */
 function crash(file: string, ...statements: readonly string[]): void {
   const living = `${file}.living`;
   const database = openSqliteDatabase(living);
@@ -187,7 +190,7 @@ function crash(file: string, ...statements: readonly string[]): void {
   database.close();
 }
 
-/** Returns the bytes of each file in a directory, by its name. */
+/** Returns the bytes of each file in a directory, by file name. */
 function contents(directory: string): Readonly<Record<string, string>> {
   const names = readdirSync(directory).filter((name) => !name.includes('.living'));
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]));

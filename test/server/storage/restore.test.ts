@@ -16,7 +16,10 @@ import { answerOf, issueKey, type Run, run, startServer, temporaryDirectory } fr
 
 const SERVE = ['serve', '--host', '192.0.2.1'];
 
-/** Creates order 1, then a backup, then order 2. With `killed`, a killed server leaves its log. */
+/**
+ * Creates order 1, then a backup, then order 2. If `killed` is set, a killed server leaves its
+ * write-ahead log beside the database.
+ */
 async function withBackup(t: TestContext, { killed = false } = {}) {
   const cwd = temporaryDirectory(t);
   const file = (name = 'store-orders.db') => join(cwd, name);
@@ -36,7 +39,7 @@ async function withBackup(t: TestContext, { killed = false } = {}) {
   return { cwd, file, key, restore, exported };
 }
 
-/** Returns the bytes of each file in a directory, by its name. */
+/** Returns the bytes of each file in a directory, by file name. */
 function contents(directory: string): Readonly<Record<string, string>> {
   const names = readdirSync(directory).filter((name) => !name.endsWith('-server'));
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name)).toString('latin1')]));
@@ -45,7 +48,7 @@ function contents(directory: string): Readonly<Record<string, string>> {
 const ORDER_1 = '{"id":1,"petId":7,"status":"pending"}\n';
 
 for (const killed of [false, true]) {
-  test(`db restore puts a backup in place of a database ${killed ? 'with the log of a killed server' : 'as it is'}`, async (t) => {
+  test(`db restore replaces ${killed ? 'the database of a killed server, with its log,' : 'a database'} by a backup`, async (t) => {
     const { cwd, file, key, restore, exported } = await withBackup(t, { killed });
     const { code, stdout } = await restore();
     const bytes = readFileSync(file()).length;
@@ -60,7 +63,7 @@ for (const killed of [false, true]) {
   });
 }
 
-test('db restore creates a missing database, whatever log is left there', async (t) => {
+test('db restore creates a missing database, and removes the log of the missing file', async (t) => {
   const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
   renameSync(file(), file('gone.db'));
   assert.equal((await restore()).code, 0);
@@ -68,7 +71,7 @@ test('db restore creates a missing database, whatever log is left there', async 
   assert.equal(await exported(), ORDER_1);
 });
 
-test('db restore through a link replaces the file and leaves the link', async (t) => {
+test('db restore with a link replaces the file that the link points to, and keeps the link', async (t) => {
   const { file, restore, exported } = await withBackup(t);
   symlinkSync('store-orders.db', file('link.db'));
   assert.equal((await restore('--db', 'link.db')).code, 0);
@@ -90,7 +93,7 @@ test('db restore is refused while a server runs, or another process has the file
   assert.equal(await exported(), before);
 });
 
-test('db restore refuses an invalid backup, and never replaces a foreign file', async (t) => {
+test('db restore refuses an invalid backup, and never replaces a file that is not an order database', async (t) => {
   const { cwd, file, exported } = await withBackup(t);
   const before = await exported();
   const bytes = readFileSync(file('backup.db'));
@@ -123,7 +126,7 @@ test('db restore refuses an invalid backup, and never replaces a foreign file', 
 const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
 
 for (const [name, backup] of Object.entries(BACKUPS)) {
-  test(`${name} put beside the log of a killed server is refused, and the advice works`, async (t) => {
+  test(`${name} beside the log of a killed server is refused, and following the advice in the message helps`, async (t) => {
     const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
     copyFileSync(file(backup), file());
     const files = contents(cwd);
@@ -149,7 +152,7 @@ test('db restore replaces a file that was copied beside the log of another file'
   assert.equal(await exported(), ORDER_1);
 });
 
-test('a server does not serve a damaged file, and serves it once it is restored', async (t) => {
+test('a server does not start on a damaged file, but starts after the file is restored', async (t) => {
   const { cwd, file, key, restore } = await withBackup(t);
   const bytes = readFileSync(file());
   const page = bytes.lastIndexOf('pending') & ~0xfff;

@@ -6,12 +6,12 @@ import { until } from './program.js';
 type OpenRing = () => KeyRing | Promise<KeyRing>;
 
 /**
- * Tests a kind of key ring. `prepare` creates an empty place for keys, and returns a function that
- * opens a ring on it.
+ * Tests one kind of key ring. `prepare` creates an empty database for keys, and returns a function
+ * that opens a key ring on it.
  */
 export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing | Promise<OpenRing>): void {
   describe(name, () => {
-    test('knows each issued key and its plan until the key is revoked', async (t) => {
+    test('a key ring knows each issued key and its plan until the key is revoked', async (t) => {
       const open = await prepare(t);
       const ring = await open();
       assert.equal(await ring.isEmpty(), true);
@@ -69,11 +69,11 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.equal(await ring.rotate('key_absent'), 'not_found');
     });
 
-    test("another process's changes are seen within a second, without a timer", async (t) => {
+    test("a key ring sees another process's changes within a second", async (t) => {
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];
       const { key, id } = await other.create({ name: 'free' });
-      assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'a new key is valid at once');
+      assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'a new key is valid immediately');
       await other.setPlan(id, { name: 'business' });
       await until(async () => (await ring.authenticate(key))?.plan.name === 'business', 1_000);
       await other.revoke(id);

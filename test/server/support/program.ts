@@ -20,22 +20,22 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string | Uint8Array;
-  /** A command to run the program under, such as `strace` with its options. */
+  /** A command that starts the program, such as `strace` with its options. */
   readonly under?: readonly string[];
 }
 
 /** Creates a directory for a test, and removes it afterwards. */
 export function temporaryDirectory(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
-  // The server is stopped by a later hook, so it may create files during the removal. If this hook
-  // threw, the server would be left running.
+  // A later hook stops the server, so the server may still create files while the directory is
+  // removed. The removal is retried, because an error here would leave the server running.
   t.after(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
   return directory;
 }
 
 export function spawnProgram(args: readonly string[], { cwd, env, under = [] }: RunOptions): ChildProcess {
-  // Child processes of quick tests measure no coverage, which would make each start a quarter
-  // longer.
+  // In quick tests, child processes measure no coverage, because it would make each start take a
+  // quarter longer.
   const coverage = IS_QUICK ? undefined : process.env['NODE_V8_COVERAGE'];
   const [command = process.execPath, ...operands] = [...under, process.execPath, MAIN, ...args];
   return spawn(command, operands, {
@@ -71,7 +71,7 @@ export interface IssuedKey {
 
 export async function issueKey(cwd: string, ...plan: readonly string[]): Promise<IssuedKey> {
   const answer = await answerOf(['keys', 'create', '--plan', ...plan], { cwd });
-  if (!isIssuedKey(answer)) throw new Error('keys create: printed no key');
+  if (!isIssuedKey(answer)) throw new Error('"keys create" printed no key');
   return answer;
 }
 

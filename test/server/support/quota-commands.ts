@@ -33,7 +33,7 @@ export interface Place {
 
 /** Tests the commands on quotas, for quotas in a file or in Redis. */
 export function testQuotaCommands({ name, env, place }: Place): void {
-  test(`within a second, a running server applies "quota show", "quota reset" and "ban lift": ${name}`, async (t) => {
+  test(`"quota show" shows the quotas of a running server, which applies "quota reset" and "ban lift": ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const server = await startServer(t, options);
@@ -56,8 +56,8 @@ export function testQuotaCommands({ name, env, place }: Place): void {
     );
     await until(async () => (await server.get(key)).status === 200, 1_000);
 
-    // From 2 s after the first refusal, each refusal is a strike. The twentieth strike bans the
-    // key.
+    // Refusals count towards a ban from 2 s after the first refusal. The twentieth that counts bans
+    // the key.
     await drain(server, key, 3);
     await sleep(2_050);
     await drain(server, key, 20);
@@ -78,7 +78,7 @@ export function testQuotaCommands({ name, env, place }: Place): void {
     );
   });
 
-  test(`a restart grants no fresh quotas, and applies resets requested meanwhile: ${name}`, async (t) => {
+  test(`a restarted server keeps the used quotas, and applies the resets that were requested before: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const first = await startServer(t, options);

@@ -120,7 +120,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       response.status === 404 ? withHeaders(response, (headers) => headers.delete('X-RateLimit-Reset')) : response,
     ),
   ],
-  'sends a 401 without a challenge': [
+  'sends a 401 without WWW-Authenticate': [
     ['5-challenge'],
     answering((response) => withHeaders(response, (headers) => headers.delete('WWW-Authenticate'))),
   ],
@@ -128,7 +128,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
     ['4-method'],
     answering((response) => withHeaders(response, (headers) => headers.delete('Allow'))),
   ],
-  'accepts one spelling of the scheme only': [
+  'accepts the scheme Bearer in one spelling only': [
     ['5-scheme'],
     (fetch) => (request) =>
       request.headers.get('authorization')?.startsWith('Bearer ') === false
@@ -158,7 +158,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       withHeaders(response, (headers) => headers.has('Retry-After') && headers.set('Retry-After', '0')),
     ),
   ],
-  'moves its reset with every request': [
+  'moves X-RateLimit-Reset with every request': [
     ['8-reset'],
     (fetch, { clock }) =>
       async (request) =>
@@ -189,17 +189,17 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
 const target = (): AuditTarget => createTestService();
 
 suite('the audits', () => {
-  test('have unique ids, and names that state their requirement level', () => {
+  test('audits have unique ids, and names that state their requirement level', () => {
     const audits = serviceAudits(target());
     assert.equal(new Set(audits.map(({ id }) => id)).size, audits.length);
     for (const { id, level, name } of audits) assert.ok(name.startsWith(`${id}: ${level} `));
   });
 
-  test('pass for the service, in any order', async () => {
+  test('all audits pass for the service, even in reverse order', async () => {
     assert.deepEqual(await failures(serviceAudits(target()).reverse()), []);
   });
 
-  test('do not require Content-Length of HEAD if GET has none', async () => {
+  test('the audits do not require a Content-Length for HEAD if GET sends none', async () => {
     async function* list() {
       yield [{ id: 1n }];
       await new Promise(setImmediate);
@@ -218,7 +218,7 @@ suite('the audits', () => {
     }
   });
 
-  test('name what a target lacks, and pass for a target that has only an address, a key and fetch', async () => {
+  test('a target with only an address, a key and fetch passes, and the skipped audits name what it lacks', async () => {
     const { url, apiKey, fetch } = createTestService();
     const audits = serviceAudits({ url, apiKey, fetch });
     const bare = audits.filter(({ skip }) => skip === undefined);
@@ -228,7 +228,7 @@ suite('the audits', () => {
   });
 
   for (const [how, [expected, breaks]] of Object.entries(BROKEN)) {
-    test(`fail for a server that ${how}`, async () => {
+    test(`audits fail for a server that ${how}`, async () => {
       const service = createTestService();
       const failed = await failures(serviceAudits({ ...service, fetch: breaks(service.fetch, service) }));
       for (const id of expected) assert.ok(failed.includes(id), `${id} of ${failed.join(', ')}`);

@@ -18,11 +18,11 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     /^cancels order 9007199254740993 /,
     (store) => ({ cancel: (id) => store.cancel(BigInt(Number(id)) === 2n ** 63n ? id : BigInt(Number(id))) }),
   ],
-  'wraps ids to int32': [
+  'keeps only the lower 32 bits of ids': [
     /^cancels order 2147483648 /,
     (store) => ({ cancel: (id) => store.cancel(BigInt.asIntN(32, id)) }),
   ],
-  'wraps ids to int64': [
+  'keeps only the lower 64 bits of ids': [
     /^reports an order that does not exist as not found/,
     (store) => ({ cancel: (id) => store.cancel(BigInt.asIntN(64, id)) }),
   ],
@@ -46,7 +46,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
           .filter(({ id }) => store.get(id)?.status === 'pending'),
     }),
   ],
-  'lists only the first page': [
+  'lists only the first 1,000 orders': [
     /^lists 5,000 orders/,
     (store) => ({ list: () => store.list().flat().slice(0, 1_000) }),
   ],
@@ -60,7 +60,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
           .map(({ shipDate: _, ...order }) => order),
     }),
   ],
-  'lists the rows that it changes later': [
+  'changes a list after returning it': [
     /^never changes a list/,
     (store, orders) => {
       const rows = orders.map(({ status: _, ...order }) => order);
@@ -73,7 +73,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       };
     },
   ],
-  'waits between reading and writing': [
+  'waits between reading and writing a status': [
     /^reports exactly one of 1,000/,
     (store) => ({
       async cancel(id) {
@@ -97,7 +97,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       },
     }),
   ],
-  'blocks after a reader stops early': [
+  'cannot cancel after a reader stops early': [
     /^keeps working after a reader stops/,
     (store) => {
       let isReading = false;
@@ -146,7 +146,7 @@ const WHOLE: Readonly<Record<string, Break>> = {
       for (const order of store.list().flat()) yield printOrders([order]).slice(1, -1);
     },
   }),
-  'rows of a database, with null for absent fields and with other columns': (store) => ({
+  'database rows with null for absent fields, and with further columns': (store) => ({
     list: () =>
       store
         .list()

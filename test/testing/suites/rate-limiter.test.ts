@@ -23,7 +23,7 @@ const changed =
 
 /** Broken limiters, each with the case of the suite that must fail. */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
-  'takes from one window after the other': [
+  'charges a window even if another window refuses': [
     /^takes from all windows or from none/,
     (limiter) => (key, plan, cost) => {
       const decisions = plan.policies.map((policy) =>
@@ -48,14 +48,14 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     /^refuses at every instant/,
     changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) })),
   ],
-  'moves its reset with every request': [
+  'moves the reset time with every request': [
     /^keeps the reset constant/,
     changed(({ windows, inForce, nowMs }) => {
       const moved = windows.map((window) => ({ ...window, resetAtMs: nowMs + window.policy.windowMs }));
       return { windows: moved, inForce: moved[windows.indexOf(inForce)] ?? inForce };
     }),
   ],
-  'waits between reading and writing': [
+  'waits between reading and charging a quota': [
     /^allows exactly as many more requests/,
     (limiter) => async (key, plan, cost) => {
       const decision = limiter.peek(key, plan, cost);
@@ -64,7 +64,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return decision;
     },
   ],
-  'forgets a key when others come': [
+  'forgets the oldest key when there are six': [
     /^counts every key separately/,
     (limiter) => {
       const keys = new Set<string>();
@@ -79,13 +79,13 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       };
     },
   ],
-  'mistakes one key for another': [
+  'treats keys that differ only in spaces as one': [
     /^counts every key separately/,
     (limiter) =>
       (key, ...rest) =>
         limiter.take(key.trim(), ...rest),
   ],
-  'mistakes an address for a key': [
+  'charges an address to the key of the same name': [
     /^counts a key and an address/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan.partition === 'key' ? plan : { ...plan, partition: 'key' }, cost);
@@ -140,7 +140,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     /^refuses nothing in shadow mode/,
     changed(({ verdict }) => ({ allowed: verdict === 'within_quota' })),
   ],
-  'sometimes bans without grace': [
+  'sometimes bans without the grace period': [
     /^decides as the memory limiter/,
     (limiter) => {
       let requests = 0;

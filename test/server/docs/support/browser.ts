@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { toolsFolder, withoutTools } from '../../../http/openapi/support/tools.js';
 
-// The types of playwright-core that are used here. They are written by hand, because not every
-// clone has the package.
+// The types of playwright-core that are used here. They are written by hand, because the package is
+// not always installed.
 
 interface Locator {
   click(): Promise<void>;
@@ -72,7 +72,7 @@ export async function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args });
 }
 
-/** Returns the violations that axe finds on the current page. */
+/** Returns the accessibility violations that axe finds on the current page. */
 export async function findViolations(page: Page): Promise<readonly string[]> {
   const { AxeBuilder } = require('@axe-core/playwright');
   const { violations }: { violations: readonly Violation[] } = await new AxeBuilder({ page }).analyze();

@@ -71,7 +71,8 @@ export async function openPage(
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => {
-    // Chromium itself logs each failed request and each response with a status of 400 or more.
+    // Chromium logs this line for each failed request and for each response with a status of 400 or
+    // more.
     if (!/^Failed to load resource/.test(message.text())) complaints.push(`${message.type()}: ${message.text()}`);
   });
   page.on('pageerror', (error) => complaints.push(error.message));

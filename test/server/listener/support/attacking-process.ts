@@ -9,7 +9,7 @@ const count = Number(countText);
 const endMs = performance.now() + Number(secondsText) * 1_000;
 
 const PATHS = ['/v1/store/orders', '/openapi.json', '/docs', '/readyz', '/healthz', '/'];
-/** The most that a client writes to its socket at once. */
+/** The maximum size of one write to a socket. */
 const PIECE_BYTES = 65_536;
 
 interface Figures {
@@ -32,7 +32,7 @@ function request(path: string, fields = ''): string {
   return `GET ${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n`;
 }
 
-/** Sends requests until the end, as fast as the server reads them. */
+/** Sends requests until the attack ends, as fast as the server reads them. */
 function flood(socket: Socket, requests: string, perPiece: number, figure: Figures): void {
   const write = (): void => {
     if (socket.destroyed || performance.now() > endMs) return;
@@ -54,7 +54,7 @@ function every(socket: Socket, ms: number, act: () => void): void {
   socket.once('close', () => clearInterval(timer));
 }
 
-/** Kinds of attack, each on a new connection. */
+/** The kinds of attack. Each function attacks on one new connection. */
 const ATTACKS: Readonly<Record<string, (socket: Socket, path: string, figure: Figures) => void>> = {
   'slow heads': (socket, path) => {
     socket.resume().write(`GET ${path} HTTP/1.1\r\nHost: x\r\nX-Slow: `);
@@ -102,7 +102,8 @@ function start(index: number): void {
     figure.opened++;
     ATTACKS[kind]?.(socket, path ?? '', figure);
   });
-  // An attacker that reads nothing notices only here that the server has closed the connection.
+  // For a client that reads nothing, this event is the first sign that the server has closed the
+  // connection.
   socket.on('close', () => {
     note();
     open.delete(note);

@@ -4,7 +4,10 @@ import type { TestContext } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
 
-/** Starts a server without orders until the end of the test. Its only valid key is `ours`. */
+/**
+ * Starts a server without orders, and stops it at the end of the test. The only valid key is
+ * `ours`.
+ */
 export async function listen(t: TestContext, options: Partial<OrderServerOptions> = {}) {
   const server = createOrderServer({
     store: createMemoryOrderStore(),

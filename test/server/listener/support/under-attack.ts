@@ -32,7 +32,10 @@ export async function attack(
 
 /** Sends a customer's requests on connections that stay open, and measures their latencies. */
 export interface Customer {
-  /** Returns the latencies of the requests that got a 200 since the last call, in ms, ascending. */
+  /**
+   * Returns the latencies in ms, in ascending order, of the requests that got a 200 since the last
+   * call.
+   */
   take(): number[];
   readonly failures: readonly string[];
   stop(): Promise<void>;
@@ -102,7 +105,7 @@ export function openDescriptors(pid: number | undefined): number {
  */
 const ENTRY = /^ *\d+: \w+:(\w{4}) (\w+:\w{4}) (\w\w) (?:\S+ +){5}(\d+)/gm;
 
-/** 127.0.0.1, which the attacker does not use. */
+/** The address 127.0.0.1 in `/proc/net/tcp`. The attacker uses other addresses. */
 const HONEST = '0100007F';
 const LISTENS = '0A';
 

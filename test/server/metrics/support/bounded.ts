@@ -18,8 +18,8 @@ const ONE_A_DAY = createPlan({ name: 'one', policies: [perDay(1)] });
 const FEW_AN_ADDRESS = createPlan({ name: 'address', partition: 'address', policies: [perMinute(6)] });
 
 /**
- * Sends requests from many addresses, with ever new ids, keys and paths. Every outcome occurs among
- * the first `seen` requests. Fails if the metrics grow after these.
+ * Sends requests from many addresses, with different ids, keys and paths. The first `seen` requests
+ * have every outcome. Fails if the metrics grow with the requests after them.
  */
 export async function assertBounded(seen: number, requests: number): Promise<void> {
   const metrics = createMetrics(true);
@@ -49,7 +49,8 @@ export async function assertBounded(seen: number, requests: number): Promise<voi
     assert.deepEqual([...parseMetrics(many).keys()].sort(), [...few.keys()].sort());
     assert.ok(many.length < 20_000, `${many.length} characters`);
 
-    // The number of plan names is bounded too, although they come from the host's own plans.
+    // The number of plan names in the metrics is bounded too, although a host may define any number
+    // of plans.
     const message = { status: 429, code: 'rate_limit_exceeded', durationMs: 1, requestId: 'x' };
     for (let n = 0; n < requests; n++) channel('store-orders:reply').publish({ ...message, plan: `plan "${n}"` });
     const plans = await metrics.text({});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 
-/** The name of a metric with its labels, as written. */
+/** The name of a metric with its labels, as in the parsed text. */
 export type Series = string;
 
 /** Parses the text format of Prometheus, version 0.0.4. Fails if the text is not valid. */
