@@ -65,7 +65,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await clerks.end();
   });
 
-  test("a table of that name is refused if another program or a newer version created it", async () => {
+  test('a table of that name is refused if another program or a newer version created it', async () => {
     const pool = engine.pool();
     const store = createPostgresOrderStore(pool);
     await pool.query('CREATE TABLE store_orders (id text)');
