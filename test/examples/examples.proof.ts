@@ -137,8 +137,8 @@ test('examples/bun.ts and examples/deno.ts export the handlers that their runtim
   for (const response of [await bun.fetch(unauthorized, server), await deno.fetch(unauthorized, info)]) {
     assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each client address has its own limit');
   }
-  // This test cancels no order. Its examples share their orders with examples/aws-lambda.ts, and the
-  // next test cancels an order through that example.
+  // This test cancels no order. Its examples share their orders with examples/aws-lambda.ts, and
+  // the next test cancels an order through that example.
   await assertLists(origin, (request) => bun.fetch(request, server));
   await assertLists(origin, (request) => deno.fetch(request, info));
 });

@@ -26,8 +26,8 @@ for (const way of WAYS) {
         const { service } = createShop({ store: { list: () => listed, cancel: () => 'not_found' } });
         const { ask, close } = await way.open(service);
         const asked = (method: string, ...fields: [string, string][]) => ask(method, ORDERS, [KEY, ...fields]);
-        // Even the first request for the list gets a 412, because the service waits for the tag before
-        // it responds.
+        // Even the first request for the list gets a 412, because the service waits for the tag
+        // before it responds.
         assertError(await asked('GET', ['If-Match', '"another"']), 'precondition_failed');
         for (const coding of ['identity', 'br, identity;q=0']) {
           const accept: [string, string] = ['Accept-Encoding', coding];

@@ -23,8 +23,8 @@ const NOT_OURS = ['26000', '42P05'];
 
 /**
  * Wraps a pool so that the server parses and plans frequent statements only once per connection.
- * For this, the statements have names. Some connection poolers use another server connection for
- * each transaction, and do not support named statements. Behind such a pooler, the server rejects a
+ * For this, the statements have names. Some connection pools use another server connection for
+ * each transaction, and do not support named statements. Behind such a pool, the server rejects a
  * named statement before it runs. The wrapper then sends the statement again without a name, and no
  * longer names any statement.
  */
