@@ -6,9 +6,9 @@ import { createGrouping } from './grouping.js';
 export interface Ask<Outcome> {
   alone(id: OrderId): Promise<Outcome>;
   /**
-   * Changes several orders. Their ids differ and are in ascending order. Resolves to a function
-   * that returns the outcome of one order, or `locked` if another transaction has locked the order.
-   * The function throws an error that concerns only this order.
+   * Changes several orders. `ids` are all different and sorted in ascending order. Resolves to a
+   * function that returns the outcome of one order, or `locked` if another transaction has locked
+   * the order. If only this order could not be changed, the function throws the order's error.
    */
   together(ids: readonly OrderId[]): Promise<(id: OrderId) => { readonly outcome: Outcome } | 'locked'>;
 }
