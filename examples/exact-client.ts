@@ -38,8 +38,8 @@ export interface OrdersClientOptions {
 }
 
 /**
- * The error of a call that ended with a response of the service or a proxy. If the last attempt
- * ended with a connection error, the call throws the error of `fetch` instead.
+ * The error that a call throws if its last attempt got an error response, from the service or from
+ * a proxy. If the last attempt got no complete response, the call throws the error of `fetch`.
  */
 export class OrdersError extends Error {
   override readonly name = 'OrdersError';

@@ -125,7 +125,8 @@ export function createAdmission<Served>(
     principal: Principal,
     decision: Decision,
   ): Served | Reply | Promise<Served | Reply> {
-    // This line comes before `serve`, because it throws if the limiter has returned no decision.
+    // `limitFields` throws if the limiter has not returned a decision. In that case, `serve` must
+    // not run.
     exchange.limitFields = limitFields(decision, draftFields);
     return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }

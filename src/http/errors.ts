@@ -43,7 +43,7 @@ const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: stri
   order_not_pending: [409, 'The order is not pending. Only a pending order can be cancelled.'],
   precondition_failed: [
     412,
-    'The If-Match condition failed, so nothing was changed. Send the current ETag of the list, or omit If-Match to cancel.',
+    'The If-Match condition failed, so nothing was changed. Omit If-Match or, if you request the list, send its current ETag.',
   ],
   rate_limit_exceeded: [
     429,

@@ -39,7 +39,10 @@ export function afterHost<T, R>(part: string, promise: Promise<T>, next: (value:
   return Promise.resolve(promise).then(next, (error: unknown) => failHost(`${part} failed`, error));
 }
 
-/** Yields what the store streams. Records that an error of the stream came from the host. */
+/**
+ * Yields the items of the store's stream. If the stream throws, records that the error came from
+ * the host.
+ */
 export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
     yield* stream;
@@ -49,7 +52,8 @@ export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T
 }
 
 /**
- * Yields the items of the store's list. Records that an error of the iteration came from the host.
+ * Yields the items of the store's list. If the iteration throws, records that the error came from
+ * the host.
  */
 export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
   try {

@@ -66,9 +66,9 @@ export interface ReadHead {
    * §8.2.2).
    */
   readonly isMultiplexed: boolean;
-  /** `X-Request-Id`, if it was sent once and is short and plain enough to be sent back. */
+  /** `X-Request-Id`, if it was sent exactly once and is short and plain enough to be sent back. */
   readonly requestId: string | undefined;
-  /** `traceparent` (W3C Trace Context), if it was sent once and is valid. */
+  /** `traceparent` (W3C Trace Context), if it was sent exactly once and is valid. */
   readonly traceparent: string | undefined;
   // The fields that select the representation of the list. If a field is sent more than once, its
   // values are joined into one list (RFC 9110 §5.3).

@@ -40,8 +40,9 @@ export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: num
 }
 
 /**
- * Returns how many refusals in a row can be forgiven. They are forgiven because the requests may
- * have been in flight at the first refusal. More requests than this cannot have been in flight.
+ * Returns how many refusals in a row can be forgiven. A refusal is forgiven because its request may
+ * have been sent before the client received the first refusal. It is assumed that no client sends
+ * more requests than this before it receives the first refusal.
  */
 function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
   return Math.max(10 * policy.after, Math.min(...policies.map(({ quota }) => quota)));

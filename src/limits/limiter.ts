@@ -42,7 +42,8 @@ export interface Decision {
    */
   readonly retryAfterMs: number;
   /**
-   * The windows of the plan after this request, in the plan's order. A ban does not change them.
+   * The state of each window after this request, in the order of the plan's windows. A ban does not
+   * change these states.
    */
   readonly windows: readonly WindowState[];
   /**

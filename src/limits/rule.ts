@@ -140,8 +140,8 @@ function remember(
 }
 
 /**
- * Returns the state to store, or `undefined` if all buckets are full and no refusal or ban is
- * stored.
+ * Returns the state of a key as it is stored. Returns `undefined` if nothing needs to be stored:
+ * there are no `buckets`, and `ban` contains no refusal and no ban.
  */
 export function keyState(buckets: readonly NamedBucket[], ban: BanState = NO_STRIKES): KeyState | undefined {
   if (!isForgettable(ban)) return { buckets, ban };

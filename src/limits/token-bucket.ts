@@ -77,7 +77,7 @@ export function resetAtMs(bucket: Bucket, policy: QuotaPolicy): number {
 
 /**
  * Returns the first instant when more than {@link remaining} tokens can be taken. For a full bucket
- * with continuous refill, returns when one missing token would be refilled.
+ * with continuous refill, returns the instant when one token would be refilled if it were missing.
  */
 export function refillAtMs(bucket: Bucket, policy: QuotaPolicy): number {
   if (policy.refill === 'interval') return bucket.atMs;

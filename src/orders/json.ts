@@ -7,8 +7,8 @@ import type { OrderBatch } from './store.js';
  */
 export function printOrder(order: Order): string {
   let text = `{"id":${order.id}`;
-  // Rows of a host's database may have `null` despite the type. `null` also means that the field is
-  // absent.
+  // A row of a host's database may contain `null`, although the type `Order` forbids it. Such a
+  // field is omitted.
   if (order.petId !== undefined && order.petId !== null) text += `,"petId":${order.petId}`;
   if (order.quantity !== undefined && order.quantity !== null) text += `,"quantity":${order.quantity}`;
   if (order.shipDate !== undefined && order.shipDate !== null) text += `,"shipDate":${printString(order.shipDate)}`;
@@ -114,7 +114,7 @@ class JsonReader {
 
   end(): void {
     this.#skipWhiteSpace();
-    if (this.#at < this.#text.length) this.#fail('unexpected text after the end');
+    if (this.#at < this.#text.length) this.#fail('unexpected text after the JSON value');
   }
 
   *elements(): Generator<{ readonly line: number; readonly value: unknown }> {

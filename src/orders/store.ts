@@ -42,7 +42,7 @@ export type ListedOrders = readonly Order[] | readonly OrderBatch[] | AsyncItera
  */
 export type OrderBatch = readonly Order[] | string | VersionedText;
 
-/** A batch as text. If the text is cached from an earlier list, it need not be read again. */
+/** A batch as text. A caller that has cached the text of this `version` need not call `text`. */
 export interface VersionedText {
   /** Must be the same object as long as the text does not change. */
   readonly version: object;

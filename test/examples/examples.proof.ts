@@ -12,7 +12,7 @@ const examples = new URL('../../examples/', import.meta.url);
 const files = readdirSync(examples).filter((name) => name.endsWith('.ts'));
 const tests = files.filter((name) => name.endsWith('.test.ts'));
 
-/** Examples that are not servers, or that need a runtime or a backend that may not be installed. */
+/** Examples that are not servers, or need a runtime or backend that is not always installed. */
 const MODULES = [
   'aws-lambda.ts',
   'bun.ts',

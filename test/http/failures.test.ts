@@ -77,7 +77,7 @@ const RUBBISH: readonly unknown[] = [
 type Part = 'authenticate' | 'limiter' | 'store.list' | 'store.cancel';
 const PARTS: readonly Part[] = ['authenticate', 'limiter', 'store.list', 'store.cancel'];
 
-/** Creates a shop. The given part of its host misbehaves at the first call and works afterwards. */
+/** Creates a shop in which the first call of `part` misbehaves. Later calls of `part` work. */
 function shopWith(part: Part, misbehave: Misbehaviour): Shop {
   let isFirst = true;
   const shop = createShop();

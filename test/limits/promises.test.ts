@@ -182,7 +182,7 @@ test('a window admits at most the quota, counted from its first token', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a client that obeys Retry-After is never banned, even if each burst has as many refusals as the grace period forgives', () => {
+test('a client that obeys Retry-After is never banned, even if it sends bursts of up to eleven requests', () => {
   const strictest = policiesOfSeconds.map((options) =>
     createPlan({ name: 'strictest', policies: options, ban: { after: 1, graceMs: 2_000 } }),
   );

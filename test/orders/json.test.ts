@@ -115,8 +115,8 @@ function failure(work: () => unknown): unknown {
 const REFUSED: readonly (readonly [text: string, message: string])[] = [
   ['', 'expected a value, line 1 column 1'],
   ['\ufeff1', 'expected a value, line 1 column 1'],
-  ['01', 'unexpected text after the end, line 1 column 2'],
-  ['1 2', 'unexpected text after the end, line 1 column 3'],
+  ['01', 'unexpected text after the JSON value, line 1 column 2'],
+  ['1 2', 'unexpected text after the JSON value, line 1 column 3'],
   ['[1,]', 'expected a value, line 1 column 4'],
   ['[1 2]', 'expected ], line 1 column 4'],
   ['[NaN]', 'expected a value, line 1 column 2'],
@@ -164,7 +164,7 @@ test('parseJson accepts nesting to a depth of 100, and rejects any deeper nestin
   }
 });
 
-test('parseJson parses a string of any length, with its escapes', () => {
+test('parseJson parses a string with millions of escapes', () => {
   const text = JSON.stringify('\\"\n'.repeat(1_500_000));
   assert.ok(parseJson(text) === JSON.parse(text));
 });

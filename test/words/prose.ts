@@ -65,8 +65,8 @@ function commentsAndStrings(path: string, text: string): readonly Prose[] {
   const lines = text.split('\n');
   const scanner = createScanner(false, undefined, text);
   /**
-   * The template literals that are not closed so far, the innermost last. Each entry counts the
-   * open braces in a substitution of its template literal.
+   * One number for each template literal that is still open, the innermost last. The number counts
+   * the braces that are open inside the literal's current `${…}`.
    */
   const braces: number[] = [];
   let last = SyntaxKind.Unknown;

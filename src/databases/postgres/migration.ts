@@ -24,7 +24,7 @@ DECLARE
 BEGIN
   PERFORM pg_advisory_xact_lock(${LOCK});
   IF to_regclass('store_orders_schema') IS NULL THEN
-    -- This connection may not see a table that another one created while this one waited for the lock.
+    -- IF NOT EXISTS: a table that was created during the wait for the lock can still be invisible.
     CREATE TABLE IF NOT EXISTS store_orders_schema (part text PRIMARY KEY, version integer NOT NULL);
   END IF;
   ${Object.entries(schemas)
@@ -37,7 +37,7 @@ function migrationOf(part: string, steps: readonly string[]): string {
   const newest = steps.length;
   return `found := coalesce((SELECT version FROM store_orders_schema WHERE part = ${quoteText(part)}), 0);
   IF found > ${newest} THEN
-    RAISE 'its ${part} schema has version %, but this program knows only ${newest}; use a newer store-orders', found;
+    RAISE 'its ${part} schema has version %, but this program knows only versions up to ${newest}; use a newer store-orders', found;
   END IF;
   ${steps.map((step, version) => `IF found <= ${version} THEN ${step}; END IF;`).join('\n  ')}
   IF found < ${newest} THEN

@@ -9,15 +9,14 @@ export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable
 /** The greatest number of snapshots that are open at the same time. Each one holds a connection. */
 const MOST_OPEN = 4;
 /**
- * How long a snapshot's readers may pause between two queries. After a longer pause, the snapshot
- * can be closed so that others get its connection. Readers that were slow before may only make
- * shorter pauses. The value suits a client that reads about 1 MB per second, because a mount sends
- * half a mebibyte at a time.
+ * The longest pause that a snapshot's readers may make between two queries. After a longer pause,
+ * the snapshot can be closed so that others get its connection. A mount sends half a mebibyte at a
+ * time, and a client that reads 1 MB per second needs about 500 ms for that.
  */
 const SPARE_MS = 500;
 /**
- * Each result of a query makes the allowed pause longer by this time, divided by the number of the
- * snapshot's readers. The pause is never longer than `SPARE_MS`.
+ * Each result of a query postpones the instant when the snapshot can be closed. It is postponed by
+ * this time, divided by the number of readers, but to at most `SPARE_MS` from now.
  */
 const EARNED_MS = 300;
 /** A snapshot whose query is still running is checked again after this time. */

@@ -85,9 +85,9 @@ const COUNTED_AS_ONE_MS = 100;
 const countedMs = new WeakMap<SqliteDatabase, number>();
 
 /**
- * Counts transactions in the file's `user_version`. This count reveals a log that belongs to
- * another file. If a log belongs to this file, the count of the log's first transaction is at most
- * one above the count in the file.
+ * Adds 1 to the count of transactions in `user_version`. SQLite stores it on the first page, so the
+ * count is both in the database file and in its log. If the count of the log's first transaction
+ * exceeds the file's count by more than one, the log belongs to another file.
  */
 function countTransaction(database: SqliteDatabase): void {
   const nowMs = performance.now();

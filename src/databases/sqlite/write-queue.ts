@@ -32,8 +32,8 @@ const LOCK_RETRY_MS = 5;
 /**
  * How many writes of one commit settle in the same pass of the event loop. If all of them settled
  * together, all their clients would send again at the same time, and other requests would wait.
- * With 64 clients that cancel as fast as they can, a list would take 2.3 ms (p99) instead of 1.5.
- * The limit does not change the rate of cancels.
+ * Without the limit, and with 64 clients that cancel as fast as they can, a list takes 2.3 ms (p99)
+ * instead of 1.5. The limit does not change the rate of cancels.
  */
 const ANSWERED_AT_ONCE = 4;
 

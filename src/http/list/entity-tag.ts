@@ -14,8 +14,9 @@ export function entityTag(digest: string, coding: Coding): string {
 const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
 /**
- * Reports whether `field` contains the strong tag or is `*` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2).
- * `If-Match` needs the strong comparison, and `If-None-Match` the weak one.
+ * Reports whether `field` is `*` or contains `tag` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2). Use
+ * `strong` for `If-Match` and `weak` for `If-None-Match`. The weak comparison ignores a prefix `W/`
+ * of the tags in `field`.
  */
 export function namesTag(field: string, tag: string, comparison: 'strong' | 'weak'): boolean {
   if (field.trim() === '*') return true;

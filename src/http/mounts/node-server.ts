@@ -60,8 +60,9 @@ function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const response = responseInProgress(socket);
   if (!socket.writable) close();
   else if (response?.writableEnded) socket.end(close);
-  // Nothing is sent. If a response has already begun, a second one would corrupt it. If the request
-  // in progress is complete, the client would take this response for the response to that request.
+  // Nothing is sent. If a response has begun, a second one would corrupt it. If a request has
+  // arrived completely and its response has not begun, the client would take the error response
+  // for the response to that request.
   else if (response?.headersSent || response?.req.complete) close();
   else {
     const reply = ask();

@@ -152,7 +152,8 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
  */
 function endWith(response: ServerResponse, body: string): void {
   const { socket } = response;
-  // Without this `cork`, `response.write` would cork the socket itself, until the next tick.
+  // If the socket were not corked here, `response.write` would cork it until the next tick. The
+  // body would still be buffered when `end` is called, so `end` would append the empty chunk.
   socket?.cork();
   response.write(body, 'latin1');
   socket?.uncork();

@@ -98,8 +98,8 @@ export class BucketPool {
 
   /**
    * Returns the state of the bucket that new keys share while the pool is full, if that bucket is
-   * in use. A key that later gets a bucket of its own starts with this state. With a full bucket,
-   * the next request of the key would pass before its `Retry-After` ends.
+   * in use. A key that later gets a bucket of its own starts with this state. If the key started
+   * with a full bucket, its next request would pass before the end of its `Retry-After`.
    */
   shared(): KeyState | undefined {
     return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;

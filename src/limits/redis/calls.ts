@@ -52,9 +52,9 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   }
 
   /**
-   * Sends a call and resolves to what `read` returns for the reply. `sentMs` is the process's time
-   * before the call was sent. The function is not `async`, because the extra promises would slow
-   * down every decision.
+   * Sends a call and resolves to what `read` returns for the reply. `sentMs` is the value that
+   * `performance.now()` had just before the call was sent. The function is not `async`, because the
+   * extra promises would slow down every decision.
    */
   function call<T>(
     mode: Call['mode'],

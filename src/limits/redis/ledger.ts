@@ -8,20 +8,20 @@ import { type Amount, type Found, planArgument } from './codec.js';
 import type { BackendLimiter } from './shared-limiter.js';
 
 /**
- * Tokens of one plan that this process granted to a key without the server. The server still has to
- * be charged for them.
+ * Tokens of one plan that this process granted to a key without the server. They still have to be
+ * charged to the key in the server.
  */
 interface Debt {
   readonly plan: Plan;
   state: KeyState;
   /**
-   * The call that charges the server for these tokens. Absent until it is sent. Never rejects.
-   * Tokens that are granted after that belong to another `Debt`.
+   * The call that charges these tokens to the key in the server. Absent until the call is sent.
+   * Never rejects. Tokens that are granted after that belong to another `Debt`.
    */
   sent?: Promise<void>;
   /**
    * Set when the server has charged the tokens. `to` is the state of the key in the server before
-   * the charge. `sentAtMs` is the local time when the charge was sent.
+   * the charge. `sentAtMs` is when the charge was sent, by this process's clock.
    */
   charged?: { readonly to: Found; readonly sentAtMs: number };
 }
@@ -151,14 +151,13 @@ export function createLedger(
     owes,
 
     /**
-     * Charges the server for the tokens that this key received without it, and tells it of the
-     * key's ban, if any. Never rejects.
+     * Reports to the server the tokens that this process granted to the key, and the key's ban, if
+     * any. Never rejects.
      */
     settle: settleKey,
 
     /**
-     * Charges the server for the tokens of all keys, and tells it of all bans. Stops when a call
-     * fails.
+     * Reports to the server the granted tokens and the bans of all keys. Stops when a call fails.
      */
     async settleAll(): Promise<void> {
       const keys = [...new Set([...debts.keys(), ...bans])];
@@ -170,8 +169,8 @@ export function createLedger(
     },
 
     /**
-     * Puts back the tokens that a decision took in this process. If the server has charged them,
-     * resolves to the decision to pass to the server's `refund`.
+     * Puts back the tokens that a decision took in this process. If the server has charged these
+     * tokens too, resolves to a decision that the caller must pass to the server's `refund`.
      */
     async refund(decision: Decision): Promise<Decision | undefined> {
       const debt = debtOf.get(decision);
@@ -198,15 +197,15 @@ function find(state: KeyState, policy: QuotaPolicy): Bucket | undefined {
 }
 
 /**
- * Returns a copy of the decision for the server's `refund`. In each window, `resetAtMs` is by the
- * server's clock, or 0 if the server was not charged for this window.
+ * Returns a copy of the decision, to be passed to the server's `refund`. In the copy, `resetAtMs`
+ * of each window is a time of the server's clock, or 0 if no tokens were charged in this window.
  */
 function asCharged(decision: Decision, owed: KeyState, { to, sentAtMs }: NonNullable<Debt['charged']>): Decision {
   const aheadMs = to.nowMs - sentAtMs;
   const windows = decision.windows.map((window) => {
     const { policy, resetAtMs } = window;
     if (policy.refill === 'continuous') return { ...window, resetAtMs: resetAtMs + aheadMs };
-    // The server was not charged for a window that had already ended.
+    // No tokens were charged in a window that had already ended.
     if (resetAtMs <= sentAtMs || find(owed, policy)?.atMs !== resetAtMs) return { ...window, resetAtMs: 0 };
     const found = settle(find(to.state, policy), policy, to);
     return { ...window, resetAtMs: found.taken > 0 ? found.atMs : Math.min(found.atMs, resetAtMs + aheadMs) };

@@ -39,8 +39,8 @@ export interface LimiterWithFallback extends Omit<BackendLimiter, 'charge' | 'ca
 
 /**
  * Wraps a limiter so that this process decides while the server fails. When the server works again,
- * it is charged for the requests that this process allowed, and it learns of bans that began here.
- * This process also keeps its own counts. A second outage in the same window therefore does not
+ * this process reports to it the tokens that were granted here and the bans that began here. This
+ * process also keeps its own counts. A second outage in the same window therefore does not
  * grant the quota again.
  */
 export function withLocalFallback(server: BackendLimiter, options: LocalFallbackOptions): LimiterWithFallback {

@@ -16,8 +16,8 @@ interface Entry {
   forgiven: number;
   strikesAtMs: readonly number[];
   /**
-   * How many refusals since the server's reply count towards a ban, whether they are reported or
-   * not.
+   * How many refusals by this process since the Redis server's last reply about this key count
+   * towards a ban. Refusals that a call in flight is reporting are included.
    */
   strikes: number;
   isRefreshed: boolean;

@@ -14,8 +14,8 @@ export interface BackendLimiter extends RateLimiter {
   /** Puts back the tokens that a decision took from windows that have not ended. */
   refund(decision: Decision): Promise<void>;
   /**
-   * Charges the server for tokens that a process granted without it. Resolves to the state of the
-   * key before the charge.
+   * Charges to the key the tokens that a process granted without the server. Resolves to the state
+   * of the key before the charge.
    */
   charge(key: string, plan: Plan, amounts: readonly Amount[]): Promise<Found>;
   inspect(key: string): Promise<KeyState | undefined>;
@@ -48,8 +48,8 @@ export interface Refusal {
    */
   readonly othersFullAtMs: number;
   /**
-   * The server's time is ahead of the local time by at least `aheadMs` and at most `mostAheadMs`.
-   * Both are known from the round trip of the call.
+   * The server's clock is ahead of this process's clock by at least `aheadMs` and at most
+   * `mostAheadMs`. Both are known from the round trip of the call.
    */
   readonly aheadMs: number;
   readonly mostAheadMs: number;

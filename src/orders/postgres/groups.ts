@@ -6,9 +6,9 @@ import { createGrouping } from './grouping.js';
 export interface Ask<Outcome> {
   alone(id: OrderId): Promise<Outcome>;
   /**
-   * Changes several orders. Their ids differ and are in ascending order. Resolves to a function
-   * that returns the outcome of one order, or `locked` if another transaction has locked the order.
-   * The function throws an error that concerns only this order.
+   * Changes several orders. `ids` are all different and sorted in ascending order. Resolves to a
+   * function that returns the outcome of one order, or `locked` if another transaction has locked
+   * the order. If only this order could not be changed, the function throws the order's error.
    */
   together(ids: readonly OrderId[]): Promise<(id: OrderId) => { readonly outcome: Outcome } | 'locked'>;
 }
@@ -84,7 +84,7 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 
 /**
  * The SQLSTATE classes of errors that are not caused by the statement. After such an error, the
- * statement may have run, or the next statement would fail in the same way.
+ * orders are not sent again. The statement may have run, or another would fail in the same way.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 

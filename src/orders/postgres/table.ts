@@ -26,8 +26,8 @@ export interface PostgresOrderTable {
     /** An integer. The list leaves out a quantity beyond ±(2^53 − 1). */
     readonly quantity?: string | undefined;
     /**
-     * A timestamp, or a text in RFC 3339. A date, or a timestamp without time zone, is taken as
-     * UTC.
+     * A `timestamptz`, `timestamp` or `date` column, or a text column in the format of RFC 3339.
+     * Values of `timestamp` and `date` are taken as UTC.
      */
     readonly shipDate?: string | undefined;
     readonly complete?: string | undefined;

@@ -39,7 +39,7 @@ export async function importRecords(
 
 /** Prepares the import on a database that already has the tables. */
 export function prepareWrites(database: SqliteDatabase): ImportWrites {
-  // libsql would keep temporary tables in memory.
+  // Without this setting, libsql keeps temporary tables in memory.
   database.exec('PRAGMA temp_store = FILE');
   const noteChange = prepareChanges(database);
   let add: ExactStatement | undefined;

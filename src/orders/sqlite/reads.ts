@@ -30,8 +30,8 @@ export interface BegunList {
  */
 export type OrderReads = {
   /**
-   * Reports whether the orders have changed since the `known` revision, and returns them if there
-   * are at most `most`.
+   * Reports whether the orders have changed since the `known` revision. If they have, and there are
+   * at most `most` orders, returns all orders as well.
    */
   look(known: bigint | undefined, most: bigint): Look;
   get(id: OrderId): OrderRecord | undefined;

@@ -54,8 +54,8 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
     const one = fromFlag(name, sources) ?? fromVariable(name, sources) ?? file.find(name);
     if (one !== undefined) found.set(name, one);
   }
-  // `db` and `databaseUrl` both name the storage. If both are set, the source with the lower rank
-  // wins.
+  // `db` and `databaseUrl` both name the storage. If they come from different sources, the command
+  // line has precedence over the environment, and the environment over the file.
   const [named, url] = [found.get('db'), found.get('databaseUrl')];
   if (named !== undefined && url !== undefined) {
     if (named.rank === url.rank) {

@@ -36,10 +36,10 @@ const REVOKE = changeOf('revoked_at = $3::text');
 const ROTATE = changeOf('digest = $3::text');
 
 /**
- * Returns a statement that changes a key, and gives the key table a new revision. For a revoked
- * key, the statement does nothing. The row of the key is locked before it is read, for the reason
- * given in `orders/postgres/transition.ts`. The revision is random. A counter could repeat a value
- * after an older copy of the database is restored.
+ * Returns an SQL statement that changes a key, unless the key is revoked. The statement also stores
+ * a new revision of the key table. It locks the key's row before it reads the row, for the reason
+ * given in `orders/postgres/transition.ts`. Revisions are random, because a counter could repeat a
+ * value after an older copy of the database is restored.
  */
 function changeOf(assignment: string): string {
   return `WITH found AS (SELECT id, revoked_at FROM store_orders_keys WHERE id = $1::text FOR NO KEY UPDATE),

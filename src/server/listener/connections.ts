@@ -74,9 +74,9 @@ const SWEEP_MS = 2_000;
  * key are paused for as long as the pass took.
  *
  * In one pass, Node.js parses up to 3,600 requests from each readable connection. That takes 10 to
- * 30 ms, and the memory of the requests is not freed before the end of the pass. Several such
- * connections in one pass would fill the memory. In pass after pass, they would leave no time for
- * customers.
+ * 30 ms, and the memory of the requests is not freed before the end of the pass. If several
+ * connections sent so much at the same time, they would fill the memory. If they went on sending,
+ * they would leave no time for customers.
  */
 const MOST_IN_A_TURN = 512;
 

@@ -56,8 +56,8 @@ export function createPenaltyGate(): PenaltyGate {
   function hold(socket: Socket, address: string): void {
     const sockets = waiting.get(address) ?? new Set();
     waiting.set(address, sockets.add(socket));
-    // A callback in which Node.js begins to read is already queued. It would undo an earlier pause,
-    // so the pause is queued after it.
+    // A callback in which Node.js begins to read is already queued. This callback undoes a pause
+    // that comes before it, so the pause is queued after it.
     process.nextTick(() => socket.pause());
     socket.once('close', () => {
       sockets.delete(socket);

@@ -66,7 +66,7 @@ export function createRequestMetrics(): RequestMetrics {
       const { status, code, error, durationMs, plan } = message;
       const operation = operationOf(message);
       if (error !== undefined) operation.failures++;
-      // The list was cut off after its reply had begun. It was already counted at that time.
+      // A list failed after its reply had begun. The request was counted when the reply began.
       if (error !== undefined && status === 200) return;
       const outcome = operation.outcomes.get(code ?? status);
       if (outcome === undefined) operation.outcomes.set(code ?? status, { status, code, count: 1 });

@@ -1,9 +1,9 @@
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 
 /**
- * A change of a key's quota. A command writes it into the database, and the running server, which
- * has the quotas in memory, applies it. The number after `ban` is the end of the ban in Unix
- * milliseconds.
+ * A change of a key's quota. A command writes the change into the database, because the running
+ * server has the quotas in memory. The server reads the change there and applies it. The number
+ * after `ban` is the end of the ban, in Unix milliseconds.
  */
 export type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
 

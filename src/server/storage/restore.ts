@@ -19,7 +19,7 @@ export async function restore(backup: string, file: string): Promise<Outcome> {
   if (realpathSync(backup) === target) return failed(`${backup} is the database itself; move it to another name first`);
   const refusal = refusalOf(backup);
   if (refusal !== undefined) return failed(`${backup}: ${reasonOf(refusal)}`);
-  // A log that belongs to another file does not matter, because it will be removed.
+  // The log of the old database will be removed, so the log is not checked.
   const objection = refusalOf(target, { withLog: false });
   if (objection !== undefined) return failed(`${file}: ${reasonOf(objection)}`);
   const leave = takeServerPlace(target);

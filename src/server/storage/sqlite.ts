@@ -92,9 +92,9 @@ export function openSqliteStorage(file: string, options: OpenOptions = {}): Open
 }
 
 /**
- * Opens the database of a command or a server, if the file belongs to this program. With
- * `threaded`, also checks that the file is intact. The process must not have the file open: see
- * {@link refusalOf}.
+ * Opens the database file that the user has named, if it belongs to this program. With `threaded`,
+ * also checks that the file is intact. Do not call this function in a process that already has the
+ * file open: {@link refusalOf} gives the reason.
  */
 export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
   // Puts SQLite's temporary files into the directory of the database, because /tmp may be read-only

@@ -29,8 +29,8 @@ export interface AuditTarget {
 
 /**
  * How binding a clause is (RFC 2119). MUST: required by the specification, or by an RFC that it
- * builds on. SHOULD: decided by this package where the specification is silent. MAY: optional
- * behaviour, or a name that this package chose.
+ * builds on. SHOULD: decided by this package where the specification is silent. MAY: optional, such
+ * as bans and this package's names of error codes.
  */
 export type AuditLevel = 'MUST' | 'SHOULD' | 'MAY';
 

@@ -11,7 +11,7 @@ import { routeClauses } from './routes.js';
  */
 export function serviceAudits(target: AuditTarget): Audit[] {
   for (const name of ['url', 'apiKey'] as const) {
-    // A getter is not called here, because a test may not know the URL before its server listens.
+    // A getter is not called here, because some tests know the URL only once their server listens.
     // The audits call the getter.
     const isLater = Object.getOwnPropertyDescriptor(target ?? {}, name)?.get !== undefined;
     if (!isLater && typeof target?.[name] !== 'string') throw new TypeError(`${name}: expected a string`);

@@ -35,7 +35,7 @@ export function cannotTrace(): string | false {
     '-v',
   ]);
   if (error !== undefined) return 'needs strace (Linux): install the package strace';
-  if (status !== 0) return `strace may not trace here; allow ptrace (containers: --cap-add=SYS_PTRACE): ${stderr}`;
+  if (status !== 0) return `strace cannot trace here; allow ptrace (containers: --cap-add=SYS_PTRACE): ${stderr}`;
   return false;
 }
 

@@ -8,7 +8,7 @@ import { listening } from './support/mount.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (goOn?: false) => void) => void;
 
-/** The part of restify that is used. It is declared here, because restify may not be installed. */
+/** The part of restify that is used, declared here because restify is not always installed. */
 interface Restify {
   readonly server: Server;
   pre(handler: Handler): void;

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { toolsFolder, withoutTools } from '../openapi/support/tools.js';
 
-// The part of miniflare that is used. It is declared here, because miniflare may not be installed.
+// The part of miniflare that is used, declared here because miniflare is not always installed.
 interface Miniflare {
   readonly ready: Promise<URL>;
   dispatchFetch(url: string, init: RequestInit): Promise<Response>;

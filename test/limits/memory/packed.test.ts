@@ -27,7 +27,7 @@ function left({ windows, nowMs }: Decision): readonly (readonly number[])[] {
   return windows.map(({ remaining, resetAtMs }) => [remaining, resetAtMs - nowMs]);
 }
 
-test('counts beyond 32 bits are exact', () => {
+test('the remaining tokens are exact, even if their number needs more than 32 bits', () => {
   const { limiter } = start();
   const quota = 999_999_999_999_999;
   const plan = createPlan({ name: 'huge', policies: [perMinute(quota), perDay(quota)] });
@@ -41,7 +41,7 @@ test('counts beyond 32 bits are exact', () => {
   }
 });
 
-test('windows whose milliseconds need more than 32 bits are exact', () => {
+test('a window ends exactly on time, even if its length in milliseconds needs more than 32 bits', () => {
   for (const windowMs of [2 ** 31 - 1, 2 ** 31, 30 * DAY_MS, 999_999_999_999_999]) {
     const { clock, limiter } = start();
     const plan = createPlan({ name: 'long', policies: [perMinute(9), { name: 'long', quota: 9, windowMs }] });
@@ -150,7 +150,7 @@ test('a decision does not change, however late it is read, and prints like a pla
   assert.equal(decision.inForce, decision.windows[1]);
 });
 
-test('two decisions in the same millisecond may have different UTC offsets', () => {
+test('each decision has the current utcOffsetMs of the clock, even if the offset changes within a millisecond', () => {
   let utcOffsetMs = 0;
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5, utcOffsetMs: () => utcOffsetMs } });
   const early = limiter.take('key', nine);

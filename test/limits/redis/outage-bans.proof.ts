@@ -47,7 +47,7 @@ async function cutOff(): Promise<void> {
   assert.equal(limiter.mode, 'local');
 }
 
-test('a key that is banned in Redis stays banned during an outage, and not longer', { skip }, async () => {
+test('during an outage, a key that was banned in Redis stays banned until its ban ends', { skip }, async () => {
   await abuse('customer');
   const { nowMs, retryAfterMs } = await limiter.take('customer', strict);
   const ban = (await limiter.inspect('customer'))?.ban;

@@ -70,8 +70,8 @@ for (const [way, thereMs, backMs] of [
     // A few replies may have a Retry-After that the test does not expect, because the server and
     // the test may read the clock in different milliseconds.
     assert.ok(wrong <= answers / 500, `${wrong} of ${answers}`);
-    // While it refuses a key, the limiter asks the server about the key once a second. It also asks
-    // the server when the delay of its calls makes the seconds of Retry-After uncertain.
+    // The limiter refuses most requests without a call to the server. It calls the server about
+    // once a second, and when the delay of its calls makes the seconds of Retry-After uncertain.
     assert.ok(sent <= (2 * answers * SLOW_MS) / 1_000 + 8, `${sent} calls of ${answers}`);
   });
 }

@@ -187,8 +187,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // How much must be refilled until one more token is available. In a full bucket, that is one
-  // token, as if a token were taken now.
+  // How much must be refilled before one more token is available. If the bucket is full, this is
+  // the amount of one token.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,

@@ -70,8 +70,11 @@ test(`${PROCESSES} processes cancel and ship ${PARTS * PART} orders correctly wh
     `${met} orders that two processes changed at once; ${cancelled} cancels acknowledged; ${open} attempts without a reply`,
   );
   t.diagnostic(`first reply to each process after PostgreSQL was up again: ${spread(backMs)}`);
-  assert.ok(met >= histories.length / 20, 'the processes raced');
-  assert.ok(open > 0 && backMs.length === (PROCESSES * PARTS) / 10, 'every crash interrupted requests');
+  assert.ok(met >= histories.length / 20, 'different processes changed the same order at the same time');
+  assert.ok(
+    open > 0 && backMs.length === (PROCESSES * PARTS) / 10,
+    'requests were interrupted, and every process got replies after each crash',
+  );
   assert.ok(slowest(backMs) <= BACK_MS);
 
   const { rows } = await admin.query('SELECT id::int, status FROM store_orders ORDER BY id');
@@ -91,7 +94,7 @@ test(`${PROCESSES} processes cancel and ship ${PARTS * PART} orders correctly wh
 
 const LIES: Readonly<Record<string, readonly Operation[]>> = {
   'two cancels of one order are acknowledged': [done('cancel', 0, 9, 'cancelled'), done('cancel', 0, 9, 'cancelled')],
-  'an order is both cancelled and shipped': [done('cancel', 0, 9, 'cancelled'), done('ship', 0, 9, 'shipped')],
+  'a cancel and a shipment of one order succeed': [done('cancel', 0, 9, 'cancelled'), done('ship', 0, 9, 'shipped')],
   'an acknowledged cancel is lost': [done('cancel', 0, 1, 'cancelled'), done('read', 2, 3, 'pending')],
   'a cancel reports a shipment that began later': [
     done('cancel', 0, 1, 'already_shipped'),

@@ -35,7 +35,7 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   [`${GOOD}"2"`, 'orders.ndjson:2: the record must be an object'],
   [`${GOOD}{"id":2}\r\n{"id":1}`, 'orders.ndjson:3: the id 1 is already on line 1'],
   [`${GOOD}{"id":2,\n`, 'orders.ndjson:2: invalid JSON, column 9: expected a string'],
-  [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 10: unexpected text after the end'],
+  [`${GOOD}{"id":2} {"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 10: unexpected text after the JSON value'],
   [`${GOOD}{"id":2,"id":3}\n`, 'orders.ndjson:2: invalid JSON, column 9: the name "id" comes twice'],
   [Buffer.from(`${GOOD}{"id":2,"status":"\xff"}\n`, 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
   ['', 'orders.ndjson:1: the file is empty; write [] for an empty list'],
@@ -43,7 +43,7 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   ['[{"id":1},\n {"id":2,\n  "petId":"x"}]', 'orders.ndjson:2: petId must be an integer'],
   ['[{"id":1},\n {"id":1}]', 'orders.ndjson:2: the id 1 is already on line 1'],
   ['[{"id":1},\n {"id":2}', 'orders.ndjson:2: invalid JSON, column 10: expected ]'],
-  ['[{"id":1}]\n{"id":2}', 'orders.ndjson:2: invalid JSON, column 1: unexpected text after the end'],
+  ['[{"id":1}]\n{"id":2}', 'orders.ndjson:2: invalid JSON, column 1: unexpected text after the JSON value'],
   [Buffer.from('[{"id":1},\n{"id":2,"status":"\xe9"}]', 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
 ];
 

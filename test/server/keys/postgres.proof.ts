@@ -121,8 +121,8 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     clock.advance(800);
     await ring.authenticate(two.key);
     release();
-    assert.equal((await late)?.plan.name, 'pro', 'the late result has the plan at the time of the query');
-    assert.equal((await ring.authenticate(one.key))?.plan.name, 'free', 'the late result is not cached');
+    assert.equal((await late)?.plan.name, 'pro', 'the result is the plan that the key had when the query was sent');
+    assert.equal((await ring.authenticate(one.key))?.plan.name, 'free', 'the late result was not cached');
   });
 
   test('a request that begins after a change by the same process gets the new state of the key', async (t) => {

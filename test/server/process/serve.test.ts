@@ -19,8 +19,8 @@ const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 test('the first run prints curl commands that list and cancel, and a key for each plan; the second run prints nothing', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
-  // The test sends these requests itself, because curl may not be installed. The quotes are double
-  // because cmd.exe has no other quotes.
+  // The test sends these requests itself, because curl is not installed everywhere. The quotes are
+  // double because cmd.exe has no other quotes.
   const CURL_LINE = /^ {2}curl (?:-i -X (\w+) )?-H "Authorization: (Bearer so_\w{38})" "(http:[^" ]+)"$/gm;
   const lines = [...server.stderr().matchAll(CURL_LINE)];
   const [listed, cancelled] = await Promise.all(

@@ -24,8 +24,8 @@ test('refusals that count towards a ban are saved with their times, and the next
   const { refusedAtMs, forgiven, strikesAtMs } = before.limiter.inspect('key')?.ban ?? assert.fail();
   assert.deepEqual([refusedAtMs, forgiven, strikesAtMs], [1_000_000, 1, [1_000_101, 1_000_701]]);
 
-  // The restarted process has a clock with another offset to Unix time. The restart is 399 or 400
-  // ms after the last refusal that counts towards a ban.
+  // After the restart, the clock's offset to Unix time is different. The restart is 399 or 400 ms
+  // after the last refusal.
   for (const [afterMs, verdict] of [
     [399, 'banned'],
     [400, 'over_quota'],

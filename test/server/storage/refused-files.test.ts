@@ -29,7 +29,7 @@ const COMMANDS = [
 const NO_DATABASE = /: the file is not a SQLite database; name another file, /;
 const FOREIGN = /: the file is not an order database, because it holds other tables; use a separate file\n$/;
 const NEWER =
-  /: its (orders|program) schema has version 99, but this program knows only [12]; use a newer store-orders\n$/;
+  /: its (orders|program) schema has version 99, but this program knows only versions up to [12]; use a newer store-orders\n$/;
 
 /** The statement that marks a file as an order database. */
 const APPLICATION_ID = 'PRAGMA application_id = 0x534f7264';

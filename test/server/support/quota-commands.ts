@@ -56,8 +56,8 @@ export function testQuotaCommands({ name, env, place }: Place): void {
     );
     await until(async () => (await server.get(key)).status === 200, 1_000);
 
-    // Refusals count towards a ban from 2 s after the first refusal. The twentieth that counts bans
-    // the key.
+    // Only refusals that come more than 2 s after the first one count towards a ban. Twenty of them
+    // start a ban.
     await drain(server, key, 3);
     await sleep(2_050);
     await drain(server, key, 20);

@@ -218,7 +218,7 @@ suite('the audits', () => {
     }
   });
 
-  test('a target with only an address, a key and fetch passes, and the skipped audits name what it lacks', async () => {
+  test('with no options but url, apiKey and fetch, the audits that can run pass, and the others name the missing options', async () => {
     const { url, apiKey, fetch } = createTestService();
     const audits = serviceAudits({ url, apiKey, fetch });
     const bare = audits.filter(({ skip }) => skip === undefined);

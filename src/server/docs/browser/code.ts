@@ -54,7 +54,10 @@ function fill(name: string, text: string): void {
   for (const element of document.querySelectorAll(`[data-fill=${name}]`)) element.textContent = text;
 }
 
-/** Encodes an order id for a URL path. The result needs no escaping in a shell or in a sample. */
+/**
+ * Encodes an order id for a URL path. The request samples show the result between quotes, where it
+ * needs no further escaping.
+ */
 export function encodeId(id: string): string {
   return encodeURIComponent(id).replaceAll("'", '%27');
 }

@@ -8,8 +8,8 @@ export interface Cut {
   readonly send: SendCommand;
   isCut: boolean;
   /**
-   * Restores the connection. Resolves when the limiter counts in Redis again, and has charged Redis
-   * with the requests that it allowed during the outage.
+   * Restores the connection. Resolves when the limiter counts in Redis again, and has reported to
+   * Redis the requests that it allowed during the outage.
    */
   join(limiter: RedisLimiter): Promise<void>;
   stop(): void;

@@ -52,8 +52,8 @@ export async function startLoading(t: TestContext, options: LoadingOptions) {
   await Promise.race([once(child, 'message'), done]);
 
   /**
-   * Resolves when the limiter counts in Redis again, and has charged Redis with the requests that
-   * it allowed during the outage.
+   * Resolves when the limiter counts in Redis again, and has reported to Redis the requests that it
+   * allowed during the outage.
    */
   async function sharedAgain(): Promise<void> {
     const sinceMs = nowMs();

@@ -40,8 +40,8 @@ export function createOutageModel(clock: Clock) {
   const isRunning = (state: KeyState | undefined) => (state?.ban?.banEndMs ?? 0) > clock.nowMs();
 
   /**
-   * Charges the requests of an outage to the server, plan by plan. The plans come in the order in
-   * which they first allowed a request.
+   * Charges the requests of an outage, plan by plan, in the order in which the plans first allowed
+   * a request.
    */
   function charge(): void {
     for (const [text, { key, plan, list }] of events) {
