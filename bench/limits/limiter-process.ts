@@ -5,8 +5,9 @@ import { type AsyncTake, SUBJECTS } from './limiter-rivals.js';
 
 // Runs one limiter in a process of its own, so that the garbage and the compiled code of another
 // limiter cannot slow it down. The process sends `ready` to its parent. At the parent's first
-// message, it calls the limiter once for each key, and replies with memory and time. At each
-// further message, it measures many calls, and replies with the millions of calls per second.
+// message, it calls the limiter once for each key, and replies with the memory per key and the
+// duration of the longest call. At each further message, it measures many calls, and replies with
+// the millions of calls per second.
 
 /**
  * How many calls of the limiter are timed together. One call alone is shorter than the timer's
@@ -20,8 +21,8 @@ if (subject === undefined) throw new TypeError(`${name}: no such limiter`);
 const keys = shuffled(Array.from({ length: Number(count) }, (_, index) => `key_${index}`));
 const take = subject.create(keys.length);
 
-// Calls a second limiter first, so that Node.js compiles the code before memory and time are
-// measured.
+// These calls go to another instance of the limiter. Node.js compiles the code during them, so that
+// compiling is not measured.
 const rehearsal = subject.create(BATCH);
 for (let i = 0; i < (isQuick ? 1 : 100) * BATCH; i++) await rehearsal(`rehearsal_${i % BATCH}`);
 const isAsync = typeof rehearsal('rehearsal_0') !== 'boolean';

@@ -11,7 +11,7 @@ export type AsyncTake = (key: string) => Promise<boolean>;
 export interface Subject {
   readonly name: string;
   readonly role?: 'ours' | 'floor';
-  /** Whether a request that one window refuses is not counted in the other window. */
+  /** True if a request that one window refuses leaves the count of the other window unchanged. */
   readonly isAtomic: boolean;
   create(keyCount: number): Take | AsyncTake;
 }
@@ -23,11 +23,11 @@ export interface Subject {
 export const SUBJECTS: readonly Subject[] = [
   { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: bound },
   { name: 'store-orders', role: 'ours', isAtomic: true, create: () => ours({ isKept: true }) },
-  { name: 'store-orders, `allowed` read only', role: 'ours', isAtomic: true, create: () => ours() },
+  { name: 'store-orders, only `allowed` is read', role: 'ours', isAtomic: true, create: () => ours() },
   { name: 'hono-rate-limiter, two stores', isAtomic: false, create: createHono },
   { name: '@fastify/rate-limit, two stores', isAtomic: false, create: createFastify },
   { name: 'express-rate-limit, two stores', isAtomic: false, create: createExpress },
-  { name: 'limiter, two a key', isAtomic: false, create: createLimiter },
+  { name: 'limiter, two per key', isAtomic: false, create: createLimiter },
   { name: 'rate-limiter-flexible, two', isAtomic: false, create: createFlexible },
   { name: 'rate-limiter-flexible, union', isAtomic: false, create: createUnion },
 ];

@@ -20,10 +20,10 @@ export function ours({ isKept = false } = {}): Take {
 }
 
 /**
- * Creates the limiter that all others are compared with (the floor). It does only the necessary
- * work, and is written by hand for this one plan. A call needs one Map look-up, one clock reading
- * and two windows in 24 bytes. This limiter supports no cost, no ban and no other plan. It never
- * frees a key, and it returns only whether the request is allowed.
+ * Creates the limiter that all others are compared with (the floor). It is written by hand for one
+ * plan, and does only the necessary work. Each call takes one Map look-up and one clock reading.
+ * The two windows of a key take 24 bytes. This limiter supports no cost, no ban and no other plan.
+ * It never frees a key, and it returns only whether the request is allowed.
  */
 export function bound(): Take {
   const { performance } = globalThis;

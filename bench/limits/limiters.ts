@@ -57,7 +57,8 @@ export async function limiters(): Promise<readonly Table[]> {
   const keys = (count: number) => `${count.toLocaleString('en')} key${count > 1 ? 's' : ''}`;
   return [
     {
-      title: 'Limiters: million takes a second from a minute and a day window, and the ratio to the floor (least–most)',
+      title:
+        'Limiters: millions of calls per second with minute and day windows, and the ratio to the floor (least–most)',
       head: ['limiter', 'both or none', ...KEY_COUNTS.map(keys)],
       rows: measured.map(({ name, isAtomic, rates }) => [
         name,
@@ -66,10 +67,10 @@ export async function limiters(): Promise<readonly Table[]> {
       ]),
       chart: {
         name: 'limiter-takes',
-        title: 'Million takes a second by the number of keys',
+        title: 'Millions of calls per second, by number of keys',
         kind: 'lines',
         x: 'keys',
-        y: 'million takes a second',
+        y: 'millions of calls per second',
         scale: 'log',
         points: measured.flatMap(({ name, role, rates }) =>
           rates.map((values, index) => ({ series: name, role, x: KEY_COUNTS[index] ?? 0, values })),
@@ -78,15 +79,15 @@ export async function limiters(): Promise<readonly Table[]> {
     },
     {
       title:
-        'Limiters: bytes per key for both windows, without the key itself, and the longest take while keys were added',
+        'Limiters: bytes per key for both windows, without the key itself, and the longest call while keys were added',
       head: ['limiter', ...weighed.map(keys), `longest of ${whole(KEY_COUNTS.at(-1) ?? 0)}, ms`],
       rows: measured.map(({ name, bytes, longestMs }) => [name, ...bytes.map(whole), longestMs.toFixed(1)]),
       chart: {
         name: 'limiter-bytes',
-        title: 'Bytes a key by the number of keys',
+        title: 'Bytes per key, by number of keys',
         kind: 'lines',
         x: 'keys',
-        y: 'bytes a key',
+        y: 'bytes per key',
         points: measured.flatMap(({ name, role, bytes }) =>
           bytes.map((value, index) => ({ series: name, role, x: weighed[index] ?? 0, values: [value] })),
         ),

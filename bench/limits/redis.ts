@@ -14,7 +14,7 @@ const KEYS = 1_000;
 
 /**
  * Measures the decisions per second of `createRedisLimiter` and of rate-limiter-flexible, each over
- * one connection to the same Redis server. The caller reads the remaining quota of each decision.
+ * one connection to the same Redis server. For both, the remaining quota of each decision is read.
  */
 export async function redis(): Promise<Table[]> {
   const server = await startRedis();

@@ -64,10 +64,10 @@ export const ADDRESS_PLAN = addressPerMinute(600);
 export interface Admission<Served> {
   identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
   /**
-   * Counts a request without a valid key against the limit of its client address. Returns the error
-   * reply for the code `reply`, or the result of `reply` if that is a function. If the address is
-   * over its limit, returns a 429 instead and closes the connection. A client that keeps sending
-   * must then open a new connection for each request.
+   * Counts a request without a valid key against the limit of its client address. `reply` is the
+   * code of the error reply to return, or a function that makes the reply. If the address is over
+   * its limit, returns a 429 instead and closes the connection, so that a client that keeps sending
+   * must open a new connection for each request.
    */
   chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
 }
@@ -125,8 +125,8 @@ export function createAdmission<Served>(
     principal: Principal,
     decision: Decision,
   ): Served | Reply | Promise<Served | Reply> {
-    // `limitFields` throws if the limiter has not returned a decision. In that case, `serve` must
-    // not run.
+    // `limitFields` throws if the limiter has not returned a decision. It is called before `serve`,
+    // so that no request is served without a decision.
     exchange.limitFields = limitFields(decision, draftFields);
     return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }

@@ -38,7 +38,10 @@ export interface Exchange {
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
-  /** The client's request id, or a new one if the client sent none and the reply is published. */
+  /**
+   * The request id that the client sent. If it sent none, this is a new id while the diagnostics
+   * channel has subscribers, otherwise `undefined`.
+   */
   requestId: string | undefined;
 }
 
@@ -132,7 +135,7 @@ export interface ReplyMessage {
   readonly status: number;
   /** Length of the body, in bytes. Absent for a list that is streamed. */
   readonly bytes?: number | undefined;
-  /** The code of the Error object. */
+  /** The `code` in the body of an error response. */
   readonly code?: ErrorCode | undefined;
   /** The name of the operation in the specification. */
   readonly operation?: 'listOrders' | 'cancelOrder' | undefined;
@@ -208,8 +211,8 @@ function upTo(mark: string, text: string): string {
 }
 
 /**
- * Returns the client's address, or `undefined` if the host cannot determine it. A request that was
- * served without its address must still get its reply.
+ * Returns the client's address for the diagnostics channel. Returns `undefined` if the host's
+ * function throws, because the reply must be sent even then.
  */
 function knownAddress(exchange: Exchange): string | undefined {
   try {

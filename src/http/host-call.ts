@@ -1,6 +1,6 @@
 /**
- * The errors that came from the host (its store, its limiter, or a function such as
- * `authenticate`). The value of the map is a text such as `store.list failed`.
+ * Maps each error that came from the host (its store, its limiter, or a function such as
+ * `authenticate`) to a text such as `store.list failed`.
  */
 const hostErrors = new WeakMap<object, string>();
 
@@ -40,8 +40,8 @@ export function afterHost<T, R>(part: string, promise: Promise<T>, next: (value:
 }
 
 /**
- * Yields the items of the store's stream. If the stream throws, records that the error came from
- * the host.
+ * Yields the items of the store's stream. If the stream throws an error, that error is recorded as
+ * coming from the host.
  */
 export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
@@ -52,8 +52,8 @@ export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T
 }
 
 /**
- * Yields the items of the store's list. If the iteration throws, records that the error came from
- * the host.
+ * Yields the items of the store's list. If the list throws an error, that error is recorded as
+ * coming from the host.
  */
 export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
   try {

@@ -4,8 +4,8 @@
 export interface InFlight {
   readonly isClosed: boolean;
   /**
-   * Makes `close` wait for this work. `close` resolves only after the code that awaits the same
-   * promise has run, so that the reply is written first.
+   * Makes `close` wait until this promise has settled. Code that awaits this promise, such as the
+   * code that writes the reply, runs before code that awaits `close`.
    */
   hold(work: Promise<unknown>): void;
   /** Marks the service as closed. Resolves when all work that was passed to `hold` has ended. */

@@ -33,8 +33,8 @@ export function limitFields(decision: Decision, draft: boolean): string[] {
 
 /**
  * Returns the rate-limit fields of a reply for which the limiter made no decision. They announce
- * that no requests remain until `resetAtMs`, in Unix time. `plan` can be invalid, because the
- * limiter may have failed for that reason.
+ * that no requests remain until `resetAtMs`, in Unix time. `plan` can be invalid, because an
+ * invalid plan is one of the reasons why a limiter makes no decision.
  */
 export function unavailableFields(plan: Partial<Plan> | null, resetAtMs: number): string[] {
   return trio(Number(plan?.policies?.[0]?.quota) || 0, 0, resetAtMs);
@@ -75,10 +75,10 @@ function policyField(plan: Plan): string {
 }
 
 /**
- * Returns the value of `RateLimit` (§4.1 of the same draft): `"minute";r=59;t=60,
- * "day";r=999;t=86400`. At most `r` requests pass in the next `t` seconds. `Retry-After` is never
- * shorter than the `t` of a window that refuses (§6), because both end when the window's quota
- * comes back.
+ * Returns the value of `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11, §4.1):
+ * `"minute";r=59;t=60, "day";r=999;t=86400`. At most `r` requests pass in the next `t` seconds.
+ * `Retry-After` is never shorter than the `t` of a window that refuses (§6), because both end when
+ * the window's quota comes back.
  */
 function rateLimitField({ windows, nowMs }: Decision): string {
   let text = '';

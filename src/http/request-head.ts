@@ -7,8 +7,8 @@ export interface RequestHead {
   /** The request target: a path with or without query, or an absolute URL (RFC 9112 §3.2). */
   readonly url?: string | undefined;
   /**
-   * The names and values of the header fields as received, alternating. A repeated field is listed
-   * repeatedly.
+   * The names and values of the header fields as received, alternating. A field that was received
+   * twice is listed twice.
    */
   readonly rawHeaders: readonly string[];
   /**
@@ -34,9 +34,9 @@ export function withTarget(request: RequestHead, url: string): RequestHead {
 }
 
 /**
- * Returns the request with its header fields in `rawHeaders`. A request with header fields only in
- * `headers` was not received over HTTP, so it needs no Host. In `headers`, a field counts as
- * repeated only if its value is an array.
+ * Returns the request with its header fields in `rawHeaders`. If `rawHeaders` is empty, the fields
+ * are copied from `headers`. Such a request was not received over HTTP, so it needs no Host. A
+ * field of `headers` counts as repeated only if its value is an array.
  */
 export function withRawHeaders(request: RequestHead): RequestHead {
   // `headers` is read only if necessary, because Node.js builds it on the first read. That takes a
@@ -227,8 +227,9 @@ export function bearerToken(value: string): string | undefined {
 }
 
 /**
- * Reports whether an `Authorization` field without a valid token contains a malformed one. A field
- * with another scheme than `Bearer`, or with `Bearer` alone, contains no token.
+ * Reports whether the value of an `Authorization` field contains a malformed token. Call this only
+ * if `bearerToken` has found no valid token. A value contains no token if its scheme is not
+ * `Bearer`, or if it is `Bearer` alone.
  */
 function isMalformedBearer(value: string): boolean {
   return BEARER_SCHEME.test(value) && value.trim().length > 'bearer'.length;

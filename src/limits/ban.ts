@@ -11,7 +11,7 @@ export const NO_STRIKES: BanState = {
   forgetAtMs: 0,
 };
 
-/** Reports whether the state equals that of an unknown key, so that it need not be stored. */
+/** Reports whether the state equals that of an unknown key. Such a state need not be stored. */
 export function isForgettable({ refusedAtMs, banEndMs, level }: BanState): boolean {
   return refusedAtMs === 0 && banEndMs === 0 && level === 0;
 }
@@ -40,9 +40,9 @@ export function settleBan(state: BanState, policy: BanPolicy | false, nowMs: num
 }
 
 /**
- * Returns how many refusals in a row can be forgiven. A refusal is forgiven because its request may
- * have been sent before the client received the first refusal. It is assumed that no client sends
- * more requests than this before it receives the first refusal.
+ * Returns how many refusals after the first one can be forgiven. The client may have sent these
+ * requests before it received the first refusal. It is assumed that no client has more requests
+ * than this in flight.
  */
 function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
   return Math.max(10 * policy.after, Math.min(...policies.map(({ quota }) => quota)));
@@ -50,8 +50,9 @@ function mostForgiven(policy: BanPolicy, policies: Plan['policies']): number {
 
 /**
  * Returns the state after a window has refused a request. `state` must be a result of `settleBan`.
- * The first refusal after an allowed request is only recorded. A later refusal is either forgiven
- * or counts towards a ban. The key is banned when `policy.after` refusals count.
+ * The first refusal after an allowed request is only recorded. Each later refusal is either
+ * forgiven or counts towards a ban. When the number of counted refusals reaches `policy.after`, the
+ * key is banned.
  */
 export function refused(state: BanState, policy: BanPolicy, policies: Plan['policies'], nowMs: number): BanState {
   const { refusedAtMs, forgiven, strikesAtMs, level } = state;

@@ -30,8 +30,8 @@ export function settle(bucket: Bucket | undefined, policy: QuotaPolicy, instant:
   const { windowMs } = policy;
   if (policy.refill === 'continuous') {
     if (bucket === undefined) return { taken: 0, atMs: nowMs };
-    // After a change to a smaller plan, the deficit may exceed the new quota. It is limited to the
-    // whole bucket, so that one window refills it.
+    // After a change to a smaller plan, the deficit may exceed the new quota. It is reduced to the
+    // new quota, so that one window refills the bucket.
     const deficit = Math.min(bucket.taken, policy.quota * windowMs);
     const elapsedMs = Math.min(Math.max(0, nowMs - bucket.atMs), windowMs);
     return { taken: Math.max(0, deficit - elapsedMs * policy.quota), atMs: nowMs };
@@ -76,8 +76,9 @@ export function resetAtMs(bucket: Bucket, policy: QuotaPolicy): number {
 }
 
 /**
- * Returns the first instant when more than {@link remaining} tokens can be taken. For a full bucket
- * with continuous refill, returns the instant when one token would be refilled if it were missing.
+ * Returns the first instant when more than {@link remaining} tokens can be taken. A full bucket
+ * never holds more. With continuous refill, the result is then the instant when one token would be
+ * back if it were taken now.
  */
 export function refillAtMs(bucket: Bucket, policy: QuotaPolicy): number {
   if (policy.refill === 'interval') return bucket.atMs;

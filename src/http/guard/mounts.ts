@@ -33,9 +33,9 @@ export function nodeGuard(
         send(response, outcome.reply);
         return;
       }
-      // The client has hung up, or the host has already responded. In HTTP/2, the response then has
-      // no socket (`undefined`). In HTTP/1, a socket of `null` only means that an earlier response
-      // is still being sent.
+      // The client has hung up, or the host has already responded. After a hang-up, the socket of
+      // an HTTP/2 response is `undefined`. The socket of an HTTP/1 response is not checked: it is
+      // also `null` while an earlier response is being sent.
       if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;
       const { principal, headers } = outcome;
       principals.set(request, principal);

@@ -23,9 +23,9 @@ const CLOSE = Buffer.from(']');
 
 /**
  * Creates a serialiser of frozen lists, which consist of batches of orders. The bytes of a frozen
- * batch are cached until the batch is garbage-collected. So each list costs time only for batches
- * that are not cached. Between two of those, the event loop can run. A list that is not streamed is
- * serialised synchronously if at most one of its batches is not cached.
+ * batch are cached until the batch is garbage-collected. Batches that are not cached are serialised
+ * one at a time, and the event loop can run between them. If at most one batch is not cached, a
+ * list that is not streamed is serialised synchronously.
  */
 export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
   const remembered = new WeakMap<object, SerializedBatch>();
@@ -63,7 +63,10 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
         return close();
       }
 
-      /** Yields before each batch that is not cached, except the first. */
+      /**
+       * Pauses (`yield`) before each batch that is not cached, except before the first such batch.
+       * The event loop runs during a pause.
+       */
       function* appendInTurns(stored: Iterable<OrderBatch>): Generator<undefined, string> {
         let isFirst = true;
         for (const batch of hostItems(stored)) {
@@ -84,8 +87,8 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
 }
 
 /**
- * Returns the JSON text of a batch of a streamed list. If the store fails to provide the text,
- * records that the error came from the host.
+ * Returns the JSON text of a batch of a streamed list. If the host's store cannot provide the text,
+ * the error is recorded as coming from the host.
  */
 export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
   if (typeof batch !== 'object' || !('version' in batch)) return printBatch(batch);
@@ -94,9 +97,9 @@ export function textOf(batch: OrderBatch | StreamedText): string | Promise<strin
 }
 
 /**
- * Returns the object under which the bytes of a batch are cached: its version, or the frozen batch
- * itself. Returns `undefined` for a batch that cannot be cached, which is a string or an array that
- * is not frozen.
+ * Returns the object under which the bytes of a batch are cached: the batch's property `version` if
+ * it has one, otherwise the frozen batch itself. Returns `undefined` for a batch that cannot be
+ * cached, which is a string or an array that is not frozen.
  */
 function versionOf(batch: OrderBatch | StreamedText): object | undefined {
   if (typeof batch === 'string') return undefined;

@@ -23,8 +23,9 @@ const COMPRESSORS = {
 };
 
 /**
- * Returns a function that compresses the list on zlib's threads. The digest that it returns is
- * empty, because the entity tag is made from the digest of the uncompressed list.
+ * Creates a producer of the compressed list, which is compressed on zlib's threads. The producer
+ * returns an empty text instead of a digest, because the entity tag is made from the digest of the
+ * uncompressed list.
  */
 export function compress(pieces: AsyncIterable<Uint8Array>, coding: Exclude<Coding, 'identity'>): Produce {
   return async (add) => {

@@ -25,7 +25,7 @@ export interface Representation {
 
 export const PRECONDITION_FAILED: Representation = { status: 412, fields: [], body: undefined };
 
-/** Returns the representation of a frozen list that answers a request. */
+/** Selects the representation of one frozen list for a request. */
 export type Representations = (request: ListRequest) => Representation | Promise<Representation>;
 
 /**

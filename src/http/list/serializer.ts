@@ -19,8 +19,9 @@ import {
 const BATCH = 512;
 
 /**
- * The text of a list that is not frozen is sent as a string if it has at most this length, in one
- * write together with the response head. A longer text is sent as a Buffer, which is then cheaper.
+ * A list that is not frozen is sent as a string if its JSON text has at most this length. The
+ * string is sent in one write together with the response head. For a longer text, a Buffer is
+ * cheaper.
  */
 const LARGEST_TEXT = 65_536;
 

@@ -60,9 +60,9 @@ function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const response = responseInProgress(socket);
   if (!socket.writable) close();
   else if (response?.writableEnded) socket.end(close);
-  // Nothing is sent. If a response has begun, a second one would corrupt it. If a request has
-  // arrived completely and its response has not begun, the client would take the error response
-  // for the response to that request.
+  // Closes the socket without sending an error response. If another response has begun, the error
+  // response would corrupt it. If a complete request still waits for its response, the client would
+  // take the error response for that response.
   else if (response?.headersSent || response?.req.complete) close();
   else {
     const reply = ask();

@@ -37,10 +37,10 @@ export interface NodeHandler {
   (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void | Promise<void>;
   /**
    * Prepares and returns the `node:http` or `https` server in which the handler is mounted. Without
-   * `attach`, Node.js itself responds to malformed requests, and to requests with an unknown
-   * method, with `CONNECT` or `Expect`, or without `Host`. It also drops the response to a client
-   * that has closed its sending half of the connection. With `attach`, the service responds to all
-   * these requests, so that every error has an Error object and the rate-limit fields.
+   * `attach`, Node.js itself responds to malformed requests, to `CONNECT` and unknown methods, and
+   * to requests with an `Expect` field or without a `Host` field. It also drops the response to a
+   * client that has closed its sending half of the connection. With `attach`, the service responds
+   * to all these requests, so that every error has an Error object and the rate-limit fields.
    */
   attach<S extends Server>(server: S): S;
 }
@@ -104,8 +104,8 @@ export function nodeHandler(service: OrderService, options: NodeMountOptions = {
 /**
  * Returns the request with its original target. Connect and Express keep this target in
  * `originalUrl` when they remove the mount path from `url`. A request from an emulation of
- * node:http was not received over HTTP. Its HTTP version is left out, so that the request needs no
- * Host.
+ * node:http may lack a Host field, which the service requires in HTTP/1.1. So the HTTP version of
+ * such a request is left out.
  */
 export function originalHead(request: NodeRequest): RequestHead {
   const url = 'originalUrl' in request && typeof request.originalUrl === 'string' ? request.originalUrl : request.url;
@@ -134,8 +134,8 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
   if (pieces !== undefined) {
     if (isPlain(response)) return writePieces(response, pieces);
     return pipeline(Readable.from(pieces), response).catch(() => {
-      // An emulation of node:http may have no connection to close. The emulation sends the response
-      // later, so the status can still be changed to 500.
+      // An emulation of node:http may have no connection to close. It sends the response only after
+      // the handler has ended, so the status can still be changed to 500.
       response.statusCode = 500;
     });
   }

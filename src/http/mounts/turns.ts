@@ -9,10 +9,10 @@ import type { Socket } from 'node:net';
 const MOST_WAITING = 16;
 
 /**
- * How many requests beyond `MOST_WAITING` can wait, on all connections together. Such requests
- * exist because Node.js still delivers what it has already read from a connection, up to 64 KiB.
- * Each waiting request takes 1.6 kB of memory. A connection whose next request would exceed this
- * number is closed.
+ * How many requests beyond `MOST_WAITING` can wait, on all connections together. A connection can
+ * exceed `MOST_WAITING`, because Node.js still delivers the requests that it has already read, up
+ * to 64 KiB. Each waiting request takes 1.6 kB of memory. A connection whose next request would
+ * exceed this number is closed.
  */
 const MOST_EXTRA = 4_096;
 

@@ -24,8 +24,8 @@ export interface OpenApiResponse {
 export type OpenApiResponses = Readonly<Record<string, Reference>>;
 
 /**
- * The requests that can get an error: those to both operations, only cancellations, or those with
- * an unknown path or method (`elsewhere`).
+ * Where an error can occur: in both operations (`operations`), only when an order is cancelled
+ * (`cancelOrder`), or only with an unknown path or method (`elsewhere`).
  */
 type Origin = 'operations' | 'cancelOrder' | 'elsewhere';
 
@@ -61,8 +61,8 @@ interface ResponseText {
 }
 
 /**
- * The texts of the error responses. A key is the status, followed by `elsewhere` if the error is
- * that of an unknown path or method.
+ * The texts of the error responses, by status. For an unknown path or method, the key is the status
+ * and the word `elsewhere`, such as `404 elsewhere`.
  */
 const TEXTS: Readonly<Record<string, ResponseText>> = {
   400: { name: 'BadRequest', description: 'The request is not valid HTTP. The connection is closed.' },
@@ -83,7 +83,7 @@ const TEXTS: Readonly<Record<string, ResponseText>> = {
   412: {
     name: 'PreconditionFailed',
     description:
-      'The `If-Match` condition failed: the list has changed, or the request was for an order, which has no entity tag. Nothing was changed.',
+      'The `If-Match` condition failed: the list has changed, or an entity tag was sent for a single order, which has none. Nothing was changed.',
   },
   414: { name: 'UriTooLong', description: 'The request target is too long.' },
   429: {

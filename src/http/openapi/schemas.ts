@@ -35,7 +35,7 @@ export const EXAMPLE_ORDERS = [
 
 const ORDER = {
   type: 'object',
-  description: 'An order. No field is required: an unknown field is absent, never `null`.',
+  description: 'An order. No field is required: a field without a known value is absent, never `null`.',
   properties: {
     id: {
       ...INT64,
@@ -119,7 +119,7 @@ function integer(minimum: number) {
 
 /**
  * Returns the schema of a header that lists windows. Each window has the policy's name and two
- * numbers, named `first` and `second`.
+ * numbers. `first` and `second` are the names of these numbers.
  */
 function windows(first: string, second: string) {
   const item = `"[A-Za-z][A-Za-z0-9_.-]*";${first}=[0-9]{1,15};${second}=[0-9]{1,15}`;
@@ -134,14 +134,14 @@ const HEADERS = {
     example: 60,
   },
   'X-RateLimit-Remaining': {
-    description: 'Requests remaining under the limit in force.',
+    description: 'Requests remaining in the window that will refuse first.',
     required: true,
     schema: integer(0),
     example: 59,
   },
   'X-RateLimit-Reset': {
     description:
-      'Unix timestamp, in seconds, at which the limit in force resets. During a ban, the timestamp at which a request can pass again.',
+      'Unix timestamp, in seconds, at which the window that will refuse first has its full quota again. During a ban, the timestamp at which a request can pass again.',
     required: true,
     schema: integer(0),
     example: 1_767_225_660,
@@ -184,12 +184,12 @@ const HEADERS = {
   },
   ETag: {
     description:
-      'Entity tag of the list, different for each content coding. Absent if the list is streamed or not a fixed snapshot.',
+      'Entity tag of the list, different for each content coding. Absent if the list is streamed, or if the server cannot tell whether it has changed.',
     schema: { type: 'string', pattern: '^"[\\w-]{22}(?:-(?:gzip|br))?"$', maxLength: 32 },
     example: '"C3Hqqa2Jnq8tqHYacGG9Ht"',
   },
   Vary: {
-    description: 'Request header that selects the representation. Absent if the list is not a fixed snapshot.',
+    description: 'The request header that selects the content coding. Absent if the list cannot be compressed.',
     schema: { type: 'string', pattern: '^(?:[\\w-]+, )*Accept-Encoding$', maxLength: MAX_FIELD_LENGTH },
     example: 'Accept-Encoding',
   },

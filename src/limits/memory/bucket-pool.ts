@@ -37,7 +37,7 @@ export class BucketPool {
   readonly #max: number;
   readonly #slotRefs = new Map<string, number>();
   #hand = this.#slotRefs.entries();
-  /** The list of windows for each shape. Shape n is at index n − 1. */
+  /** All shapes: each is a list of windows. The shape with the number n is at index n − 1. */
   readonly #shapes: (readonly Identity[])[] = [];
   readonly #unpacked = new Map<number, KeyState>();
   // `#ends` and `#taken` are views of the same bytes.
@@ -98,8 +98,9 @@ export class BucketPool {
 
   /**
    * Returns the state of the bucket that new keys share while the pool is full, if that bucket is
-   * in use. A key that later gets a bucket of its own starts with this state. If the key started
-   * with a full bucket, its next request would pass before the end of its `Retry-After`.
+   * in use. A key that later gets a bucket of its own starts with a copy of this state. If it
+   * started with all its tokens, a request could pass before the `Retry-After` of the key has
+   * ended.
    */
   shared(): KeyState | undefined {
     return this.#max < Number.POSITIVE_INFINITY ? this.get(OVERFLOW) : undefined;
@@ -111,8 +112,8 @@ export class BucketPool {
   }
 
   /**
-   * Stores the state of the key, packed if the state has this shape. If the state is `undefined`,
-   * removes the key.
+   * Stores the state of the key. The state is packed if it fits `shape`, otherwise it is kept as an
+   * object. If the state is `undefined`, removes the key.
    */
   set(key: string, state: KeyState | undefined, shape: number = this.shapeOf(state?.buckets ?? [])): void {
     const before = this.#slotRefs.get(key);

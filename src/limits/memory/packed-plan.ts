@@ -15,7 +15,7 @@ const MAX_FAST_WINDOW_MS = 2 ** 31 - 1;
  */
 export interface PackedPlan {
   readonly plan: Plan;
-  /** The number of the shape of the plan's buckets, from `BucketPool.shapeOf`. */
+  /** The number that `BucketPool.shapeOf` returns for the plan's windows. */
   readonly shape: number;
   /**
    * The same number as `shape`, or -1 if every request under this plan has to be decided by
@@ -29,8 +29,9 @@ export interface PackedPlan {
   readonly secondQuota: number;
   readonly secondWindowMs: number;
   /**
-   * The length of a window that begins now. It is `Infinity` for a calendar window
-   * (`align: 'utc'`), because rule.ts decides when such a window begins.
+   * The length of a window that begins now. For a calendar window (`align: 'utc'`), this is
+   * `Infinity`: `BucketPool.charge` then leaves the decision to rule.ts, which computes the
+   * window's end.
    */
   readonly firstFreshMs: number;
   readonly secondFreshMs: number;

@@ -35,8 +35,9 @@ export type RedisCalls = ReturnType<typeof createRedisCalls>;
 /** Creates the functions that send the limiter's calls to Redis. Each call is one round trip. */
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
   /**
-   * How far the server's clock is ahead of this process's `performance.now()`, in milliseconds. It
-   * is measured by each call, and includes the time that the call took to reach the server.
+   * How far the server's clock is ahead of this process's `performance.now()`, in milliseconds.
+   * Each call measures it again. The measured value is too large by the time that the call took to
+   * reach the server.
    */
   let aheadMs = performance.timeOrigin;
 
@@ -52,9 +53,9 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
   }
 
   /**
-   * Sends a call and resolves to what `read` returns for the reply. `sentMs` is the value that
-   * `performance.now()` had just before the call was sent. The function is not `async`, because the
-   * extra promises would slow down every decision.
+   * Sends a call, and resolves to what `read` returns for the reply. The parameter `sentMs` of
+   * `read` is the `performance.now()` before the call was sent. The function is not `async`,
+   * because the extra promises would slow down every decision.
    */
   function call<T>(
     mode: Call['mode'],
@@ -71,7 +72,8 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
     const planText = plan === undefined ? NO_PLAN : planArgument(plan);
 
     function ask(command: string, script: string): Promise<T> {
-      // The server does nothing after this instant, because the caller no longer waits then.
+      // If the call reaches the server later than this, the script changes nothing, because the
+      // caller no longer waits for the reply.
       const latest = `${Math.floor(sinceMs + aheadMs + patienceMs)}`;
       const sentMs = performance.now();
       return sendOrReject([command, script, '1', name, latest, planText, ...rest], name).then(
@@ -80,9 +82,9 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
           const isInTime = performance.now() - sinceMs < patienceMs;
           if (isInTime) aheadMs = found.nowMs - sentMs;
           if ('utcOffsetMs' in found) return read(found, sinceMs);
-          // The reply came in time, but the server reported that the call was late. Either the
-          // server's clock was set, or another server of the cluster replied. The call is sent
-          // again with the new offset.
+          // This process received the reply in time, but by the server's clock the call was too
+          // late. So `aheadMs` was wrong: the server's clock was changed, or another server of the
+          // cluster replied. The call is sent again with the corrected `aheadMs`.
           if (isInTime) return ask(command, script);
           throw new Error('the call reached the server after its deadline');
         },

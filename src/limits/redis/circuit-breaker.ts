@@ -13,9 +13,9 @@ export interface CircuitBreakerOptions {
 export interface CircuitBreaker {
   /**
    * Settles as `asked.then(done, failed)` would. If `asked` does not settle within `patienceMs`, it
-   * counts as failed. From the first failure until a probe succeeds, `failure()` returns the error.
-   * When one call is late, all other calls in flight fail too, because their replies come after its
-   * reply.
+   * counts as failed. After a failure, `failure()` returns the error until a call of `probe`
+   * succeeds. When one call is late, all calls in flight count as failed, because the server
+   * replies in order.
    */
   run<T>(asked: Promise<T>, done?: (value: T) => T, failed?: (error: unknown) => T): Promise<T>;
   /**

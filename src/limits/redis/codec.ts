@@ -93,8 +93,8 @@ export interface Found extends Instant {
   /** The buckets of the call's plan, and the ban state with the refusals that the call reported. */
   readonly state: KeyState;
   /**
-   * The key may also have buckets of other plans. This is the time when the first of them is full
-   * again, or `Infinity` if there are none.
+   * The time when the first of the key's buckets of other plans is full again, or `Infinity` if the
+   * key has no such buckets.
    */
   readonly othersFullAtMs: number;
 }
@@ -113,9 +113,9 @@ export interface Passed extends Instant {
  * acted. If the call arrived after its deadline, nothing follows.
  *
  * If a request was allowed, two integers follow for each window: `taken` and the milliseconds until
- * `atMs`, both after the request. For any other call, `taken` and `atMs` of each window before the
- * call follow. Then come the time when the first bucket of another plan is full again (or 0), and
- * the ban state if there is one.
+ * `atMs`, as they are after the request. For any other call, `taken` and `atMs` follow for each
+ * window, as they were before the call. The next integer is the time when the first bucket of
+ * another plan is full again, or 0. The ban state comes last, if there is one.
  */
 export function readAnswer(
   answer: unknown,

@@ -16,12 +16,12 @@ interface Debt {
   state: KeyState;
   /**
    * The call that charges these tokens to the key in the server. Absent until the call is sent.
-   * Never rejects. Tokens that are granted after that belong to another `Debt`.
+   * Never rejects. Tokens that are granted after the call was sent belong to another `Debt`.
    */
   sent?: Promise<void>;
   /**
-   * Set when the server has charged the tokens. `to` is the state of the key in the server before
-   * the charge. `sentAtMs` is when the charge was sent, by this process's clock.
+   * Present once the server has charged the tokens. `to` is the state of the key in the server just
+   * before the charge. `sentAtMs` is when the charge was sent, by this process's clock.
    */
   charged?: { readonly to: Found; readonly sentAtMs: number };
 }
@@ -34,8 +34,8 @@ const CHARGED_AT_ONCE = 100;
 
 /**
  * Records what this process decides without the server, and reports it to the server later. `wait`
- * rejects if a call to the server takes too long. The tokens of such a call are charged again
- * later, unless its reply still arrives.
+ * rejects if the server does not reply to a call in time. The tokens are then charged by a later
+ * call, unless the late reply arrives before that call is sent.
  */
 export function createLedger(
   server: BackendLimiter,
@@ -77,8 +77,8 @@ export function createLedger(
     const now = instant();
     const buckets = windows.map(({ policy, resetAtMs }): NamedBucket => {
       const before = settle(find(debt.state, policy), policy, now);
-      // The end of the window comes from the local limiter, whose window may have begun before the
-      // first of these tokens was granted.
+      // `resetAtMs` is the end of the local limiter's window. `before.atMs` can be later, because
+      // it assumes a window that began with the first token recorded here.
       const atMs = policy.refill === 'interval' ? resetAtMs : before.atMs;
       const taken = before.atMs === atMs ? before.taken : 0;
       const { name, windowMs, refill } = policy;
@@ -141,7 +141,7 @@ export function createLedger(
       if (verdict === 'within_quota' && cost > 0) admit(decision);
       if (verdict !== 'banned') return;
       const ban = local.inspect(key)?.ban;
-      // A ban that began before the outage came from the server, so it need not be reported.
+      // If a ban began before the outage, the server knows of it, so it need not be reported.
       if (ban !== undefined && ban.banEndMs - ban.banMs >= beganMs) bans.add(key);
     },
 
@@ -151,14 +151,12 @@ export function createLedger(
     owes,
 
     /**
-     * Reports to the server the tokens that this process granted to the key, and the key's ban, if
-     * any. Never rejects.
+     * Sends the server the tokens that this process granted to the key, and the key's ban, if any.
+     * Never rejects.
      */
     settle: settleKey,
 
-    /**
-     * Reports to the server the granted tokens and the bans of all keys. Stops when a call fails.
-     */
+    /** Sends the server the granted tokens and the bans of all keys. Stops when a call fails. */
     async settleAll(): Promise<void> {
       const keys = [...new Set([...debts.keys(), ...bans])];
       for (let from = 0; from < keys.length; from += CHARGED_AT_ONCE) {
@@ -169,8 +167,9 @@ export function createLedger(
     },
 
     /**
-     * Puts back the tokens that a decision took in this process. If the server has charged these
-     * tokens too, resolves to a decision that the caller must pass to the server's `refund`.
+     * Puts back the tokens that this process took for a decision. If the server has charged tokens
+     * for this decision, resolves to the decision that the caller must pass to the server's
+     * `refund`. Otherwise resolves to `undefined`.
      */
     async refund(decision: Decision): Promise<Decision | undefined> {
       const debt = debtOf.get(decision);
@@ -198,14 +197,15 @@ function find(state: KeyState, policy: QuotaPolicy): Bucket | undefined {
 
 /**
  * Returns a copy of the decision, to be passed to the server's `refund`. In the copy, `resetAtMs`
- * of each window is a time of the server's clock, or 0 if no tokens were charged in this window.
+ * of each window is converted to the server's clock. It is 0 for a window in which the server
+ * charged no tokens.
  */
 function asCharged(decision: Decision, owed: KeyState, { to, sentAtMs }: NonNullable<Debt['charged']>): Decision {
   const aheadMs = to.nowMs - sentAtMs;
   const windows = decision.windows.map((window) => {
     const { policy, resetAtMs } = window;
     if (policy.refill === 'continuous') return { ...window, resetAtMs: resetAtMs + aheadMs };
-    // No tokens were charged in a window that had already ended.
+    // This window had ended when the charge was sent, so the server charged no tokens in it.
     if (resetAtMs <= sentAtMs || find(owed, policy)?.atMs !== resetAtMs) return { ...window, resetAtMs: 0 };
     const found = settle(find(to.state, policy), policy, to);
     return { ...window, resetAtMs: found.taken > 0 ? found.atMs : Math.min(found.atMs, resetAtMs + aheadMs) };

@@ -106,8 +106,8 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
     throw new TypeError('onBackendError: expected "local", "open" or "closed"');
   }
   wholeNumber('deadlineMs', deadlineMs, 1, 60_000);
-  // Leaves a tenth of the deadline in case the timer fires late, and for a decision without the
-  // server.
+  // A tenth of the deadline is left for a timer that fires late, and for the decision that this
+  // process then makes without the server.
   const patienceMs = Math.ceil(deadlineMs * 0.9);
   const localClock = clock ?? createSystemClock();
   const local = createMemoryLimiter({ clock: localClock, maxAddresses });

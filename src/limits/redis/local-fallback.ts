@@ -30,8 +30,8 @@ export interface LocalFallbackOptions {
 }
 
 /**
- * A limiter whose methods settle within `patienceMs`. While the server fails, this process decides
- * in `take` and `peek`, and other methods that need the server reject.
+ * A limiter whose methods settle within `patienceMs`. While the server fails, `take` and `peek`
+ * follow `onBackendError`. All other methods that need the server reject.
  */
 export interface LimiterWithFallback extends Omit<BackendLimiter, 'charge' | 'carryBan' | 'probe'> {
   readonly mode: Mode;

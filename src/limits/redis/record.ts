@@ -21,7 +21,7 @@ local function countOf(plan)
   return string.byte(plan, 2) - 48
 end
 
--- Whether a record begins with so many bytes, and they hold so many windows with valid numbers.
+-- Whether the first bytes of a record are those of count windows, with valid numbers.
 local function isPacked(stored, bytes, count)
   if bytes ~= 33 * count then return false end
   for i = 1, count do
@@ -108,8 +108,8 @@ end
 /**
  * Lua that reads the stored record, or deletes a stored value that is not a record. It sets
  * `packed`, which begins with the bytes of `count` windows. It sets `ban` to the ban state and
- * `others` to the buckets of other plans, or to nil if the record has none. A record that ends with
- * the plan of this request has neither, because they would follow the plan.
+ * `others` to the buckets of other plans. Both are nil if the record ends with the plan of this
+ * request, because they are stored after the plan.
  */
 export const READ_RECORD = /* lua */ `
 local stored = redis.pcall('GET', key)

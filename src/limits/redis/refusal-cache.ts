@@ -16,8 +16,8 @@ interface Entry {
   forgiven: number;
   strikesAtMs: readonly number[];
   /**
-   * How many refusals by this process since the Redis server's last reply about this key count
-   * towards a ban. Refusals that a call in flight is reporting are included.
+   * How many refusals by this process count towards a ban, but are not included in the server's
+   * last reply about this key. A call in flight may be reporting some of them.
    */
   strikes: number;
   isRefreshed: boolean;
@@ -75,8 +75,8 @@ export function withRefusalCache(shared: SharedLimiter, clock: Clock | undefined
   }
 
   /**
-   * Decides without the server, whose time lies between `nowMs` and `latestMs`. Returns `undefined`
-   * if the server has to be asked.
+   * Decides without asking the server. The server's time is not known exactly: it lies between
+   * `nowMs` and `latestMs`. Returns `undefined` if the server has to be asked.
    */
   function decideHere(
     entry: Entry,
@@ -184,7 +184,7 @@ function withReport(state: KeyState, report: Report | undefined): KeyState {
   return { buckets, ban: { ...ban, forgiven: ban.forgiven + report.forgiven, strikesAtMs } };
 }
 
-/** Reports whether refusals were added and nothing else has changed. */
+/** Reports whether `after` is `before` with nothing but further refusals added. */
 function isStreakLonger(before: BanState | undefined, after: BanState | undefined): boolean {
   if (before === undefined || after === undefined) return before === after;
   return (

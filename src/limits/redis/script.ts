@@ -23,10 +23,9 @@ end
 // would take longer than filling this one.
 
 /**
- * Lua that brings each window up to the present in `takens` and `ats`, as `settle` in
- * token-bucket.ts does. If the bucket refills continuously, it sets `lengths` to the length of the
- * window, because the bucket is full at the latest that long after its `ats`. For any other bucket,
- * it sets `lengths` to 0.
+ * Lua that sets `takens` and `ats` to the present state of each window's bucket, as `settle` in
+ * token-bucket.ts does. It sets `lengths` to the time after `ats` at which the bucket is full at
+ * the latest: the window's length with continuous refill, otherwise 0.
  */
 const SETTLE_WINDOWS = /* lua */ `
 local takens, ats, lengths, isOver, expiredAt = { nil, nil }, { nil, nil }, { nil, nil }, false, NEVER

@@ -7,7 +7,7 @@ import type { RedisCalls, Seen } from './calls.js';
 import type { Amount, Found, Report } from './codec.js';
 import { PassedDecision } from './lazy-decision.js';
 
-/** A limiter that counts keys in a server, for all processes together. */
+/** A limiter that keeps the counts of all keys in a server, which many processes share. */
 export interface BackendLimiter extends RateLimiter {
   /** Returns what `take` would decide now. Changes nothing. */
   peek(key: string, plan: Plan, cost?: number): Decision | Promise<Decision>;
@@ -28,7 +28,7 @@ export interface BackendLimiter extends RateLimiter {
    */
   carryBan(key: string, ban: BanState, nowMs: number): Promise<void>;
   unban(key: string): Promise<void>;
-  /** Resolves if the server that stores this key works. */
+  /** Resolves if the server that stores this key can write. */
   probe(key: string): Promise<void>;
 }
 
@@ -43,8 +43,9 @@ export interface SharedLimiter extends BackendLimiter {
 export interface Refusal {
   readonly state: KeyState;
   /**
-   * The key may also have buckets of other plans. From the time when the first of them is full
-   * again, the server has to be asked.
+   * The time when the first of the key's buckets of other plans is full again, or `Infinity` if
+   * there are none. From then on the server has to be asked, because its next decision removes that
+   * bucket.
    */
   readonly othersFullAtMs: number;
   /**
