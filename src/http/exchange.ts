@@ -39,7 +39,7 @@ export interface Exchange {
   isLast: boolean;
   error: unknown;
   /**
-   * The request id that the client sent. If it sent none, this is a new id while the diagnostics
+   * The request id that the client sent. If it sent none, this is a new id if the diagnostics
    * channel has subscribers, otherwise `undefined`.
    */
   requestId: string | undefined;

@@ -2,7 +2,7 @@ import { isHost } from './request-head.js';
 
 /**
  * The resource that a request target names: the list, or one order by the text of its id. If the
- * target names neither, the reason.
+ * target names neither, this is the reason.
  */
 export type Route =
   | { readonly resource: 'orders' }

@@ -49,8 +49,8 @@ export interface Decision {
   /**
    * The window whose state is announced to the client. If windows refuse the request, it is the
    * refusing window that resets last. Otherwise it is the window with the least `remaining`. If
-   * several windows have the same `remaining`, it is the one that resets last. If every request
-   * costs 1, exactly `remaining` further requests pass.
+   * several windows have the same `remaining`, it is the one of them that resets last. If every
+   * request costs 1, exactly `remaining` further requests pass.
    *
    * During a ban, `remaining` is 0, and `resetAtMs` is the instant when a request would pass. The
    * window is chosen as if the request came one millisecond before that instant. So every response

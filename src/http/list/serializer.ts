@@ -13,8 +13,9 @@ import {
 } from './representations.js';
 
 /**
- * The number of orders that are serialised without a pause, in less than half a millisecond. A
- * frozen list of at most this length is sent in one write together with the response head.
+ * The number of orders that are serialised without a pause. This takes less than half a
+ * millisecond. A frozen list of at most this length is sent in one write together with the response
+ * head.
  */
 const BATCH = 512;
 

@@ -130,8 +130,8 @@ export class BucketPool {
   }
 
   /**
-   * Returns the number of the shape for these buckets. Returns 0 if they cannot be packed, or if
-   * too many shapes are in use already.
+   * Returns the number of the shape that these buckets have. Returns 0 if they cannot be packed, or
+   * if too many shapes are in use already.
    */
   shapeOf(buckets: readonly Identity[]): number {
     const [first, second] = buckets;

@@ -36,8 +36,8 @@ export type RedisCalls = ReturnType<typeof createRedisCalls>;
 export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock | undefined, patienceMs: number) {
   /**
    * How far the server's clock is ahead of this process's `performance.now()`, in milliseconds.
-   * Each call measures it again. The measured value is too large by the time that the call took to
-   * reach the server.
+   * Each call measures it again. The result also contains the travel time of the call to the
+   * server.
    */
   let aheadMs = performance.timeOrigin;
 

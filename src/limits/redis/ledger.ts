@@ -34,8 +34,8 @@ const CHARGED_AT_ONCE = 100;
 
 /**
  * Records what this process decides without the server, and reports it to the server later. `wait`
- * rejects if the server does not reply to a call in time. The tokens are then charged by a later
- * call, unless the late reply arrives before that call is sent.
+ * rejects if a call to the server fails or takes too long. The tokens of such a call are charged by
+ * a later call, unless a late reply arrives before that.
  */
 export function createLedger(
   server: BackendLimiter,
@@ -151,12 +151,14 @@ export function createLedger(
     owes,
 
     /**
-     * Sends the server the tokens that this process granted to the key, and the key's ban, if any.
-     * Never rejects.
+     * Reports to the server how many tokens this process granted to the key, and the key's ban, if
+     * any. Never rejects.
      */
     settle: settleKey,
 
-    /** Sends the server the granted tokens and the bans of all keys. Stops when a call fails. */
+    /**
+     * Reports the granted tokens and the bans of all keys to the server. Stops when a call fails.
+     */
     async settleAll(): Promise<void> {
       const keys = [...new Set([...debts.keys(), ...bans])];
       for (let from = 0; from < keys.length; from += CHARGED_AT_ONCE) {

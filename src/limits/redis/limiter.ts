@@ -11,11 +11,11 @@ import { createSharedLimiter } from './shared-limiter.js';
 export type { OnBackendError, SendCommand };
 
 /**
- * A {@link RateLimiter} that counts keys in a Redis or Valkey server, for all processes together.
- * It decides as the memory limiter does. Each request calls one script in the server. After the
- * server has refused a key, this process may refuse further requests of the key for up to a second
- * without a call. While the server fails, `take` and `peek` follow `onBackendError`, and other
- * methods that need the server reject.
+ * A {@link RateLimiter} that keeps the counts of all keys in a Redis or Valkey server, which many
+ * processes share. It decides as the memory limiter does. Each request calls one script in the
+ * server. After the server has refused a key, this process may refuse further requests of the key
+ * for up to a second without a call. While the server fails, `take` and `peek` follow
+ * `onBackendError`. All other methods that need the server reject.
  */
 export interface RedisLimiter extends RateLimiter {
   /** Returns what `take` would decide now. Changes nothing. */

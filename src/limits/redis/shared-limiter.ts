@@ -14,7 +14,7 @@ export interface BackendLimiter extends RateLimiter {
   /** Puts back the tokens that a decision took from windows that have not ended. */
   refund(decision: Decision): Promise<void>;
   /**
-   * Charges to the key the tokens that a process granted without the server. Resolves to the state
+   * Charges a key for the tokens that a process granted without the server. Resolves to the state
    * of the key before the charge.
    */
   charge(key: string, plan: Plan, amounts: readonly Amount[]): Promise<Found>;
