@@ -38,10 +38,7 @@ export interface Exchange {
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
-  /**
-   * The request id that the client sent. If it sent none, this is a new id if the diagnostics
-   * channel has subscribers, otherwise `undefined`.
-   */
+  /** The client's request id, or else a new one if the diagnostics channel has subscribers. */
   requestId: string | undefined;
 }
 
