@@ -76,8 +76,7 @@ export const settingsSchema = v.object({
     '--host HOST',
     'HOST',
     'address to listen on',
-    // Rejects a URL, because it may contain a password. If the server cannot listen, the message
-    // shows the address.
+    // Rejects a URL, because it may contain a password, and messages show the host.
     v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
   ),
   port: setting(
@@ -135,7 +134,7 @@ export const settingsSchema = v.object({
   basePath: setting(
     '--base-path PATH',
     'STORE_ORDERS_BASE_PATH',
-    'path before /store/orders, such as the version',
+    'path before /store/orders, such as /v1',
     v.optional(
       v.pipe(
         v.string(PATH),
@@ -179,7 +178,7 @@ export const settingsSchema = v.object({
 });
 
 /**
- * The values of all settings. Do not print `databaseUrl` and `redisUrl`: they may contain
+ * The values of all settings. Print neither `databaseUrl` nor `redisUrl`, because they may contain
  * passwords.
  */
 export type Settings = Readonly<v.InferOutput<typeof settingsSchema>>;

@@ -22,7 +22,7 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
   const known: readonly string[] = ORDER_FIELDS;
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    return { message: `unknown column ${JSON.stringify(unknown)}; expected some of ${ORDER_FIELDS.join(', ')}` };
+    return { message: `unknown column ${JSON.stringify(unknown)}; the known columns are ${ORDER_FIELDS.join(', ')}` };
   }
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) return { message: `the column ${JSON.stringify(twice)} appears twice` };
@@ -38,7 +38,7 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
   };
 }
 
-const BAD_QUOTES = 'invalid CSV: a cell that contains a quote must be enclosed in quotes, on one line';
+const BAD_QUOTES = 'invalid CSV: a cell with a quote must begin and end with a quote, on the same line';
 const CELL = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
 
 /** Splits a line into cells. Returns `undefined` for a line that is not valid CSV. */
