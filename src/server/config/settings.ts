@@ -60,7 +60,7 @@ const PORT = 'expected a whole number from 0 to 65535, or the path of a unix soc
  */
 const MOST_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 const SHORT_PATH = `expected a path of at most ${MOST_PATH_BYTES} bytes, which is the limit of the system for unix sockets`;
-const ORIGIN = 'expected an origin such as https://shop.example, without a path; or *';
+const ORIGIN = 'expected * or an origin without a path, such as https://shop.example';
 const DATABASE_URL =
   'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
 const REDIS_URL =

@@ -189,8 +189,9 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
       sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
       perAddress.set(address, ofAddress);
       // The connection is paused in a microtask, which runs after all callbacks of
-      // `process.nextTick`. In one of those, Node.js begins to read, which would undo an earlier
-      // pause. In another, `penalty-gate.ts` may pause the connection: `hold` then leaves it alone.
+      // `process.nextTick`. In one of these callbacks, Node.js begins to read, which would undo an
+      // earlier pause. In another, `penalty-gate.ts` may pause the connection: `hold` then leaves
+      // it alone.
       if (isResting) queueMicrotask(() => hold(socket));
       const { stackTraceLimit } = Error;
       // When a connection closes, Node.js creates an error for each pending request. Without stack

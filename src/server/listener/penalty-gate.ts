@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 
-/** How long new connections of an address are held back after the address was over its limit. */
+/** For this long after an address was over its limit, its new connections are held back. */
 const PENALTY_MS = 60_000;
 /** How many addresses can have a penalty at the same time. */
 const MOST_ADDRESSES = 10_000;

@@ -82,8 +82,8 @@ const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
 /**
- * How long a draining server keeps an idle connection open. A request that the client has already
- * sent arrives sooner.
+ * How long a draining server keeps an idle connection open. A request that is already on its way
+ * arrives within this time.
  */
 const LINGER_MS = 500;
 
@@ -217,8 +217,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 }
 
 /**
- * Wraps the limiter. `onTake` is called before each call that is about a client address, and
- * `onRefusal` with each address that is refused.
+ * Wraps the limiter. Calls `onTake` before each call with a client address. If the limiter refuses
+ * an address, calls `onRefusal` with the address.
  */
 function withAddresses(
   limiter: RateLimiter,

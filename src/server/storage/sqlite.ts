@@ -220,7 +220,7 @@ function partsOf(file: string, isNew: boolean, database: SqliteDatabase, close: 
   };
 }
 
-/** Sets how long a statement waits for a lock. With 0 it fails at once with SQLITE_BUSY. */
+/** Sets how long a statement waits for a lock. With 0 it fails immediately with SQLITE_BUSY. */
 function waitForLocks(database: SqliteDatabase, ms: number): void {
   // The pragma returns a row, which some drivers do not accept from `exec`.
   database.prepare(`PRAGMA busy_timeout = ${ms}`).get();

@@ -8,7 +8,7 @@ const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban
 
 /**
  * A plan with bans of one minute. For one second after the first refusal, further refusals are
- * forgiven. The first one after that second begins a ban.
+ * forgiven. The first refusal after that second begins a ban.
  */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 

@@ -30,7 +30,7 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
     const cells = cellsOf(row);
     if (cells === undefined) return { ok: false, message: BAD_QUOTES };
     if (cells.length !== names.length) {
-      return { ok: false, message: `expected ${names.length} cells, as in the first line, not ${cells.length}` };
+      return { ok: false, message: `expected ${names.length} cells as in the first line, but found ${cells.length}` };
     }
     const value: Record<string, unknown> = {};
     for (const [i, name] of names.entries()) if (cells[i]) value[name] = fieldOf(name, cells[i]);

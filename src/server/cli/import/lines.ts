@@ -24,8 +24,8 @@ export class OrderLines {
    * of an entry, counted from 1. The search for an id begins at the element to which the id hashes.
    * It goes on to the next elements until it finds the id or a free element.
    *
-   * While each id is greater than the one before, no id can repeat, and the table is not needed. It
-   * is built at the first other id, or at the first `get`.
+   * The table is built at the first `get`, or at the first id that is not greater than the one
+   * before. Until then, no id can repeat, so the table is not needed.
    */
   #slots = new Uint32Array(0);
   /**
