@@ -43,9 +43,9 @@ export interface TestService {
   listen(): Promise<ListeningTestService>;
   /**
    * Makes the next requests fail: one request for each fault, in this order, whether it arrives by
-   * `fetch` or by a socket. Instead of a 500 or 503, a request that the service refuses, such as
-   * one over quota, gets its refusal. Throws a TypeError for an unknown fault, and a RangeError for
-   * too long a delay.
+   * `fetch` or by a socket. The faults 500 and 503 happen in the order store. A request that the
+   * service refuses before it calls the store, such as one over quota, gets its usual refusal.
+   * Throws a TypeError for an unknown fault, and a RangeError for too long a delay.
    */
   failNext(...faults: readonly TestFault[]): void;
   /** Creates another valid key. Default: a key of the free plan. */

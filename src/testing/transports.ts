@@ -8,7 +8,7 @@ import type { RespondWith, TestFault } from './faults.js';
 
 /** A test service that listens on a port. */
 export interface ListeningTestService {
-  /** The base address. */
+  /** The base address of the service, such as `http://127.0.0.1:50000/v1`. */
   readonly url: string;
   /** Stops listening and closes every connection. */
   close(): Promise<void>;

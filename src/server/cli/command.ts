@@ -29,8 +29,8 @@ export interface CommandOption {
   readonly value?: string;
   readonly about: string;
   /**
-   * The default value. The default of a setting is only shown in the help text, because
-   * `readSettings` applies it.
+   * The default value. If the option is a setting, this value is only shown in the help text,
+   * because `readSettings` applies the default.
    */
   readonly default?: string;
   /** The environment variable that has the same effect. */
@@ -80,8 +80,8 @@ export function parseCommand(
     if (mistake !== undefined) return { ok: false, message: `${mistake}; ${help}` };
     return { ok: true, invocation: { flags, operands, environment } };
   } catch (error) {
-    // Node.js names the option only in the message of its error, so look for the mistake in the
-    // tokens.
+    // Node.js names the wrong option only in the text of its error. So the arguments are parsed
+    // again, and each option is checked.
     const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
     for (const token of tokens) {
       const mistake = token.kind === 'option' ? mistakeIn(token, options, help) : undefined;

@@ -5,7 +5,7 @@ import { type Command, type Invocation, settingOptions } from './command.js';
 
 export const healthcheckCommand: Command = {
   name: 'healthcheck',
-  summary: 'Asks a server with these settings for its health. Exits with 0 if it is healthy, otherwise with 1.',
+  summary: 'Asks the server at --host and --port for its health. Exits with 0 if it is healthy, otherwise with 1.',
   operands: [],
   options: {
     ready: { about: 'ask whether the server is ready for requests (/readyz), not only whether it runs (/healthz)' },

@@ -60,7 +60,7 @@ const PORT = 'expected a whole number from 0 to 65535, or the path of a unix soc
  */
 const MOST_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 const SHORT_PATH = `expected a path of at most ${MOST_PATH_BYTES} bytes, which is the limit of the system for unix sockets`;
-const ORIGIN = 'expected an origin such as https://shop.example, without a path; or *';
+const ORIGIN = 'expected * or an origin without a path, such as https://shop.example';
 const DATABASE_URL =
   'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
 const REDIS_URL =
@@ -76,8 +76,7 @@ export const settingsSchema = v.object({
     '--host HOST',
     'HOST',
     'address to listen on',
-    // Rejects a URL, because it may contain a password. If the server cannot listen, the message
-    // shows the address.
+    // Rejects a URL, because it may contain a password, and messages show the host.
     v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
   ),
   port: setting(
@@ -135,7 +134,7 @@ export const settingsSchema = v.object({
   basePath: setting(
     '--base-path PATH',
     'STORE_ORDERS_BASE_PATH',
-    'path before /store/orders, such as the version',
+    'path before /store/orders, such as /v1',
     v.optional(
       v.pipe(
         v.string(PATH),
@@ -179,7 +178,7 @@ export const settingsSchema = v.object({
 });
 
 /**
- * The values of all settings. Do not print `databaseUrl` and `redisUrl`: they may contain
+ * The values of all settings. Print neither `databaseUrl` nor `redisUrl`, because they may contain
  * passwords.
  */
 export type Settings = Readonly<v.InferOutput<typeof settingsSchema>>;

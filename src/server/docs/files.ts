@@ -50,8 +50,8 @@ export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string,
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
   const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
   return new Map([
-    // The document is serialised at the first request. Serialising it when the server starts would
-    // double the time of the start.
+    // The document is serialised at the first request. Serialising it at startup would double the
+    // startup time.
     ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document()))],
     ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document(), scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],

@@ -33,12 +33,12 @@ ${table(
     row(
       'JavaScript',
       '<code>string</code>, <code>bigint</code>',
-      '<code>JSON.parse</code> rounds. Quote the ids first, as in the samples.',
+      '<code>JSON.parse</code> rounds large ids. Quote the ids first, as in the samples.',
     ),
     row('Python', '<code>int</code>', '<code>json</code> is exact. pandas may use <code>float</code>.'),
     row('Go', '<code>int64</code>', 'Decode into a struct. <code>any</code> becomes <code>float64</code>.'),
     row('Java', '<code>Long</code>', 'Gson is exact for <code>Long</code> fields, but rounds in a <code>Map</code>.'),
-    row('Shell', 'text', '<code>jq</code> 1.6 rounds. Quote the ids with <code>sed</code> first.'),
+    row('Shell', 'text', '<code>jq</code> 1.6 rounds large ids. Quote the ids with <code>sed</code> first.'),
   ],
 )}`,
     codeBlock(

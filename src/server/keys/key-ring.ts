@@ -13,11 +13,11 @@ export interface KeyRing {
    */
   authenticate(apiKey: string): Principal | undefined | Promise<Principal | undefined>;
   /**
-   * Returns whether the key was valid recently. This function is present only if `authenticate`
-   * sends a query over the network for every other key. See `AdmissionOptions`.
+   * Returns whether the key was valid recently. A key ring has this function only if it looks up
+   * all other keys over the network. See `AdmissionOptions`.
    */
   isKnownKey?(apiKey: string): boolean;
-  /** Issues a key. Only the result contains its text. */
+  /** Issues a key. The result contains the key's text, which is not stored. */
   create(plan: KeyPlan, name?: string): IssuedKey | Promise<IssuedKey>;
   /** Returns `true` if no key was ever issued. */
   isEmpty(): boolean | Promise<boolean>;

@@ -57,11 +57,11 @@ function changeOf(assignment: string): string {
  * query over one of them never waits for a query over another.
  */
 export interface KeyRingClients {
-  /** Makes changes, and looks up keys that were valid recently. */
+  /** Issues, changes and lists keys. Also looks up cached keys again after a change. */
   readonly keys: PostgresClient;
   /** Reads the revision of the key table. If it cannot be read, cached keys are not accepted. */
   readonly revision: PostgresClient;
-  /** Looks up all other keys. Strangers can make up any number of them. */
+  /** Looks up keys that are not cached. Strangers can make up any number of them. */
   readonly strangers: PostgresClient;
 }
 
@@ -75,8 +75,8 @@ const STRANGERS_AT_ONCE = 1_000;
 interface KnownKey {
   readonly principal: Principal;
   /**
-   * How many changes of the revision this process had seen when it looked up the key. After a
-   * further change, the key is looked up again.
+   * How many changes of the revision this process had seen when it looked up the key. If it has
+   * seen more since then, the key is looked up again.
    */
   readonly changes: number;
 }
@@ -108,8 +108,8 @@ export function createPostgresKeyRing(
   const lookups = new Map<string, { readonly askedMs: number; readonly found: Promise<Principal | undefined> }>();
 
   /**
-   * Returns the principal of a known key, unless the revision has changed since its look-up. The
-   * caller must check that the revision was read recently.
+   * Returns the principal of a cached key, unless the revision has changed since the key was looked
+   * up. The caller must check that the revision was read recently.
    */
   function rememberedOf(apiKey: string): Principal | undefined {
     const key = known.get(apiKey);
@@ -212,7 +212,7 @@ export function createPostgresKeyRing(
   };
 }
 
-/** Returns the revision in a row, or an empty string before the first change of a key. */
+/** Returns the revision that a row contains, or an empty string if no key has ever been changed. */
 function revisionOf(row: PostgresRow | undefined): string {
   return String(row?.['revision'] ?? '');
 }

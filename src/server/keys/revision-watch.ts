@@ -9,14 +9,14 @@ export interface RevisionWatch {
    */
   isFresh(): boolean;
   /**
-   * Waits until the revision has been read. A reading counts if it began after this call, or less
-   * than {@link TRUSTED_MS} before it. Rejects if the revision cannot be read.
+   * Waits for a reading of the revision that began after this call, or less than {@link TRUSTED_MS}
+   * before it. Rejects if the revision cannot be read.
    */
   refresh(): Promise<void>;
   /**
-   * Accepts a revision that a query has read together with a value. `askedMs` is when the query was
-   * sent. Returns whether the caller may cache the value. Returns `false` if the value may be
-   * outdated, because a newer revision is known.
+   * Records a revision that a query has read together with a value. `askedMs` is when the query was
+   * sent. Returns whether the caller may cache the value. It must not be cached if a newer revision
+   * is known, or if `forget` was called after `askedMs`.
    */
   learn(revision: string, askedMs: number): boolean;
   /** Treats every revision that was read, or is being read, as outdated. */

@@ -3,8 +3,8 @@ import { prepare, type SqliteDatabase, type SqliteRow } from '../../databases/sq
 /** The database reads that authenticate requests. */
 export type KeyReads = {
   /**
-   * Returns a number that changes when another connection of this or any process writes to the
-   * file.
+   * Returns a number that changes when another connection, of this process or any other, writes to
+   * the file.
    */
   dataVersion(): bigint;
   /** Returns the row of the key with this digest, unless the key is revoked. */

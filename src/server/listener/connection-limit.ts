@@ -8,9 +8,9 @@ const OTHER_FILES = 60;
 
 /**
  * Returns how many client connections this process may have open, or infinity if the system sets no
- * limit. Some files stay free, because without a free file a process cannot reach its backends. A
- * worker without a free file also loses a connection that its primary hands to it, and then gets no
- * more.
+ * limit. Each connection takes a file descriptor, and some descriptors must stay free. Without one,
+ * a process cannot connect to its backends. A worker without one also loses a connection that its
+ * primary hands to it, and then gets no more connections.
  */
 export function connectionLimit(): number {
   return Math.max(10, openFilesLimit() - OTHER_FILES);

@@ -43,13 +43,13 @@ interface Connection {
   readonly address: string;
   newest: ServerResponse | undefined;
   /**
-   * Whether the newest request has a valid key. Before the first request it is `false`. A new
-   * request sets it to `true`, until its key turns out to be absent or invalid.
+   * True if the newest request has a valid key, or if its key has not been checked so far. False
+   * before the first request.
    */
   hasKey: boolean;
   /**
-   * The number of requests that arrived before the response to the previous request was complete.
-   * It is 0 again when a request arrives after all responses are complete.
+   * How many requests have been pipelined: each arrived before the previous response was complete.
+   * A request that arrives after all responses are complete sets the count to 0.
    */
   pipelined: number;
   /**
@@ -188,9 +188,10 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
       keyless.add(connection);
       sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
       perAddress.set(address, ofAddress);
-      // A microtask runs after all callbacks of `process.nextTick`. Node.js begins to read in one
-      // of these callbacks, and `penalty-gate.ts` pauses the connection in another. This pause must
-      // follow both.
+      // The connection is paused in a microtask, which runs after all callbacks of
+      // `process.nextTick`. In one of these callbacks, Node.js begins to read, which would undo an
+      // earlier pause. In another, `penalty-gate.ts` may pause the connection: `hold` then leaves
+      // it alone.
       if (isResting) queueMicrotask(() => hold(socket));
       const { stackTraceLimit } = Error;
       // When a connection closes, Node.js creates an error for each pending request. Without stack

@@ -50,8 +50,8 @@ export function withOwnPaths(
 
     function settle({ status, headers, body }: Reply): Reply {
       const reply = { status, headers: [...headers], body };
-      // The code and the error come from charging the address and not from the probe, so they are
-      // removed.
+      // Charging the address has set `code` and `error`. They are removed, because they are not
+      // about the probe.
       if (status !== 200) return finish({ ...exchange, code: undefined, error: undefined }, reply);
       if (head.hasContent || exchange.isLast) reply.headers.push('Connection', 'close');
       if (exchange.requestId !== undefined) reply.headers.push('X-Request-Id', exchange.requestId);

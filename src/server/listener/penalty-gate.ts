@@ -1,27 +1,25 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 
-/** How long new connections of an address are held back after the address was over its limit. */
+/** For this long after an address was over its limit, its new connections are held back. */
 const PENALTY_MS = 60_000;
 /** How many addresses can have a penalty at the same time. */
 const MOST_ADDRESSES = 10_000;
-/**
- * How often the gate opens. Each time, one connection that is held back is read. The addresses with
- * a penalty take turns.
- */
+/** How often one of the connections that are held back is released. The addresses take turns. */
 const INTERVAL_MS = 200;
 
 /**
- * Holds back new connections of addresses over their limit. Node.js parses all data of one read
- * without a break, and 64 KB of pipelined requests take 10 to 30 ms. A connection that is held back
- * is read only when its turn comes, which leaves most of the processor to other clients.
- * Connections that are already open are not held back.
+ * Holds back new connections of addresses over their limit, and releases one at a time. Node.js
+ * parses all data of one read without a break, and 64 KB of pipelined requests take 10 to 30 ms.
+ * The time between two releases is left to other clients. Connections that are already open are not
+ * held back.
  */
 export interface PenaltyGate {
   /** Records that the address is over its limit. */
   penalise(address: string): void;
   /**
-   * Lets Node.js read from a new connection: immediately, or when the turn of its address comes.
+   * Lets Node.js read from a new connection. If its address has a penalty, the connection may be
+   * held back first.
    */
   enter(socket: Socket, address: string): void;
   /** Closes the connections that are held back. Later connections are not held back. */
@@ -30,7 +28,7 @@ export interface PenaltyGate {
 
 export function createPenaltyGate(): PenaltyGate {
   const penalised = new LRUCache<string, true>({ max: MOST_ADDRESSES, ttl: PENALTY_MS });
-  /** The connections held back, by address. The first address has the next turn. */
+  /** The connections that are held back, by address. The next release is for the first address. */
   const waiting = new Map<string, Set<Socket>>();
   let isBusy = false;
   let isClosed = false;
@@ -56,8 +54,8 @@ export function createPenaltyGate(): PenaltyGate {
   function hold(socket: Socket, address: string): void {
     const sockets = waiting.get(address) ?? new Set();
     waiting.set(address, sockets.add(socket));
-    // A callback in which Node.js begins to read is already queued. This callback undoes a pause
-    // that comes before it, so the pause is queued after it.
+    // Node.js has already queued a callback that begins to read and would undo a pause made now. So
+    // the pause is queued after that callback.
     process.nextTick(() => socket.pause());
     socket.once('close', () => {
       sockets.delete(socket);

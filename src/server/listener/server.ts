@@ -82,8 +82,8 @@ const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
 /**
- * How long a draining server waits for a request on an idle connection. No request takes this long
- * to reach the server.
+ * How long a draining server keeps an idle connection open. A request that is already on its way
+ * arrives within this time.
  */
 const LINGER_MS = 500;
 
@@ -137,8 +137,9 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   /**
-   * The connection whose client address the service asked for last. The service passes each address
-   * to the limiter immediately. Such a call of the limiter is therefore about this connection.
+   * The connection whose client address the service read most recently. The service passes each
+   * address to the limiter immediately, so a call of the limiter with an address is about this
+   * connection.
    */
   let asked: Socket | undefined;
   let isWarned = false;
@@ -165,7 +166,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   }
 
   /**
-   * Records a request without a known key. Its client address has just been passed to the limiter.
+   * Records that the newest request has no key that is known to be valid. Called just before the
+   * limiter gets the client address.
    */
   function addKeyless(): void {
     if (asked === undefined || connections.addKeyless(asked)) return;
@@ -215,8 +217,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
 }
 
 /**
- * Wraps the limiter. `onTake` is called before each call that is about a client address, and
- * `onRefusal` with each address that is refused.
+ * Wraps the limiter. Calls `onTake` before each call with a client address. If the limiter refuses
+ * an address, calls `onRefusal` with the address.
  */
 function withAddresses(
   limiter: RateLimiter,

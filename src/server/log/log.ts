@@ -28,8 +28,8 @@ export interface LogStream {
 const PIPE_BYTES = 4_096;
 
 /**
- * The batch size for a log file. A file also accepts this many bytes in one piece, and a long write
- * costs less per byte than a short one.
+ * The batch size for a log file. Unlike a pipe, a file accepts this many bytes in one piece. One
+ * long write costs less than many short ones.
  */
 export const FILE_BYTES = 65_536;
 

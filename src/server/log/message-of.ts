@@ -5,7 +5,7 @@ export function messageOf(error: unknown): string {
   // Connecting to a host with several addresses fails with one error for each address. The error
   // that contains them has no message.
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
-  // Errors of other threads, and objects that some drivers throw, are not instances of Error.
+  // Some drivers throw objects that have a message but are not instances of Error.
   if (typeof error === 'object' && error !== null) return 'message' in error ? String(error.message) : inspect(error);
   return String(error);
 }

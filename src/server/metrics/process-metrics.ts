@@ -89,7 +89,7 @@ function heapText(): string {
   return [
     printMetric('gauge', 'nodejs_heap_size_total_bytes', 'Heap size of Node.js in bytes.', heapTotal),
     printMetric('gauge', 'nodejs_heap_size_used_bytes', 'Used heap size of Node.js in bytes.', heapUsed),
-    printMetric('gauge', 'nodejs_external_memory_bytes', 'Memory of Node.js outside of its heap in bytes.', external),
+    printMetric('gauge', 'nodejs_external_memory_bytes', 'Memory outside the heap of Node.js, in bytes.', external),
     printMetric('gauge', 'nodejs_version_info', 'Version of Node.js.', version),
   ].join('');
 }

@@ -38,8 +38,8 @@ const MOST_PLANS = 20;
 const OTHER_PLAN = 'other';
 
 /**
- * Creates counters of replies. The number of time series is limited, because clients and keys do
- * not choose the text of a label.
+ * Creates counters of replies. No label contains text from a request, so clients cannot create any
+ * number of time series.
  */
 export function createRequestMetrics(): RequestMetrics {
   const listOrders = createOperation('listOrders');
@@ -66,7 +66,8 @@ export function createRequestMetrics(): RequestMetrics {
       const { status, code, error, durationMs, plan } = message;
       const operation = operationOf(message);
       if (error !== undefined) operation.failures++;
-      // A list failed after its reply had begun. The request was counted when the reply began.
+      // The list failed after its reply had begun. The request was already counted when the reply
+      // began.
       if (error !== undefined && status === 200) return;
       const outcome = operation.outcomes.get(code ?? status);
       if (outcome === undefined) operation.outcomes.set(code ?? status, { status, code, count: 1 });

@@ -26,7 +26,7 @@ export async function listen(server: Server, place: Place): Promise<string | und
 
 const ADVICE: ReadonlyMap<string, string> = new Map([
   ['EADDRNOTAVAIL', '; this machine does not have the address, check --host'],
-  ['ENOTFOUND', '; the name has no address, check --host'],
+  ['ENOTFOUND', '; this host name has no address, check --host'],
   ['EACCES', '; this user needs a port from 1024 up'],
 ]);
 
@@ -53,8 +53,8 @@ async function listenAlone(server: Server, place: Place, path: string): Promise<
 }
 
 /**
- * A server holds the lock for milliseconds. An older lock than this was left by a server that was
- * killed.
+ * A server holds the lock only for milliseconds. A lock that is older than this was left by a
+ * killed server.
  */
 const ABANDONED_MS = 10_000;
 

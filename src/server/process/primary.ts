@@ -17,8 +17,8 @@ const STOP_MS = 9_000;
 /**
  * Runs the program in `count` workers with this process's arguments, on one port. This process
  * accepts the connections and hands them to the workers. It replaces a worker that exits. At a
- * signal, it stops accepting connections. Each worker then finishes its requests and exits. Before
- * that, it gets every connection that was handed to it.
+ * signal, it stops accepting connections. Each worker then finishes the requests on the connections
+ * that it has been handed, and exits.
  */
 export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   const running = new Map<number, RunningWorker>();
@@ -121,8 +121,9 @@ function startWorker(number: number): RunningWorker {
 async function stop({ number, worker, ended, isListening }: RunningWorker) {
   if (isListening && worker.isConnected()) worker.send('drain');
   else worker.process.kill('SIGKILL');
-  // Disconnecting the last worker closes the port immediately. A connection that was handed to a
-  // worker earlier reaches it before the message `drain`.
+  // The port closes when the last worker is disconnected, so all workers are disconnected now and
+  // not when they exit. A connection that was handed to a worker is still served, because it
+  // reaches the worker before the message `drain`.
   if (worker.isConnected()) worker.disconnect();
   const end = await ended;
   return { number, end: isListening ? end : { code: 0 } };

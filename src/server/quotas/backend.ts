@@ -110,14 +110,14 @@ async function countInRedis(address: RedisAddress, log: Log): Promise<Counting> 
 
   subscribe(MODES, onMode);
   const limiter = createRedisLimiter({ send: redis.send });
-  // If Redis cannot be reached, this call fails. The limiter then counts in this process, and
-  // `onMode` logs that.
+  // If Redis is not connected, this call lets the limiter notice that. The limiter then counts in
+  // this process, and `onMode` logs the change. The failure of the call itself is ignored.
   if (!(await redis.arrived())) await limiter.inspect('').catch(() => {});
   return {
     limiter,
     name: address.name,
-    // The limiter's mode changes only when a call fails, so a lost connection is checked here as
-    // well. The mode changes back when the limiter's own probe of Redis succeeds.
+    // The limiter notices a lost connection only when a call fails, so the connection is checked
+    // here as well.
     state: () => (limiter.mode === 'shared' && redis.isThere() ? 'ok' : 'degraded'),
     async close() {
       unsubscribe(MODES, onMode);

@@ -29,7 +29,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
     });
     setTimeout(resolve, CONNECT_MS).unref();
   });
-  // The last failure is reported by each command until the connection is back.
+  // Until the connection is back, each command fails with the last failure.
   client.on('ready', () => {
     failure = undefined;
   });
@@ -37,7 +37,7 @@ export async function connectRedis(address: RedisAddress): Promise<RedisConnecti
 
   return {
     async send(command) {
-      // The client's own error would not contain the cause.
+      // The error of `client.call` would not contain the reason.
       if (!isThere()) throw failure ?? new Error('not connected');
       try {
         return await client.call(...command);

@@ -40,8 +40,9 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
   let appliedSeq = 0n;
 
   /**
-   * Applies the requests that have not been applied. A request is read again if its removal from
-   * the table failed. Returns the sequence number of the last request, or 0 for an empty list.
+   * Applies the requested changes, except those that were applied before. A change that could not
+   * be removed from the table is read again. Returns the number of the last change, or 0 for an
+   * empty list.
    */
   function apply(requests: readonly PendingRequest[]): bigint {
     let lastSeq = 0n;

@@ -7,30 +7,26 @@ import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest }
 import { prepareWrites, type QuotaWrites } from './writes.js';
 
 /**
- * The saved quotas by key id, in which all times are Unix times. The table also holds the changes
- * that commands request from the running server, because the server has the quotas in memory.
+ * The saved quotas, by key id. All times in them are Unix times. The table also holds the changes
+ * that commands request from a running server: the server has the quotas in memory, so it must
+ * apply the changes itself.
  */
 export interface QuotaTable {
-  /** Loads all saved quotas and all requests, before the server starts to listen. */
+  /** Loads all saved quotas and all requested changes, before the server starts to listen. */
   load(): {
     readonly states: readonly (readonly [keyId: string, state: KeyState])[];
     readonly requests: readonly PendingRequest[];
   };
   get(keyId: string): KeyState | undefined;
-  /**
-   * Changes the saved quota, which is enough if no server runs. Also stores the request, for a
-   * running server.
-   */
+  /** Changes the saved quota, and requests the same change from a running server. */
   request(keyId: string, request: 'reset' | 'lift_ban'): void;
   /**
-   * Saves a ban until the Unix time `untilMs`, and requests the same ban from a running server.
-   * `banned` adds the ban to a state.
+   * Bans a key until the Unix time `untilMs`: changes the saved quota, and requests the same ban
+   * from a running server. `banned` returns the given state with the ban added.
    */
   requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
-  /**
-   * Saves states, and removes the requests of commands up to number `upToSeq`, in one transaction.
-   */
+  /** Saves states, and removes the requested changes up to number `upToSeq`, in one transaction. */
   save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
 }
 
@@ -59,8 +55,7 @@ const stateSchema = v.object({
 });
 
 /**
- * Creates a {@link QuotaTable} on an open database. With `read`, requests are read on another
- * thread.
+ * Creates a {@link QuotaTable} on an open database. With `read`, `pending` reads on another thread.
  */
 export function createQuotaTable(
   database: SqliteDatabase,

@@ -6,8 +6,8 @@ import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js
  */
 export type QuotaWrites = {
   /**
-   * Stores states as JSON (`null` removes a state), and removes the requests of commands up to
-   * number `upToSeq`.
+   * Stores states as JSON (`null` removes a state), and removes the requested changes up to number
+   * `upToSeq`.
    */
   saveQuotas(states: readonly (readonly [keyId: string, json: string | null])[], upToSeq: bigint): void;
 };

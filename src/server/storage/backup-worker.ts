@@ -31,7 +31,7 @@ function write(): void {
   closeSync(descriptor);
 }
 
-/** Throws if the copy cannot be read as a whole. */
+/** Throws if the copy is damaged. */
 function check(): void {
   const { database } = openAsItIs(copy);
   const problems = problemsOf(database);

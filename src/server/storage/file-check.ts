@@ -14,11 +14,13 @@ const ENTRIES_AT = 103;
 const LEAF = 13;
 
 /**
- * Returns the reason why a file must not be opened. Returns `undefined` if the file may be opened
- * or does not exist. Reads the file without SQLite, because SQLite would write the log of a crashed
- * program into the file. With `withLog: false`, ignores the log and returns the reason why the file
- * must not be replaced. Do not call this function in a process that has the file open: when a
- * process closes any descriptor of a file, it loses all its locks on that file.
+ * Returns the reason why a file must not be opened, or `undefined` if it may be opened or does not
+ * exist. Reads the file without SQLite, because SQLite would write the log of a crashed program
+ * into the file. With `withLog: false`, ignores the log and returns the reason why the file must
+ * not be replaced.
+ *
+ * Do not call this function in a process that has the file open: when a process closes any
+ * descriptor of a file, it loses all its locks on that file.
  */
 export function refusalOf(file: string, { withLog = true } = {}): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
@@ -39,7 +41,7 @@ export function refusalOf(file: string, { withLog = true } = {}): string | undef
   if (canBelongTogether(header, log)) return undefined;
   return (
     `the log ${file}-wal belongs to a database that this file has replaced; ` +
-    'rename this file, then put it in place with db restore, which removes the log'
+    'rename this file, then restore it with db restore, which removes that log'
   );
 }
 

@@ -153,8 +153,8 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
     name,
     orders: explainedOrders(orders),
     keys: explainedKeys(ring),
-    // Other processes may use the database, so this process neither adds sample orders to it nor
-    // removes it.
+    // Other processes may use the database, so it is never treated as new: no sample orders are
+    // added to it.
     isNew: false,
     importRecords: (batches, replace) => explained('store orders', importRecords(connect, batches, replace)),
     records: () => explainedStream('read the orders', readRecords(connect)),

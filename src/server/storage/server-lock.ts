@@ -3,7 +3,7 @@ import { openSqliteDatabase } from '../../databases/sqlite/driver.js';
 
 /**
  * The suffix of the lock file beside a database. The lock file stays empty. It is not removed while
- * the database exists, because two servers could then lock two different files.
+ * the database exists. Otherwise, two servers could lock two different files.
  */
 export const PLACE_SUFFIX = '-server';
 

@@ -92,9 +92,9 @@ export function openSqliteStorage(file: string, options: OpenOptions = {}): Open
 }
 
 /**
- * Opens the database file that the user has named, if it belongs to this program. With `threaded`,
- * also checks that the file is intact. Do not call this function in a process that already has the
- * file open: {@link refusalOf} gives the reason.
+ * Opens the database file that the user has named, if it belongs to this program. For a server
+ * (`threaded`), also checks that the file is intact. Do not call this function in a process that
+ * already has the file open: {@link refusalOf} gives the reason.
  */
 export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
   // Puts SQLite's temporary files into the directory of the database, because /tmp may be read-only
@@ -130,8 +130,8 @@ export function openAsItIs(file: string): { database: SqliteDatabase; versions: 
 }
 
 /**
- * Throws if a file of at most {@link LARGEST_CHECKED_BYTES} is damaged, because a list from a
- * damaged page may be wrong.
+ * Throws if the file is damaged, because a list from a damaged page may be wrong. Does not check a
+ * file larger than {@link LARGEST_CHECKED_BYTES}, because that would take too long.
  */
 function checkSoundness(file: string): void {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
@@ -177,8 +177,8 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
 }
 
 /**
- * Opens the file on other threads. Until `neverBlock` is called, this thread also reads and writes
- * keys and quotas.
+ * Opens the file on other threads, which serve the requests. Also opens it on this thread, which
+ * loads the quotas and creates the first keys. `neverBlock` closes the file on this thread.
  */
 function openThreaded(file: string, isNew: boolean): SqliteStorage {
   const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites & ImportWrites>(file, {
@@ -220,7 +220,7 @@ function partsOf(file: string, isNew: boolean, database: SqliteDatabase, close: 
   };
 }
 
-/** Sets how long a statement waits for a lock. With 0 it fails at once with SQLITE_BUSY. */
+/** Sets how long a statement waits for a lock. With 0 it fails immediately with SQLITE_BUSY. */
 function waitForLocks(database: SqliteDatabase, ms: number): void {
   // The pragma returns a row, which some drivers do not accept from `exec`.
   database.prepare(`PRAGMA busy_timeout = ${ms}`).get();

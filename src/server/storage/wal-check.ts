@@ -52,11 +52,13 @@ export function readLog(file: string): Log {
 }
 
 /**
- * Returns whether a log can belong to the file with this header. Before SQLite starts a log, it
- * sets the write version in the header to WAL. Page 1 holds a count of transactions. A new log
- * starts with the transaction after the last one in the file. The log may also start earlier,
- * because the file may already contain a part of it. The file may even be newer than the whole log,
- * because an old log may reappear after a power cut.
+ * Returns whether a log can belong to the file with this header. It cannot if the write version in
+ * the header is not WAL, because SQLite sets the version before it starts a log.
+ *
+ * Page 1 contains a count of transactions. The first count in the log may be at most one more than
+ * the count in the file, because otherwise transactions would be missing. It may be lower, because
+ * SQLite may have copied a part of the log into the file. After a power cut, even a log that was
+ * copied completely may reappear.
  */
 export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Log): boolean {
   if (!hasFrames) return true;

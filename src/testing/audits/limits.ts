@@ -7,8 +7,8 @@ import { type Answer, bearer, type Clause, ORDERS, order, type Subject } from '.
 const TINY = createPlan({ name: 'tiny', policies: [perMinute(2), perDay(5)], ban: false });
 
 /**
- * A plan with bans of one minute. The first refusal that comes more than a second after an earlier
- * refusal begins a ban.
+ * A plan with bans of one minute. For one second after the first refusal, further refusals are
+ * forgiven. The first refusal after that second begins a ban.
  */
 const STRICT = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 1_000 } });
 
@@ -126,7 +126,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-retry-early',
     level: 'SHOULD',
-    says: 'send in Retry-After the fewest whole seconds after which a request is allowed',
+    says: 'set Retry-After to the smallest number of whole seconds after which a request is allowed',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const refused = await exhausted(subject, await subject.issueKey(TINY), 12_345);
@@ -139,7 +139,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-reset',
     level: 'MUST',
-    says: 'send in X-RateLimit-Reset the Unix time at which the limit resets, and keep it constant within a window',
+    says: 'set X-RateLimit-Reset to the Unix time at which the limit resets, and keep it constant within a window',
     needs: ['issueKey', 'clock'],
     async check(subject) {
       const key = bearer(await subject.issueKey(TINY));
@@ -151,7 +151,7 @@ export const limitClauses: readonly Clause[] = [
       await subject.advance(retryAfterOf(refused) * 1_000);
       const next = trioOf(await subject.ask('GET', ORDERS, key));
       assert.equal(next.remaining, 1);
-      assert.ok(next.reset > reset, 'a new window resets later');
+      assert.ok(next.reset > reset, 'the reset time of the next window is later');
     },
   },
   {

@@ -230,7 +230,7 @@ function assertCancelled({ status, text }: Answer, which?: string): void {
   assert.deepEqual([status, text], [204, ''], which);
 }
 
-/** Returns a map from ids to the listed orders, with every int64 exact. */
+/** Returns the listed orders by id. Each integer in them is an exact `bigint`. */
 function ordersOf({ status, headers, text }: Answer): Map<bigint, object> {
   assert.equal(status, 200);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);

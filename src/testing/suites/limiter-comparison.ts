@@ -46,7 +46,8 @@ export async function decidesAsMemory({ take, advance, isStill }: LimiterUnderTe
     if (below(3) === 0) await advance(1 + below(below(20) === 0 ? 120 : 4));
     const number = below(PLANS.length);
     const key = `random ${number}`;
-    // In at least 15 of 16 calls, a key has its usual plan, so that it can be banned twice.
+    // In at least 15 of 16 calls, a key has its usual plan. A call that another plan allows clears
+    // the key's refusals. If such calls were frequent, the key would seldom be banned.
     const plan = PLANS[below(16) === 0 ? below(PLANS.length) : number] ?? assert.fail();
     const cost = below(5) === 0 ? below(3) : 1;
     const decision = await take(key, plan, cost);

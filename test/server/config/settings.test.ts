@@ -75,11 +75,11 @@ const MISTAKES: readonly Mistake[] = [
   { args: ['--no-sample=1'], says: '--no-sample takes no value; run "store-orders serve --help"' },
   {
     args: ['--cors-origin', 'https://ann:secret@shop.example'],
-    says: '--cors-origin: expected an origin such as https://shop.example, without a path; or *',
+    says: '--cors-origin: expected * or an origin without a path, such as https://shop.example',
   },
   {
     args: ['--cors-origin', 'shop.example'],
-    says: '--cors-origin: expected an origin such as https://shop.example, without a path; or *, not "shop.example"',
+    says: '--cors-origin: expected * or an origin without a path, such as https://shop.example, not "shop.example"',
   },
   {
     args: ['--metrics-port', 'on'],

@@ -135,7 +135,7 @@ for (const [name, backup] of Object.entries(BACKUPS)) {
       assert.equal(code, 1);
       assert.match(
         stderr,
-        /store-orders\.db: the log store-orders\.db-wal belongs to a database that this file has replaced; .+ put it in place with db restore, which removes the log\n$/,
+        /store-orders\.db: the log store-orders\.db-wal belongs to a database that this file has replaced; .+ then restore it with db restore, which removes that log\n$/,
       );
     }
     assert.deepEqual(contents(cwd), files);

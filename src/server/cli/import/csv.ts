@@ -22,7 +22,7 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
   const known: readonly string[] = ORDER_FIELDS;
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    return { message: `unknown column ${JSON.stringify(unknown)}; expected some of ${ORDER_FIELDS.join(', ')}` };
+    return { message: `unknown column ${JSON.stringify(unknown)}; the known columns are ${ORDER_FIELDS.join(', ')}` };
   }
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) return { message: `the column ${JSON.stringify(twice)} appears twice` };
@@ -30,7 +30,7 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
     const cells = cellsOf(row);
     if (cells === undefined) return { ok: false, message: BAD_QUOTES };
     if (cells.length !== names.length) {
-      return { ok: false, message: `expected ${names.length} cells, as in the first line, not ${cells.length}` };
+      return { ok: false, message: `expected ${names.length} cells as in the first line, but found ${cells.length}` };
     }
     const value: Record<string, unknown> = {};
     for (const [i, name] of names.entries()) if (cells[i]) value[name] = fieldOf(name, cells[i]);
@@ -38,7 +38,7 @@ export function createCsvReader(head: string): ((row: string) => CsvRow) | { rea
   };
 }
 
-const BAD_QUOTES = 'invalid CSV: a cell that contains a quote must be enclosed in quotes, on one line';
+const BAD_QUOTES = 'invalid CSV: a cell with a quote must begin and end with a quote, on the same line';
 const CELL = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
 
 /** Splits a line into cells. Returns `undefined` for a line that is not valid CSV. */

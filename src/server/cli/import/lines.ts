@@ -20,10 +20,12 @@ export class OrderLines {
   /** The id that was added last. Unused once the hash table below exists. */
   #last: OrderId | undefined;
   /**
-   * A hash table that finds the entry of an id. It is built at the first `get`, or at the first id
-   * that is not greater than the one before. An element is 0 if it is free, otherwise the number of
-   * an entry, counted from 1. An id hashes to an element. If that element is taken by another id,
-   * the entry is in a later one.
+   * A hash table that finds the entry of an id. An element is 0 if it is free, otherwise the number
+   * of an entry, counted from 1. The search for an id begins at the element to which the id hashes.
+   * It goes on to the next elements until it finds the id or a free element.
+   *
+   * The table is built at the first `get`, or at the first id that is not greater than the one
+   * before. Until then, no id can repeat, so the table is not needed.
    */
   #slots = new Uint32Array(0);
   /**

@@ -29,8 +29,8 @@ const BATCH = 1_000;
 const LINE_FEED = 0x0a;
 const BRACKET = 0x5b;
 /**
- * Matches a blank line. It has only the white space that JSON allows. A line with other white space
- * is reported as a mistake.
+ * Matches a blank line, which contains only white space that JSON allows. Other white space is
+ * reported as a mistake.
  */
 const BLANK = /^[ \t\r]*$/;
 const WHITE_SPACE: readonly number[] = [0x20, 0x09, LINE_FEED, 0x0d];
@@ -39,11 +39,11 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /**
  * Reads orders in batches. The text is CSV whose first line names the columns, a JSON array, or one
  * JSON object per line (NDJSON). A JSON text is an array if it begins with `[`. Blank lines are
- * skipped. An array is held in memory as a whole, the other formats are not.
+ * skipped. Only an array is held in memory as a whole.
  *
  * Throws an {@link ImportMistake} for the first mistake: a byte that is not UTF-8, invalid JSON, an
- * invalid order, or a repeated id. `statuses` are accepted in addition to the statuses of the
- * program. The line on which each order begins is added to `lines`.
+ * invalid order, or a repeated id. Accepts `pending`, `shipped`, `cancelled` and the `statuses`.
+ * The line on which each order begins is added to `lines`.
  */
 export async function* readOrders(
   chunks: AsyncIterable<Buffer>,
@@ -177,8 +177,8 @@ function parseLine(text: string, line: number): unknown {
 }
 
 /**
- * Creates a function that reads the rows of one block after another. The first row of the first
- * block names the columns.
+ * Creates a reader of CSV. Call it with each block of the file in turn. It takes the names of the
+ * columns from the first row of the first block.
  */
 function createRowReader(): BlockReader {
   let readRow: Exclude<ReturnType<typeof createCsvReader>, { message: string }> | undefined;

@@ -71,7 +71,7 @@ const AT_ONCE = 100;
 
 /**
  * Returns at most `limit` keys: first the banned keys, then the keys that have used part of a
- * quota. The keys nearest to their limit come first.
+ * quota, beginning with those nearest to their limit.
  */
 async function nearest(admin: QuotaAdmin, ring: KeyRing, limit: number): Promise<readonly Row[]> {
   const keys = (await ring.list()).filter(({ revokedAt }) => revokedAt === undefined);

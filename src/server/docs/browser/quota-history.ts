@@ -32,7 +32,8 @@ export function forgetQuotaSamples(): void {
  */
 export function renderQuotaHistory(nowMs: number): Node[] {
   const startMs = nowMs - SHOWN_MS;
-  // Keeps one sample from before the five minutes, because the line begins at its value.
+  // Keeps the last sample before the start of the chart, because the line begins at the value of
+  // that sample.
   samples = samples.filter(({ atMs }, index) => atMs >= startMs || (samples[index + 1]?.atMs ?? nowMs) >= startMs);
   const x = (ms: number) => Math.max(0, ((ms - startMs) / SHOWN_MS) * WIDTH).toFixed(1);
   const y = (remaining: number, quota: number) => (2 + (1 - remaining / quota) * (HEIGHT - 4)).toFixed(1);
