@@ -17,8 +17,8 @@ const SOME = 50_000;
  */
 const BEYOND_BASE = 96 * MIB;
 /**
- * Keeps the heap's young generation small. By default, its full size differs between versions of
- * Node.js. On Node.js 24, the imports needed up to 171 MiB with it.
+ * Keeps the heap's young generation small. Its default size differs between versions of Node.js.
+ * With the default size of Node.js 24, the imports needed up to 171 MiB.
  */
 const NODE_OPTIONS = '--max-semi-space-size=2';
 const KILLED_AFTER_MS = [0, 100, 300, 700, 1_500, 3_000];

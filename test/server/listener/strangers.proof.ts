@@ -40,7 +40,7 @@ test('a thousand slow or greedy connections on every path leave memory and laten
   const { server, key, url } = await start(t);
   const honest = customer(url, key, 4, 10);
   // The server serialises each document at its first request, and keeps the result. These requests
-  // make the results part of the memory before the attack.
+  // are sent first, so that the memory measured before the attack includes the results.
   for (const path of ['/docs', '/openapi.json', '/readyz', '/healthz']) await (await fetch(new URL(path, url))).text();
   await sleep(5_000);
   const before = honest.take();

@@ -145,7 +145,7 @@ for (const [name, backup] of Object.entries(BACKUPS)) {
   });
 }
 
-test('db restore replaces a file that was copied beside the log of another file', async (t) => {
+test('db restore replaces a copied database that lies beside the write-ahead log of another database', async (t) => {
   const { file, restore, exported } = await withBackup(t, { killed: true });
   copyFileSync(file('backup.db'), file());
   assert.equal((await restore()).code, 0);

@@ -32,7 +32,7 @@ function rewritten(request: Request, rewrite: (url: string) => string): Request 
 
 const last = (url: string) => url.slice(url.lastIndexOf('/') + 1);
 
-/** Servers with usual mistakes, each with the audits that must fail. */
+/** Servers with common mistakes, each with the audits that it must fail. */
 const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
   'reads ids with Number': [
     ['4.2-int64', '4.2-no-id'],

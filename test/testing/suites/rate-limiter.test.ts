@@ -85,7 +85,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       (key, ...rest) =>
         limiter.take(key.trim(), ...rest),
   ],
-  'charges an address to the key of the same name': [
+  'counts an address and a key of the same name together': [
     /^counts a key and an address/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan.partition === 'key' ? plan : { ...plan, partition: 'key' }, cost);
