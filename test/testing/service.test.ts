@@ -15,7 +15,7 @@ test('the fetch of a test service accepts a string, a URL or a Request, as the g
   assert.equal((await fetch('https://elsewhere.test/shop/v2/store/orders')).status, 401, 'the host does not matter');
 });
 
-test('each key has its own quota, of the size in the plan of the key', async () => {
+test('each key has its own quota, whose size depends on the plan of the key', async () => {
   const { url, fetch, apiKey, issueKey, quota } = createTestService({ plan: PLANS.pro });
   const keys = [apiKey, issueKey(), issueKey(PLANS.business)];
   for (const key of keys) await fetch(`${url}/store/orders`, authorized(key));

@@ -76,7 +76,7 @@ for (const way of WAYS) {
   });
 }
 
-test('if a frozen iterable fails before its first batch, requests that wait for its end get a 503, and no rejection stays unhandled', async (t) => {
+test('if a frozen iterable fails before its first batch, requests that must wait for the whole list get a 503, and no rejection stays unhandled', async (t) => {
   const unheard = t.mock.fn();
   process.on('unhandledRejection', unheard);
   t.after(() => process.off('unhandledRejection', unheard));

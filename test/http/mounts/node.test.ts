@@ -35,7 +35,7 @@ test('a request for a path of the host goes to `next`, whatever its method, and 
   ] as const) {
     assertError(await askNode({ agent, port }, method, path, []), 'missing_api_key');
   }
-  assert.equal(trioOf(await askNode({ agent, port }, 'GET', ORDERS, [])).remaining, 593, 'seven were charged');
+  assert.equal(trioOf(await askNode({ agent, port }, 'GET', ORDERS, [])).remaining, 593, '7 requests were charged');
   await close();
 });
 

@@ -260,8 +260,8 @@ test('a client that sends two requests for the list without waiting gets it twic
   const { port, close } = await listenWith(() => LONG.list());
   const text = await readText(open(port, HEAD, HEAD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
   const bodies = text.split(/HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/);
-  // Only the second body is compared with the list. The first may use chunked transfer coding, which
-  // adds the size of each chunk to the text.
+  // Only the second body is compared with the list. The first may use chunked transfer coding,
+  // which adds the size of each chunk to the text.
   assert.equal(bodies.length, 3);
   assert.equal(bodies[2], printOrders(LONG.list().flat()));
   await close();

@@ -12,8 +12,8 @@ const MANY = 1_000_000;
 const SOME = 50_000;
 /**
  * The most memory that a large import may need in addition to what an import of one order needs.
- * The additional memory holds the ids with their line numbers, and objects that are not collected
- * so far. It was 52 to 69 MiB when measured on Node.js 20, 22, 24 and 26.
+ * The additional memory holds the ids with their line numbers, and objects that have not been
+ * garbage-collected. It was 52 to 69 MiB when measured on Node.js 20, 22, 24 and 26.
  */
 const BEYOND_BASE = 96 * MIB;
 /**

@@ -92,7 +92,7 @@ describe('workers', { skip }, () => {
     assert.equal(statuses.filter((status) => status === 404).length, 300);
     assert.equal(statuses.filter((status) => status === 429).length, 100);
     const workers = server.log().map(({ worker }) => worker);
-    for (const number of [1, 2]) assert.ok(workers.includes(number), `worker ${number} served none`);
+    for (const number of [1, 2]) assert.ok(workers.includes(number), `worker ${number} served no request`);
     assert.equal(await server.stop('SIGTERM'), 0);
     assert.deepEqual(eventsOf(server), ['listening', 'stopping', 'stopped']);
   });

@@ -76,7 +76,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     },
   },
   {
-    name: 'a file without a write-ahead log that records a newer version of the program',
+    name: "a file without a write-ahead log that records a newer version of the program's tables",
     says: NEWER,
     async make(file) {
       await issueKey(join(file, '..'), 'free', '--db', file);
@@ -85,7 +85,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     },
   },
   {
-    name: 'a file that records a newer version of the program, but no version of order tables',
+    name: "a file that records a newer version of the program's tables, but has no order tables",
     says: NEWER,
     make: (file) =>
       exec(

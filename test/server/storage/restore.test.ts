@@ -126,7 +126,7 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
 const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
 
 for (const [name, backup] of Object.entries(BACKUPS)) {
-  test(`${name} beside the log of a killed server is refused, and following the advice in the message helps`, async (t) => {
+  test(`commands refuse ${name} beside the write-ahead log of a killed server, and the advice in their message helps`, async (t) => {
     const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
     copyFileSync(file(backup), file());
     const files = contents(cwd);

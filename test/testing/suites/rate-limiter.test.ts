@@ -140,7 +140,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     /^refuses nothing in shadow mode/,
     changed(({ verdict }) => ({ allowed: verdict === 'within_quota' })),
   ],
-  'sometimes bans without the grace period': [
+  'ignores the grace period of bans in one of 50 requests': [
     /^decides as the memory limiter/,
     (limiter) => {
       let requests = 0;
