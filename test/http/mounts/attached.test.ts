@@ -32,7 +32,7 @@ const REFUSED: readonly (readonly [name: string, code: ErrorCode, request: strin
   ['HTTP/2.0 in a request line', 'bad_request', lines(`GET ${ORDERS} HTTP/2.0`, 'Host: a', AUTHORIZATION)],
   ['a thousand fields', 'headers_too_large', lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...many(998))],
   [
-    'a second credential behind a thousand fields',
+    'a second credential after a thousand fields',
     'headers_too_large',
     lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...many(1_100), 'Authorization: Bearer other'),
   ],

@@ -7,9 +7,9 @@ import { attack, customer, openDescriptors, quantile, residentMiB, watchAges } f
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 40);
 const CONNECTIONS = 1_000;
 /**
- * Gives the heap's young generation the default size of Node.js 20. The default size of Node.js 24
- * is twice as large. With it, the young generation would still grow after the first measurement of
- * memory.
+ * Gives the heap's young generation the default size of Node.js 20. With the default size of
+ * Node.js 24, which is twice as large, the young generation would still grow after the first
+ * measurement of memory.
  */
 const HEAP = { NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=16' };
 

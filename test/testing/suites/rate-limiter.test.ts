@@ -124,7 +124,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return limiter.peek(key, plan, cost);
     },
   ],
-  'reports every window as empty during a ban': [
+  'reports 0 remaining for every window during a ban': [
     /^bans a key that keeps sending/,
     changed(({ verdict, windows }) => ({
       windows: verdict === 'banned' ? windows.map((window) => ({ ...window, remaining: 0 })) : windows,
