@@ -17,8 +17,8 @@ const ENDINGS = {
   all: ['.test.ts', '.proof.ts'],
 } as const;
 /**
- * The most files that run at the same time. With more, tests that wait for an event would wait for
- * a free processor instead.
+ * The maximum number of test files that run at the same time. With more files, tests would wait for
+ * a free processor, and might exceed their time limits.
  */
 const MOST_AT_ONCE = 8;
 
@@ -40,8 +40,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const files = testFiles(ENDINGS[set]);
 if (files.length === 0) throw new Error(`there are no tests of this kind in ${folders.join(', ')}`);
 /**
- * Environment variables of the quick run. It takes a fifth of the random runs, and a fifth of the
- * table rows that need a process or a server each. It kills processes in only two rounds.
+ * Environment variables of the quick run. The quick run tests a fifth of the random inputs. If a
+ * test starts a process or a server for each row of a table, the quick run tests a fifth of the
+ * rows. Tests that kill a process again and again kill it only twice.
  */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
 const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));

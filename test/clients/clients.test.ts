@@ -104,7 +104,7 @@ suite('with default settings', { concurrency: true }, () => {
       assert.deepEqual(statuses, [429, 200]);
       exhaust();
       assert.equal(await client.delete(`${url}/1`), 204);
-      assert.deepEqual(statuses, [429, 200, 429, 204], 'one wait is enough');
+      assert.deepEqual(statuses, [429, 200, 429, 204], 'the client waits only once');
       assert.equal(limiter.inspect('client')?.ban, undefined, 'no refusal counts towards a ban');
     });
 

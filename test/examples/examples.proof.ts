@@ -111,7 +111,7 @@ suite('every example works', { concurrency: 2 }, () => {
   }
 });
 
-test('examples/guarded.ts charges requests for animals and for orders to one quota, and announces an end date', async (t) => {
+test('examples/guarded.ts charges requests for animals and for orders to one quota, and announces when a route will be removed', async (t) => {
   const child = start('guarded.ts', process.execPath, '--import', 'tsx');
   t.after(() => child.kill());
   const origin = await originOf(child);
@@ -137,8 +137,8 @@ test('examples/bun.ts and examples/deno.ts export the handlers that their runtim
   for (const response of [await bun.fetch(unauthorized, server), await deno.fetch(unauthorized, info)]) {
     assert.equal(response.headers.get('X-RateLimit-Remaining'), '599', 'each client address has its own limit');
   }
-  // This test cancels no order. Its examples share their orders with examples/aws-lambda.ts, and
-  // the next test cancels an order through that example.
+  // This test must not cancel an order. It uses the same orders as examples/aws-lambda.ts, and the
+  // next test cancels one of them.
   await assertLists(origin, (request) => bun.fetch(request, server));
   await assertLists(origin, (request) => deno.fetch(request, info));
 });

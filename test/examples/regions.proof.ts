@@ -6,7 +6,7 @@ import { printRegions, simulateAll } from '../../examples/regions.js';
 const rows = simulateAll();
 
 for (const { name, pace, outcomes, mostDenied } of rows) {
-  test(`regions, ${name}, ${pace}: no more requests are admitted above the quota, or denied below it, than computed`, () => {
+  test(`regions, ${name}, ${pace}: the numbers of requests admitted above the quota and denied below it stay within the computed bounds`, () => {
     assert.equal(outcomes.length, 5);
     for (const { above, denied, mostAbove } of outcomes) {
       assert.ok(above <= mostAbove, `${above} admitted above the quota, expected at most ${mostAbove}`);

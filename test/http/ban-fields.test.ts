@@ -52,7 +52,7 @@ test('during a ban X-RateLimit-* do not change, and RateLimit reports what is re
   assert.equal((await ask()).status, 200);
 });
 
-test('responses announce the end of a ban, even if the key has full quotas', async () => {
+test('responses announce the end of a ban even if the key has not used its quotas', async () => {
   const { ask, ban, apiKey, clock } = open();
   ban(apiKey, 90_000);
   const passesAt = secondsOf(clock) + 90;

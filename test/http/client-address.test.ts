@@ -37,7 +37,7 @@ test('forwardedAddress(n) returns the n-th address from the right, but reads no 
     assert.equal(forwarded(proxies, field), expected, `${proxies} ${field}`);
 });
 
-test('forwardedAddress ignores the entries that a client itself writes into X-Forwarded-For, left of those of the proxies', () => {
+test('forwardedAddress ignores the entries that a client wrote into X-Forwarded-For before the proxies added theirs', () => {
   assert.equal(forwarded(1, '10.0.0.1, 10.0.0.2, 198.51.100.1'), '198.51.100.1');
 });
 

@@ -84,7 +84,7 @@ for (const way of WAYS) {
           assertError(await ask('DELETE', order(1), fields), 'precondition_failed');
           assertError(await ask('DELETE', order('01'), fields), 'invalid_order_id');
         }
-        assert.equal((await ask('DELETE', order(1), [KEY, ['If-Match', ' * ']])).status, 204, 'it was pending');
+        assert.equal((await ask('DELETE', order(1), [KEY, ['If-Match', ' * ']])).status, 204, 'the order was pending');
         assertError(await ask('DELETE', order(404), [KEY, ['If-Match', '*']]), 'order_not_found');
       });
     });

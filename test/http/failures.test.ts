@@ -77,7 +77,10 @@ const RUBBISH: readonly unknown[] = [
 type Part = 'authenticate' | 'limiter' | 'store.list' | 'store.cancel';
 const PARTS: readonly Part[] = ['authenticate', 'limiter', 'store.list', 'store.cancel'];
 
-/** Creates a shop in which the first call of `part` misbehaves. Later calls of `part` work. */
+/**
+ * Creates a test service with one faulty function, such as `store.list`. The first call of this
+ * function misbehaves. Later calls work.
+ */
 function shopWith(part: Part, misbehave: Misbehaviour): Shop {
   let isFirst = true;
   const shop = createShop();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { PLANS } from 'store-orders/limiter';
 import { createTestService } from 'store-orders/testing';
 
-test('the policy of addresses has another name than the policies of keys', async () => {
+test('the policy for addresses and the policies for keys have different names', async () => {
   const { url, fetch, apiKey } = createTestService();
   const policyOf = async (headers: Record<string, string>) =>
     (await fetch(`${url}/store/orders`, { headers })).headers.get('RateLimit-Policy');

@@ -78,7 +78,7 @@ test('an id that is too long, unsafe or sent twice is replaced', async (t) => {
   assert.equal(longest.fields.get('x-request-id'), 'x'.repeat(128), 'a 401 has the id too');
 });
 
-test("without a subscriber no id is created, and the client's id is still returned", async () => {
+test('if nobody subscribes to replies, the service creates no request id, but returns the id that a client sends', async () => {
   const { ask } = await core.open(createShop().service);
   assert.equal((await ask('GET', ORDERS, [KEY])).fields.has('x-request-id'), false);
   assert.equal((await ask('GET', ORDERS, [KEY, ['X-Request-Id', 'mine']])).fields.get('x-request-id'), 'mine');
@@ -108,7 +108,7 @@ test('only a valid traceparent is passed on', async (t) => {
   assert.equal(messages.at(-1)?.traceparent, undefined, 'sent twice');
 });
 
-test('a clientAddress that throws does not prevent a request with a valid key, and the reported path has no secrets', async (t) => {
+test('a request with a valid key is served even if clientAddress throws; the path that the channel reports has no secrets', async (t) => {
   const messages = listen(t);
   const { service } = createShop();
   const reply = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [...KEY] }, () => {

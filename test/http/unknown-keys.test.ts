@@ -50,7 +50,7 @@ describe('a key that was never seen', () => {
     assert.equal((await get('valid-ann')).status, 200, 'a request passes after the announced Retry-After');
   });
 
-  test('is looked up while the address that sends it has quota left, and does not use this quota if it is valid', async () => {
+  test('is looked up while the address that sends it has quota left, and a valid key does not use the quota of the address', async () => {
     const { get } = createParts();
     for (let i = 0; i < QUOTA - 1; i++) assert.equal((await get('made-up')).status, 401);
     for (let i = 0; i < 20; i++) assert.equal((await get(`valid-${i}`)).status, 200);

@@ -8,9 +8,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_FILES = 15;
 
 /**
- * Each folder of `src`, with the folders that its files may import from. Those must be above it in
- * this table or in the same top folder. An `index.ts` and the program's `main.ts` may also import
- * from the folders inside their own folder.
+ * Each folder of `src`, with the folders that its files may import from. Those
+ * folders must be in the rows above it, or in the same top-level folder. An `index.ts` and the
+ * program's `main.ts` may also import from the folders inside their own folder.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'databases/postgres': [],
@@ -126,10 +126,10 @@ function roomOf(file: string): string {
   return posix.dirname(file).replace(/^src\/?/, '');
 }
 
-test('each folder of src imports only from the folders that the table allows', () => {
+test('each folder of src imports only from the folders that the table ALLOWED names for it', () => {
   const rooms = new Set([...imports.keys()].filter((file) => file.startsWith('src/')).map(roomOf));
   rooms.delete('');
-  assert.deepEqual([...rooms].sort(), Object.keys(ALLOWED).sort(), 'the table lists every folder of src');
+  assert.deepEqual([...rooms].sort(), Object.keys(ALLOWED).sort(), 'ALLOWED has a row for every folder of src');
   const climbing: string[] = [];
   for (const [file, imported] of imports) {
     const room = roomOf(file);
@@ -144,7 +144,7 @@ test('each folder of src imports only from the folders that the table allows', (
   assert.deepEqual(climbing, []);
 });
 
-test('in the table, a folder may import only from folders above it or in the same top folder', () => {
+test('each row of the table ALLOWED names only folders of the rows above it, or folders of its own top-level folder', () => {
   const order = Object.keys(ALLOWED);
   for (const [room, allowed] of Object.entries(ALLOWED)) {
     const [house = ''] = room.split('/');

@@ -28,7 +28,7 @@ const plan = { name: 'p', policies: [root.perMinute(1)] };
 const WRITES = { schemas: {}, prepareWrites: () => ({}) };
 
 interface Row {
-  /** Valid arguments of the factory. A test of unknown options adds one to the last argument. */
+  /** Valid arguments of the factory. The test of unknown options adds one. */
   readonly good: readonly unknown[];
   /** The values in {@link FIRST} that the factory accepts as its first argument. */
   readonly accepts?: readonly unknown[];

@@ -1,4 +1,4 @@
-// Makes the program print what it would print on a terminal of Windows.
+// Makes the program print what it would print in a terminal on Windows.
 import { createRequire } from 'node:module';
 
 // The SQLite driver is loaded before the platform is changed, because it has a binary for each

@@ -46,7 +46,7 @@ for (const { name, open } of WAYS) {
       };
     }
 
-    test('failNext makes the next requests fail in the given order, and no others', async (t) => {
+    test('failNext applies the given faults, in this order, to the next requests, and to no later ones', async (t) => {
       const { failNext, list, cancel, store, quota, apiKey } = await opened(t, { basePath: '/shop/v2' });
       failNext(503, 500);
       failNext(500);
@@ -86,7 +86,7 @@ for (const { name, open } of WAYS) {
       assert.equal(JSON.parse(await (await list()).text()).length, 3_000);
     });
 
-    test('a delayed response comes late, and the order is cancelled even if the client stops waiting', async (t) => {
+    test('a delayed response arrives after the delay, and the order is cancelled even if the client stops waiting', async (t) => {
       const { failNext, list, cancel, store, begin } = await opened(t);
       t.mock.timers.enable({ apis: ['setTimeout'] });
       failNext({ delayMs: 5_000 });
@@ -102,7 +102,7 @@ for (const { name, open } of WAYS) {
       assert.equal(store.get(1n)?.status, 'cancelled');
     });
 
-    test('an aborted signal rejects as with the global fetch: before the request, during the wait, and while the body is read', async (t) => {
+    test('a request rejects as with the global fetch if its signal is aborted before the request, during the wait or while the body is read', async (t) => {
       const { list, failNext, quota, apiKey, begin } = await opened(t);
       for (const [reason, expected] of [
         [undefined, { name: 'AbortError', code: DOMException.ABORT_ERR }],

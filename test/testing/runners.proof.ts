@@ -38,7 +38,8 @@ suite('a separate project with the packed package', { skip }, () => {
   let folder: string;
   before(() => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));
-    // The runners are linked into the parent folder of the project, where its imports find them.
+    // The runners are linked into the parent folder of the project. Node.js looks for imported
+    // packages there too.
     symlinkSync(runners, join(folder, 'node_modules'));
     const project = join(folder, 'project');
     mkdirSync(project);

@@ -15,7 +15,7 @@ test('the fetch of a test service accepts a string, a URL or a Request, as the g
   assert.equal((await fetch('https://elsewhere.test/shop/v2/store/orders')).status, 401, 'the host does not matter');
 });
 
-test('each key has a quota of its own, as large as in the plan that the key was issued for', async () => {
+test('each key has its own quota, whose size depends on the plan of the key', async () => {
   const { url, fetch, apiKey, issueKey, quota } = createTestService({ plan: PLANS.pro });
   const keys = [apiKey, issueKey(), issueKey(PLANS.business)];
   for (const key of keys) await fetch(`${url}/store/orders`, authorized(key));
@@ -53,7 +53,7 @@ test('a ban lasts as long as requested, by default a minute', async () => {
   }
 });
 
-test("with a date clock, quotas refill as the runner's fake timers advance", async (t) => {
+test("with createDateClock, quotas refill as the runner's fake timers advance", async (t) => {
   const { url, fetch, apiKey, exhaust, ban, clock } = createTestService({ clock: createDateClock() });
   const status = async () => (await fetch(`${url}/store/orders`, authorized(apiKey))).status;
   // The timers are faked only after the service was created, as in a test that enables them late.

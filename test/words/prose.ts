@@ -10,7 +10,7 @@ export interface Prose {
   readonly text: string;
   readonly path: string;
   readonly line: number;
-  /** The length of the longest line, in columns. Tables and the targets of links do not count. */
+  /** The number of columns of the longest line, without tables and the targets of links. */
   readonly width: number;
 }
 

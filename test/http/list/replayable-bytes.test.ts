@@ -55,7 +55,7 @@ for (const way of WAYS) {
     await close();
   });
 
-  test(`a frozen iterable that fails before its first batch leads to a 503, and is read again for the next request (${way.name})`, async () => {
+  test(`if a frozen iterable fails before its first batch, the response is a 503, and the next request reads the iterable again (${way.name})`, async () => {
     const { store, open, readings } = createGatedStore([new Error('the file is gone')]);
     const { ask, close } = await way.open(createShop({ store }).service);
     open();
@@ -65,7 +65,7 @@ for (const way of WAYS) {
     await close();
   });
 
-  test(`a frozen iterable that fails after its first batch aborts the response, and is read again for the next request (${way.name})`, async () => {
+  test(`if a frozen iterable fails after its first batch, the response is aborted, and the next request reads the iterable again (${way.name})`, async () => {
     const { store, open, readings } = createGatedStore([[{ id: 1n }], new Error('the file is gone')]);
     const { ask, close } = await way.open(createShop({ store }).service);
     open();
@@ -76,7 +76,7 @@ for (const way of WAYS) {
   });
 }
 
-test('if a frozen iterable fails before its first batch, requests that wait for its end get a 503, and no rejection stays unhandled', async (t) => {
+test('if a frozen iterable fails before its first batch, requests that must wait for the whole list get a 503, and no rejection stays unhandled', async (t) => {
   const unheard = t.mock.fn();
   process.on('unhandledRejection', unheard);
   t.after(() => process.off('unhandledRejection', unheard));

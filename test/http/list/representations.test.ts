@@ -207,7 +207,7 @@ test('after a change of the orders, clients get the new list in every coding', a
   await close();
 });
 
-test('the response has exactly the listed orders, however the list is divided into batches and changed', async () => {
+test('after each random change of the orders and their batches, the response has exactly the listed orders', async () => {
   const change = fc.record({ at: fc.nat(30), cut: fc.nat(30), quantity: fc.nat(9) });
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 12 }), fc.boolean(), async (changes, isStreamed) => {

@@ -172,7 +172,7 @@ test('a response is sent to its end although malformed bytes follow the request 
   await close();
 });
 
-test('a request with malformed content gets a 400 if its response has not begun', async () => {
+test('a request gets a 400 if its content is malformed and its response has not begun', async () => {
   const shop = createShop();
   const { server, port, close } = await listen(() => {});
   nodeHandler(shop.service).attach(server);

@@ -69,7 +69,7 @@ test("a request that the host's hooks reject goes to the host's error handler an
   assert.equal(store.get(1n)?.status, 'pending');
 });
 
-test("the plugin does not change the host's parsers of content", async () => {
+test("the plugin does not change the host's content-type parsers", async () => {
   const app = fastify();
   app.addContentTypeParser('text/csv', { parseAs: 'string' }, (_request, body, done) => done(null, { csv: body }));
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, { any: body }));

@@ -72,7 +72,7 @@ async function statuses(options: object, count = 2): Promise<readonly number[]> 
   const head = { method: 'GET', url: ORDERS, rawHeaders: ['Authorization', 'Bearer business-key'] };
   const found: number[] = [];
   for (let i = 0; i < count; i++) found.push((await service.respond(head)).status);
-  // Node.js emits warnings only after the code that is running.
+  // Node.js emits warnings asynchronously.
   await new Promise(setImmediate);
   return found;
 }

@@ -35,7 +35,7 @@ test('a request for a path of the host goes to `next`, whatever its method, and 
   ] as const) {
     assertError(await askNode({ agent, port }, method, path, []), 'missing_api_key');
   }
-  assert.equal(trioOf(await askNode({ agent, port }, 'GET', ORDERS, [])).remaining, 593, 'seven were charged');
+  assert.equal(trioOf(await askNode({ agent, port }, 'GET', ORDERS, [])).remaining, 593, '7 requests were charged');
   await close();
 });
 
@@ -89,7 +89,7 @@ test('the client address is the peer of the connection, or the address that the 
   assert.equal(await ask(proxied.port, '198.51.100.1'), 599);
   assert.equal(await ask(proxied.port, '198.51.100.1'), 598);
   assert.equal(await ask(proxied.port, '198.51.100.2'), 599);
-  assert.equal(await ask(proxied.port, 'unknown'), 597, 'a malformed entry falls back to the peer');
+  assert.equal(await ask(proxied.port, 'unknown'), 597, 'the address of the peer is used if the entry is malformed');
   await direct.close();
   await proxied.close();
 });

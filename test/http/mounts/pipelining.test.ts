@@ -79,7 +79,7 @@ test('at most a few thousand requests wait on all connections together, and furt
   await settled(sockets);
   const open_ = sockets.filter(({ destroyed }) => !destroyed);
   assert.ok(open_.length > 0 && open_.length < crowd.length, `${open_.length} of ${crowd.length} are open`);
-  assert.equal(asked.length, crowd.length, 'one of each connection');
+  assert.equal(asked.length, crowd.length, 'one request of each connection has reached the store');
   const modest = exchange(port, request(2).repeat(10), LAST);
   for (const socket of crowd) socket.destroy();
   release();

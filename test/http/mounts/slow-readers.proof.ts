@@ -120,7 +120,7 @@ function createUnfinished(): unknown {
 }
 
 for (const [name, listed, method] of [
-  // The response to HEAD is sent once the whole list is serialised.
+  // The response to HEAD is sent only when the whole list has been serialised.
   ['a list', LONG.list(), 'HEAD'],
   ['an unfinished list', createUnfinished(), 'GET'],
 ] as const) {
@@ -139,7 +139,7 @@ for (const [name, listed, method] of [
       await new Promise(setImmediate);
       const now = handedOver();
       most = Math.max(most, now - before);
-      // Between two checks of this loop, up to two readers may have got their bytes.
+      // Between two checks of this loop, the server may send `WINDOW_BYTES` to each of two readers.
       assert.ok(most < 3 * WINDOW_BYTES, `${most} bytes between two checks`);
       before = now;
     }
@@ -151,7 +151,8 @@ for (const [name, listed, method] of [
 test('a reader that pauses now and then gets the complete list, and is not dropped when it is idle afterwards', async (t) => {
   checkEach(t, 300);
   const { port, close, sockets } = await listenWith(() => LONG.list());
-  // The response to HEAD is sent once the whole list is serialised.
+  // The response to HEAD is sent only when the whole list has been serialised. The test then sends
+  // the GET on the same connection.
   const socket = open(port, HEAD.replace('GET', 'HEAD'));
   t.after(() => socket.destroy());
   await once(socket, 'data');
@@ -259,8 +260,8 @@ test('a client that sends two requests for the list without waiting gets it twic
   const { port, close } = await listenWith(() => LONG.list());
   const text = await readText(open(port, HEAD, HEAD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
   const bodies = text.split(/HTTP\/1\.1 200 OK\r\n[\s\S]*?\r\n\r\n/);
-  // Only the second body is compared: the first may be in chunks, if it is sent while the list is
-  // being serialised.
+  // Only the second body is compared with the list. The first may use chunked transfer coding,
+  // which adds the size of each chunk to the text.
   assert.equal(bodies.length, 3);
   assert.equal(bodies[2], printOrders(LONG.list().flat()));
   await close();

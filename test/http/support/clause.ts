@@ -3,7 +3,7 @@ import type { Ask } from './ways.js';
 
 /**
  * One clause of the specification, or one decision about what the specification leaves open. Each
- * is checked in a shop of its own.
+ * is checked on a new service with a new store.
  */
 export interface Clause {
   /** A part of the specification and a keyword, such as `5-missing`. Ids never change. */

@@ -53,7 +53,8 @@ async function stored({ records }: SqliteStorage): Promise<readonly OrderRecord[
 }
 
 /**
- * Imports the text in two chunks. Returns the outcome, or the mistake that the command would print.
+ * Imports the text in two chunks. Returns the outcome. If the text has a mistake, returns the line
+ * number and the message that the command would print.
  */
 async function imported(storage: SqliteStorage, { format }: Notation, text: string, cut: number, replace: boolean) {
   async function* chunks() {
@@ -92,7 +93,7 @@ async function putOneByOne(
   return { outcome: 'stored', count: given.length };
 }
 
-test('an import in any notation stores what single puts of the same orders would store, or nothing', async () => {
+test('whatever the notation of the orders, an import stores the same as single puts of these orders, or nothing', async () => {
   const given = fc.oneof(orderRecords, fc.array(orderRecord, { minLength: 1, maxLength: 8 }));
   const few = { id: fc.constantFrom(-1n, 0n, 1n, 2n), status: fc.constantFrom('pending', 'on_hold') };
   await fc.assert(

@@ -12,13 +12,13 @@ const MANY = 1_000_000;
 const SOME = 50_000;
 /**
  * The most memory that a large import may need in addition to what an import of one order needs.
- * The additional memory holds the ids with their line numbers, and objects that are not collected
- * so far. It was 52 to 69 MiB when measured on Node.js 20, 22, 24 and 26.
+ * The additional memory holds the ids with their line numbers, and objects that have not been
+ * garbage-collected. It was 52 to 69 MiB when measured on Node.js 20, 22, 24 and 26.
  */
 const BEYOND_BASE = 96 * MIB;
 /**
- * Keeps the heap's young generation small. By default, its full size differs between versions of
- * Node.js. On Node.js 24, the imports needed up to 171 MiB with it.
+ * Keeps the heap's young generation small. Its default size differs between versions of Node.js.
+ * With the default size of Node.js 24, the imports needed up to 171 MiB.
  */
 const NODE_OPTIONS = '--max-semi-space-size=2';
 const KILLED_AFTER_MS = [0, 100, 300, 700, 1_500, 3_000];

@@ -21,7 +21,7 @@ async function intoFull(cwd: string, ...args: readonly string[]): Promise<{ code
   return { code, stderr };
 }
 
-test('a new key that cannot be printed is revoked', { skip: !existsSync(FULL) }, async (t) => {
+test('a new key is revoked if a full disk prevents printing it', { skip: !existsSync(FULL) }, async (t) => {
   const cwd = temporaryDirectory(t);
   for (const json of [[], ['--json']]) {
     const { code, stderr } = await intoFull(cwd, 'keys', 'create', '--plan', 'free', ...json);
@@ -32,7 +32,7 @@ test('a new key that cannot be printed is revoked', { skip: !existsSync(FULL) },
   assert.match(list.stdout, /^(?:key_\w+ .* revoked \S+\n){2}$/);
 });
 
-test('a new key is revoked if its reader has closed the pipe', async (t) => {
+test('a new key is revoked if a closed pipe prevents printing it', async (t) => {
   const cwd = temporaryDirectory(t);
   await answerOf(['orders', 'import', '-'], { cwd, input: '[]' });
   const child = spawnProgram(['keys', 'create', '--plan', 'free'], { cwd });

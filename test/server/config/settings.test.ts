@@ -169,7 +169,8 @@ test('if a database file and a PostgreSQL database are set, the setting with the
   const cwd = temporaryDirectory(t);
   writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
   writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
-  // A setting that is overridden is not checked. One of these is the invalid URL mysql://shop.
+  // A setting that is overridden is not checked. For example, the invalid URL mysql://shop does not
+  // cause an error.
   const rows: readonly (readonly [args: readonly string[], env: Record<string, string>, isFile: boolean])[] = [
     [['--db', 'file.db'], { DATABASE_URL: SHOP }, true],
     [['--db', 'file.db'], { DATABASE_URL: 'mysql://shop' }, true],

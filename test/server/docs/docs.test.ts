@@ -70,7 +70,7 @@ test('the documentation page and all its resources come from one origin, with a 
   assert.ok(seen.has('/openapi.json') && seen.has('/docs/orders/json.js') && seen.has('/docs/base.css'));
 });
 
-test('requests for documentation files get a 304 if the file is unchanged, no body for HEAD, and a 405 for other methods', async (t) => {
+test('a request for a documentation file gets a 304 if the file is unchanged; HEAD gets no body, and other methods get a 405', async (t) => {
   const origin = await listen(t);
   for (const path of ['/docs', '/openapi.json', '/docs/base.css', '/docs?from=a-link']) {
     const plain = { 'Accept-Encoding': 'identity' };

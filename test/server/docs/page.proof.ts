@@ -11,7 +11,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
   after(() => browser.close());
 
-  test('the page shows sample responses at first, and sends nothing but readiness checks by itself', async (t) => {
+  test('the page shows sample responses until the user sends a request, and until then requests only /readyz', async (t) => {
     const asked: string[] = [];
     const { page, text, list } = await openPage(t, browser);
     page.on('request', (request) => {
@@ -203,7 +203,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     await page.locator('#health[data-state=unavailable]:text-is("Not ready: quotas")').waitFor();
   });
 
-  test('of a very long list, the page shows the number of orders and the first 100 orders', async (t) => {
+  test('if the list is very long, the page shows the number of orders and only the first 100 orders', async (t) => {
     const long = Object.freeze(Array.from({ length: 200_000 }, (_, id) => ({ id: BigInt(id), shipDate: '",{"' })));
     const { page, text, list } = await openPage(t, browser, DESKTOP, { list: () => long });
     await list('key-1');

@@ -11,7 +11,7 @@ import { startServer, temporaryDirectory, until } from '../support/program.js';
 
 /** The number of requests per minute that an address may send without a valid key. */
 const ADDRESS_QUOTA = 600;
-/** The number of unknown keys that the key ring looks up at the same time, at most. */
+/** The maximum number of unknown keys that the key ring looks up at the same time. */
 const AT_ONCE = 1_000;
 
 describe('requests with made-up keys, if the keys are stored in PostgreSQL', { skip: missingEngine }, async () => {

@@ -196,7 +196,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     await ring.authenticate(key);
     await engine.crash();
     clock.advance(500);
-    assert.ok(await ring.authenticate(key), 'trusted still');
+    assert.ok(await ring.authenticate(key), 'the key is still trusted');
     await client.idle();
     clock.advance(250);
     client.asked = 0;

@@ -32,7 +32,7 @@ test('requests for the documentation are charged to the client’s address; heal
   }
 });
 
-test('the server closes a connection after a 429 without a valid key, but not after a 401 or a 429 with a valid key', async (t) => {
+test('a 429 closes the connection if the request has no valid key; a 401 never does, nor does a 429 for a valid key', async (t) => {
   const plan = createPlan({ name: 'one', policies: [perMinute(1)] });
   const { port } = await listen(t, {
     addressPlan: addressPlan(2),
@@ -69,7 +69,7 @@ test('documentation and health checks refuse a second Host field, and a request 
   }
 });
 
-test('documentation and health checks return the request id, and all but successful health checks are published', async (t) => {
+test('responses of the documentation and of health checks have the request id; the diagnostics channel gets them all, except successful health checks', async (t) => {
   const published: string[] = [];
   const listener = (message: unknown) => {
     const { path, status, code, error, requestId } = Object(message);

@@ -8,8 +8,8 @@ const PATHS = ['/openapi.json', '/docs', '/readyz', '/healthz', '/v1/store/order
 
 test('100 clients that each send 3,000 requests and read nothing are disconnected, and memory stays bounded', async (t) => {
   const cwd = temporaryDirectory(t);
-  // Keeps the heap's young generation small. By default it may have 48 MiB (Node.js 20) or more, and
-  // would reach its full size only during the attack.
+  // Keeps the heap's young generation small. By default it may have 48 MiB (Node.js 20) or more.
+  // It would reach this size only during the attack, so the memory would seem to grow.
   const env = { NODE_OPTIONS: '--max-old-space-size=96 --max-semi-space-size=2' };
   const server = await startServer(t, { cwd, env }, '--no-sample', '--log', 'events');
   const { key } = await issueKey(cwd, 'business');

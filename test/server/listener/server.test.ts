@@ -84,7 +84,7 @@ test('a client that sends no complete head within 10 s gets 408 with an Error ob
       times.map((name) => Reflect.get(server, name)),
       [10_000, 30_000, 2_000],
     );
-    // Make the server's time-outs twenty times shorter.
+    // The test takes a twentieth of the time with these shorter time-outs.
     for (const name of times) Reflect.set(server, name, Reflect.get(server, name) / 20);
   });
   const served = await open();
@@ -191,7 +191,7 @@ test('a draining server sends all of a long response, however slowly the client 
   await drained;
 });
 
-test('a connection with an incomplete request is closed after the grace period of draining', async (t) => {
+test('while the server drains, a connection with an incomplete request is closed after a grace period', async (t) => {
   const { server, open } = await listen(t);
   const stuck = await open();
   stuck.on('error', () => {});

@@ -7,9 +7,9 @@ import { attack, customer, openDescriptors, quantile, residentMiB, watchAges } f
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 40);
 const CONNECTIONS = 1_000;
 /**
- * Gives the heap's young generation the default size of Node.js 20. The default size of Node.js 24
- * is twice as large. With it, the young generation would still grow after the first measurement of
- * memory.
+ * Gives the heap's young generation the default size of Node.js 20. With the default size of
+ * Node.js 24, which is twice as large, the young generation would still grow after the first
+ * measurement of memory.
  */
 const HEAP = { NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=16' };
 
@@ -40,7 +40,7 @@ test('a thousand slow or greedy connections on every path leave memory and laten
   const { server, key, url } = await start(t);
   const honest = customer(url, key, 4, 10);
   // The server serialises each document at its first request, and keeps the result. These requests
-  // make the results part of the memory before the attack.
+  // are sent first, so that the memory measured before the attack includes the results.
   for (const path of ['/docs', '/openapi.json', '/readyz', '/healthz']) await (await fetch(new URL(path, url))).text();
   await sleep(5_000);
   const before = honest.take();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answerOf, run, startServer, temporaryDirectory } from '../support/program.js';
 
-test('no demo keys are created if other machines could use them', async (t) => {
+test('no demo keys are created if other machines can reach the server', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd }, '--host', '0.0.0.0');
   assert.equal(
@@ -13,7 +13,7 @@ test('no demo keys are created if other machines could use them', async (t) => {
   assert.equal((await run(['orders', 'export'], { cwd })).stdout.split('\n').length, 11);
 });
 
-test('demo keys are created if only this machine can use them', async (t) => {
+test('demo keys are created if other machines cannot reach the server', async (t) => {
   for (const host of ['127.0.0.1', '127.0.0.2', 'localhost']) {
     const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--db', ':memory:', '--host', host);
     assert.equal(server.stderr().match(/so_\w{38}(?=\n)/g)?.length, 3, host);

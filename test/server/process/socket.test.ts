@@ -88,7 +88,7 @@ test('if several servers start together on the socket of a killed server, exactl
   }
 });
 
-test('a server waits while another server starts on the same socket, unless the other server was killed', async (t) => {
+test('a server waits while another server holds the lock of the same socket, but takes an old lock that a killed server left', async (t) => {
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
   mkdirSync(`${socket}.lock`);

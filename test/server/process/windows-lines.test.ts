@@ -10,7 +10,10 @@ interface Shell {
   readonly specialInQuotes: RegExp;
 }
 
-/** Single quotes count as special in cmd.exe, which would pass them on as part of the argument. */
+/**
+ * For cmd.exe, `special` has the single quote too. cmd.exe does not interpret a single quote, but
+ * passes it on as part of the argument.
+ */
 const SHELLS: Readonly<Record<string, Shell>> = {
   'cmd.exe': { special: /['&|<>^()%!]/, specialInQuotes: /[%!]/ },
   PowerShell: { special: /['&|<>(){}@#$;,`]/, specialInQuotes: /[$`]/ },
@@ -36,8 +39,8 @@ function words(line: string, { special, specialInQuotes }: Shell): readonly stri
 function wordsInBoth(line: string): readonly string[] {
   const [first = [], ...others] = Object.values(SHELLS).map((shell) => words(line, shell));
   for (const other of others) assert.deepEqual(other, first);
-  // In PowerShell, `curl` is another command, so the line must call `curl.exe`. In neither shell
-  // can a command begin with `NAME=value`.
+  // In PowerShell, `curl` is another command, so the line must call `curl.exe`. The line must not
+  // begin with `NAME=value`, because neither PowerShell nor cmd.exe can set a variable in this way.
   assert.match(first[0] ?? '', /^(?:curl\.exe|store-orders)$/, line);
   assert.ok(!first.some((word) => word === '\\' || word === '&&'), line);
   return first;

@@ -67,7 +67,7 @@ function eventsOf(server: RunningServer): unknown[] {
     .filter((event) => event !== 'request');
 }
 
-/** Opens `count` clients. By default, these are so many that every worker gets some. */
+/** Opens `count` clients. With the default count, every worker gets some of them. */
 function connected(t: TestContext, server: RunningServer, apiKey: string, count = CLIENTS): Client[] {
   const clients = Array.from({ length: count }, () => createClient(server.url, apiKey));
   t.after(() => {
@@ -77,7 +77,7 @@ function connected(t: TestContext, server: RunningServer, apiKey: string, count 
 }
 
 describe('workers', { skip }, () => {
-  test('workers share one port, count one quota exactly, and write their numbers to the log', async (t) => {
+  test('workers share one port, together admit exactly the quota of a key, and write the worker number to the log', async (t) => {
     const { server, issue } = await startWorkers(t);
     const [listening] = server.log();
     assert.equal(listening?.['workers'], WORKERS);
@@ -92,7 +92,7 @@ describe('workers', { skip }, () => {
     assert.equal(statuses.filter((status) => status === 404).length, 300);
     assert.equal(statuses.filter((status) => status === 429).length, 100);
     const workers = server.log().map(({ worker }) => worker);
-    for (const number of [1, 2]) assert.ok(workers.includes(number), `worker ${number} served none`);
+    for (const number of [1, 2]) assert.ok(workers.includes(number), `worker ${number} served no request`);
     assert.equal(await server.stop('SIGTERM'), 0);
     assert.deepEqual(eventsOf(server), ['listening', 'stopping', 'stopped']);
   });
@@ -240,7 +240,7 @@ describe('workers', { skip }, () => {
   });
 });
 
-test('several workers without PostgreSQL or Redis are refused with an explanation', async (t) => {
+test('more than one worker is refused with an explanation if PostgreSQL or Redis is not configured', async (t) => {
   const cwd = temporaryDirectory(t);
   const onFile = await run(['--workers', '2', '--redis-url', 'redis://127.0.0.1'], { cwd });
   assert.equal(onFile.code, 2);

@@ -64,7 +64,7 @@ test('commands that were given while no server ran are applied before the first 
   assert.equal(limiter.inspect('key_a')?.buckets.length, 2);
 });
 
-test('the quotas of addresses are not saved, nor are those of a key whose quotas are full again', async (t) => {
+test("the quotas of addresses are not saved, nor are a key's quotas after they have been refilled completely", async (t) => {
   const opened = open(t, ':memory:');
   const { saved, clock } = createSaved(opened);
   const addresses = createPlan({ name: 'address', partition: 'address', policies: [perMinute(9)] });

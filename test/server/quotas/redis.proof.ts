@@ -139,7 +139,7 @@ test('a Redis password is sent but never shown, even if it is wrong or misplaced
   for (const text of texts) assert.doesNotMatch(text, /s3cr3t|pass[^w]/);
 });
 
-test('a password that an error message of Redis repeats is not shown', async (t) => {
+test('if an error message of Redis contains the password, the password is not shown', async (t) => {
   const cwd = temporaryDirectory(t);
   // Servers that do not know AUTH repeat the password in their error messages, and so do proxies.
   const parrot = createServer((socket) => {
@@ -191,7 +191,7 @@ test('a command that cannot reach Redis fails with the reason', { skip }, async 
   }
 });
 
-test('several URLs name a cluster, and the URL of only one of its nodes is an error', { skip }, async (t) => {
+test('several URLs connect the server to a cluster; with only one, it logs an error', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const cluster = await startCluster();
   t.after(() => Promise.all(cluster.map((node) => node.stop())));

@@ -4,7 +4,7 @@ import { createMemoryLimiter, createPlan, perDay } from 'store-orders/limiter';
 import { openSqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
 
-test('refusals that count towards a ban are saved with their times, and the next one bans after a restart', async (t) => {
+test('refusals that count towards a ban are saved with their times, and still count after a restart', async (t) => {
   const opened = openSqliteStorage(':memory:', { create: true });
   assert.ok(opened.ok);
   t.after(opened.data.close);
@@ -24,8 +24,8 @@ test('refusals that count towards a ban are saved with their times, and the next
   const { refusedAtMs, forgiven, strikesAtMs } = before.limiter.inspect('key')?.ban ?? assert.fail();
   assert.deepEqual([refusedAtMs, forgiven, strikesAtMs], [1_000_000, 1, [1_000_101, 1_000_701]]);
 
-  // After the restart, the clock's offset to Unix time is different. The restart is 399 or 400 ms
-  // after the last refusal.
+  // After the restart, the clock's offset to Unix time is different. A refusal counts towards
+  // a ban for 1,000 ms. The older of the two saved refusals is 999 or 1,000 ms old at the restart.
   for (const [afterMs, verdict] of [
     [399, 'banned'],
     [400, 'over_quota'],

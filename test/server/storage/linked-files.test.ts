@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
 
-// No machine has this address (RFC 5737), so the server always exits. If it accepts the file, it
-// exits with another message.
+// No machine has this address (RFC 5737). So if a server accepts the file, it cannot listen, and
+// exits with a different message.
 const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
 
 test('a second server cannot use the file of a running server, even through a link to the file', async (t) => {

@@ -127,7 +127,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     const unknown = Array.from({ length: 20 }, () => request('/v1/store/orders', 'GET', createApiKey()));
     const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
     await until(async () => (await other.query(waiting)).rows.length === 2);
-    assert.equal((await data.orders.get(1n))?.status, 'pending', 'key look-ups that wait do not delay orders');
+    assert.equal((await data.orders.get(1n))?.status, 'pending', 'blocked key look-ups do not delay orders');
     await other.query('COMMIT');
     await other.end();
     for (const response of await Promise.all(unknown)) assert.equal(response.status, 401);

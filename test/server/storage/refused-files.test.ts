@@ -7,8 +7,8 @@ import { sampled } from '../../support/sampled.js';
 import { answerOf, issueKey, run, temporaryDirectory } from '../support/program.js';
 
 const COMMANDS = [
-  // No machine has this address (RFC 5737), so a server that wrongly accepts the file also exits,
-  // but with another message.
+  // No machine has this address (RFC 5737). So if a server wrongly accepts the file, it cannot
+  // listen, and exits with a different message.
   'serve --host 192.0.2.1',
   'orders import -',
   'orders import - --replace',
@@ -68,7 +68,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
       ),
   },
   {
-    name: 'an orders schema of a newer version',
+    name: 'a file that records a newer version of its order tables',
     says: NEWER,
     async make(file) {
       await issueKey(join(file, '..'), 'free', '--db', file);
@@ -76,7 +76,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     },
   },
   {
-    name: 'a program schema of a newer version, in a file without a write-ahead log',
+    name: "a file without a write-ahead log that records a newer version of the program's tables",
     says: NEWER,
     async make(file) {
       await issueKey(join(file, '..'), 'free', '--db', file);
@@ -85,7 +85,7 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     },
   },
   {
-    name: 'a program schema of a newer version, without an orders schema',
+    name: "a file that records a newer version of the program's tables, but has no order tables",
     says: NEWER,
     make: (file) =>
       exec(

@@ -126,7 +126,7 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
 const BACKUPS = { 'a backup': 'backup.db', 'an older copy of the file': 'older.db' } as const;
 
 for (const [name, backup] of Object.entries(BACKUPS)) {
-  test(`${name} beside the log of a killed server is refused, and following the advice in the message helps`, async (t) => {
+  test(`commands refuse ${name} beside the write-ahead log of a killed server, and the advice in their message helps`, async (t) => {
     const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
     copyFileSync(file(backup), file());
     const files = contents(cwd);
@@ -145,7 +145,7 @@ for (const [name, backup] of Object.entries(BACKUPS)) {
   });
 }
 
-test('db restore replaces a file that was copied beside the log of another file', async (t) => {
+test('db restore replaces a copied database that lies beside the write-ahead log of another database', async (t) => {
   const { file, restore, exported } = await withBackup(t, { killed: true });
   copyFileSync(file('backup.db'), file());
   assert.equal((await restore()).code, 0);

@@ -27,8 +27,8 @@ export interface RunOptions {
 /** Creates a directory for a test, and removes it afterwards. */
 export function temporaryDirectory(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
-  // A later hook stops the server, so the server may still create files while the directory is
-  // removed. The removal is retried, because an error here would leave the server running.
+  // The server is stopped only after this, so it may still create files in the directory. The
+  // removal is then retried. If it failed, the hook that stops the server would not run.
   t.after(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
   return directory;
 }

@@ -32,7 +32,7 @@ function rewritten(request: Request, rewrite: (url: string) => string): Request 
 
 const last = (url: string) => url.slice(url.lastIndexOf('/') + 1);
 
-/** Servers with usual mistakes, each with the audits that must fail. */
+/** Servers with common mistakes, each with the audits that it must fail. */
 const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
   'reads ids with Number': [
     ['4.2-int64', '4.2-no-id'],
@@ -52,7 +52,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
     ['4-path'],
     (fetch) => (request) => fetch(rewritten(request, (url) => url.replace(/\/$/, ''))),
   ],
-  'prints numbers': [
+  'rounds the numbers in the list to doubles': [
     ['4.1-list'],
     answering(async (response, { method }) =>
       method === 'GET' && response.status === 200
@@ -60,7 +60,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
         : response,
     ),
   ],
-  'lists a page': [
+  'leaves out the end of a long list': [
     ['4.1-list'],
     answering(async (response, { method }) =>
       method === 'GET' && response.status === 200

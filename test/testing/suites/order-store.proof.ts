@@ -50,7 +50,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     /^lists 5,000 orders/,
     (store) => ({ list: () => store.list().flat().slice(0, 1_000) }),
   ],
-  'loses a field': [
+  'lists orders without their ship dates': [
     /^lists all orders ascending/,
     (store) => ({
       list: () =>

@@ -85,7 +85,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       (key, ...rest) =>
         limiter.take(key.trim(), ...rest),
   ],
-  'charges an address to the key of the same name': [
+  'counts an address and a key of the same name together': [
     /^counts a key and an address/,
     (limiter) => (key, plan, cost) => {
       const decision = limiter.take(key, plan.partition === 'key' ? plan : { ...plan, partition: 'key' }, cost);
@@ -124,7 +124,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return limiter.peek(key, plan, cost);
     },
   ],
-  'reports every window as empty during a ban': [
+  'reports 0 remaining for every window during a ban': [
     /^bans a key that keeps sending/,
     changed(({ verdict, windows }) => ({
       windows: verdict === 'banned' ? windows.map((window) => ({ ...window, remaining: 0 })) : windows,
@@ -140,7 +140,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     /^refuses nothing in shadow mode/,
     changed(({ verdict }) => ({ allowed: verdict === 'within_quota' })),
   ],
-  'sometimes bans without the grace period': [
+  'ignores the grace period of bans in one of 50 requests': [
     /^decides as the memory limiter/,
     (limiter) => {
       let requests = 0;

@@ -18,8 +18,9 @@ const ONE_A_DAY = createPlan({ name: 'one', policies: [perDay(1)] });
 const FEW_AN_ADDRESS = createPlan({ name: 'address', partition: 'address', policies: [perMinute(6)] });
 
 /**
- * Sends requests from many addresses, with different ids, keys and paths. Each outcome occurs at
- * least once among the first `seen` requests. Fails if later requests make the metrics grow.
+ * Sends requests from many addresses, with different ids, keys and paths. `seen` must be so high
+ * that the first `seen` requests have every possible outcome. Fails if a later request adds a
+ * series to the metrics.
  */
 export async function assertBounded(seen: number, requests: number): Promise<void> {
   const metrics = createMetrics(true);
