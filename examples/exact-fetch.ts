@@ -7,7 +7,7 @@
 export async function exactFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await fetch(input, init);
   const text = await response.text();
-  // Inside a string a quote is escaped, so `"id":` is always the name of a field. A response
-  // without content (204) must have the body `null`.
+  // The pattern matches only names of fields, because a quote inside a string is escaped.
+  // A `Response` with the status 204 must have the body `null`, not an empty text.
   return new Response(text === '' ? null : text.replace(/"(id|petId)":\s*(-?\d+)/g, '"$1":"$2"'), response);
 }

@@ -26,7 +26,7 @@ async function accessLogLine(): Promise<Table> {
     line.push(((user + system) * 1_000) / next);
   }
   return {
-    title: 'A line of the access log, with its share of the event-loop turn and of the write',
+    title: 'The processor time of one line of the access log, including its share of a write of several lines',
     head: ['', 'ns of a core'],
     rows: [['line', printSpread(line)]],
   };

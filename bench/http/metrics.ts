@@ -32,7 +32,11 @@ function countedReply(): Table {
     metrics.close();
   }
   endLog();
-  return { title: 'A reply in the metrics', head: ['', 'ns of a core'], rows: [['count', printSpread(added)]] };
+  return {
+    title: 'The processor time that the metrics add to a reply',
+    head: ['', 'ns of a core'],
+    rows: [['count', printSpread(added)]],
+  };
 }
 
 /** Measures the processor time of a request to the program with and without `--metrics-port`. */

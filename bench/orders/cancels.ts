@@ -45,8 +45,8 @@ const LOADS: readonly (readonly Way[])[] = [
     { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: 0 },
     { name: 'recent orders, one by one', server: 'one by one', workload: 'recent', perSecond: 0 },
     { name: 'recent orders, together', server: 'together', workload: 'recent', perSecond: 0 },
-    { name: 'orders anywhere, one by one', server: 'one by one', workload: 'anywhere', perSecond: 0 },
-    { name: 'orders anywhere, together', server: 'together', workload: 'anywhere', perSecond: 0 },
+    { name: 'scattered orders, one by one', server: 'one by one', workload: 'anywhere', perSecond: 0 },
+    { name: 'scattered orders, together', server: 'together', workload: 'anywhere', perSecond: 0 },
   ],
   [
     { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: PACE },
