@@ -3,8 +3,8 @@ const SLOW_MS = 25;
 
 /**
  * Groups calls that are made in the same pass of the event loop, or while another group is in
- * flight. `send` receives one group of at most `most` calls, after the last of these calls was
- * made.
+ * flight. `send` receives a group of at most `most` calls. All of them were made before `send`
+ * runs, so what `send` reads is up to date for each of them.
  */
 export function createGrouping<Call>(
   most: number,
