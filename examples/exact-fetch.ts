@@ -1,8 +1,8 @@
 /**
  * A `fetch` for clients that are generated from the OpenAPI document, such as those of hey-api and
- * openapi-fetch. Such clients declare ids as numbers, and round ids beyond 2^53. This `fetch`
- * returns each id as text with all its digits, which can be passed to `cancelOrder` as it is.
- * `BigInt(order.id)` converts an id to a bigint.
+ * openapi-fetch. Such clients declare ids as numbers, and round ids beyond 2^53. In the responses
+ * of this `fetch`, each id is a string with all its digits. This string can be passed to
+ * `cancelOrder` unchanged. `BigInt(order.id)` converts it to a bigint.
  */
 export async function exactFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await fetch(input, init);

@@ -157,7 +157,7 @@ async function toTable(measured: readonly Measured[], request: LoadRequest): Pro
       'server',
       'a second',
       'to bare (least–most)',
-      'µs of a core each',
+      'µs of processor time per request',
       "bare's processor time ÷ this server's",
       ...(request === CANCEL ? [] : ['bytes of an answer']),
     ],

@@ -34,7 +34,7 @@ function countedReply(): Table {
   endLog();
   return {
     title: 'The processor time that the metrics add to a reply',
-    head: ['', 'ns of a core'],
+    head: ['', 'ns of processor time'],
     rows: [['count', printSpread(added)]],
   };
 }
@@ -65,7 +65,7 @@ export async function metrics(): Promise<readonly Table[]> {
       countedReply(),
       {
         title: 'The program with --metrics-port: the processor time of a request',
-        head: ['', 'µs of a core', 'to without'],
+        head: ['', 'µs of processor time', 'without metrics ÷ with metrics'],
         rows: [[LIST.name, median(used).toFixed(1), printSpread(ratios)]],
       },
     ];

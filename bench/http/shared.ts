@@ -76,7 +76,14 @@ export async function shared(): Promise<Table> {
     for (const server of servers) server.stop();
     return {
       title: `The whole job over PostgreSQL and Redis, ${CONNECTIONS} keep-alive connections`,
-      head: ['request', 'server', 'a second', 'µs of a core each', "µs of Redis's core", "µs of PostgreSQL's cores"],
+      head: [
+        'request',
+        'server',
+        'a second',
+        'µs of processor time per request, server',
+        'µs of processor time per request, Redis',
+        'µs of processor time per request, PostgreSQL',
+      ],
       rows,
     };
   } finally {

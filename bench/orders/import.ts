@@ -67,7 +67,13 @@ export async function imports(): Promise<Table> {
     const [floor = { seconds: [], cores: [] }] = figures;
     return {
       title: `Import of ${whole(ORDERS)} orders into a new SQLite file`,
-      head: ['way', 'seconds', 'to `sqlite3` (least–most)', 'seconds of a core', 'processor time, to `sqlite3`'],
+      head: [
+        'way',
+        'seconds',
+        'to `sqlite3` (least–most)',
+        'seconds of processor time',
+        'processor time, to `sqlite3`',
+      ],
       rows: figures.map(({ seconds, cores }, index) => [
         ways[index]?.[0] ?? '',
         median(seconds).toFixed(1),

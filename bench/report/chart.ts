@@ -12,10 +12,10 @@ export interface Chart {
   /** The alternative text of the image. */
   readonly title: string;
   readonly kind: 'bars' | 'lines';
-  /** The label of the horizontal axis, in a chart of lines. */
+  /** The label of the horizontal axis, in a line chart. */
   readonly x?: string;
   readonly y: string;
-  /** The scale of `y`, in a chart of lines. Default: linear, from 0. */
+  /** The scale of `y` in a line chart. Default: linear, from 0. */
   readonly scale?: 'log' | 'linear';
   /** The value at which a dashed line crosses the bars, for comparison. */
   readonly rule?: number;
@@ -27,8 +27,7 @@ export interface Point {
   /** The role of the series. Default: a rival. */
   readonly role?: 'ours' | 'floor' | undefined;
   /**
-   * In a chart of bars, the name of the panel. In a chart of lines, the position on the horizontal
-   * axis.
+   * In a bar chart, the name of the panel. In a line chart, the position on the horizontal axis.
    */
   readonly x: number | string;
   /** One value per round. The chart shows the median of the values, and their range. */
@@ -116,7 +115,7 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
       ticks: 6,
     },
     marks: [
-      // The default axis would leave out ticks that are not powers of ten.
+      // Plot's default axis would show only the ticks that are powers of ten.
       Plot.axisX(ticks, { text: shortened, label: x ?? null, labelAnchor: 'center' }),
       Plot.ruleX(points, { x: 'x', y1: 'least', y2: 'most', stroke: 'colour', strokeOpacity: 0.5, strokeWidth: 4 }),
       Plot.line(points, { x: 'x', y: 'y', z: 'series', stroke: 'colour', strokeWidth: 2.5 }),

@@ -166,7 +166,10 @@ class JsonReader {
     if (integer !== undefined) return integer;
     const value = Number(number);
     if (Number.isInteger(value)) {
-      this.#fail('this number would be rounded to an integer; write an integer, or a fraction with fewer digits', start);
+      this.#fail(
+        'this number would be rounded to an integer; write an integer, or a fraction with fewer digits',
+        start,
+      );
     }
     return value;
   }

@@ -23,8 +23,8 @@ const EARNED_MS = 300;
 /** A snapshot whose query is still running is checked again after this time. */
 const RECHECK_MS = 50;
 /**
- * How long a reader waits for a connection while all open snapshots are read fast enough. After
- * this time, its list fails.
+ * How long a reader waits for a connection before its list fails. The wait is shorter if an open
+ * snapshot is read so slowly that it can be closed.
  */
 const PATIENCE_MS = 5_000;
 

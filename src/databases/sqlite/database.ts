@@ -66,8 +66,8 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
     return result;
   } catch (error) {
     rollback(database);
-    // The rollback has also undone the count of transactions, so the next transaction must be
-    // counted.
+    // The rollback has also undone {@link countTransaction}, so the next transaction must be
+    // counted, however soon it comes.
     countedMs.delete(database);
     throw error;
   }
