@@ -94,9 +94,9 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
   const ask = (server: Child, seconds: number, firstId = FIRST_PENDING_ID) =>
     load({ server, request, connections: CONNECTIONS, seconds, firstId });
   async function slice({ child, rates, cpuUs }: Measured) {
-    // The server is warmed up before each measurement, because Node.js may have dropped its
-    // compiled code. That happens in a garbage collection while no client is connected, such as
-    // after `refill`.
+    // The server is warmed up before each measurement, because Node.js may have dropped the
+    // server's compiled code. That happens in a garbage collection while no client is connected,
+    // such as after `refill`.
     if (!isQuick) await ask(child, 1, WARM_UP_ID);
     const fromUs = child.cpuUs();
     const { answers, perSecond } = await ask(child, 1);

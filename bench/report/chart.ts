@@ -3,8 +3,8 @@ import { parseHTML } from 'linkedom';
 import { median } from './statistics.js';
 
 /**
- * A chart of bars or of lines. Bars are in panels, one for each `Point.x`. Lines have `Point.x` on
- * their horizontal axis, which is logarithmic.
+ * A bar chart or a line chart. A bar chart has a panel for each `Point.x`. A line chart has
+ * `Point.x` on its horizontal axis, which is logarithmic.
  */
 export interface Chart {
   /** The name of its file in `charts/`, without extension. */
@@ -48,7 +48,7 @@ const OURS = '#1f7fd6';
 const FLOOR = '#8b949e';
 const RIVAL = '#c98b5a';
 /**
- * The colours of rivals in a chart of lines. They can be told apart on white and on black, also by
+ * The colours of rivals in a line chart. They can be told apart on white and on black, also by
  * colour-blind readers.
  */
 const RIVALS = ['#d55e00', '#0f9d76', '#b8639a', '#a88400', '#7a5fd0', '#5c8fa8'];
