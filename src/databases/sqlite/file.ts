@@ -34,8 +34,8 @@ export interface SqliteFile extends WriteQueue {
   read(name: string, ...parameters: readonly unknown[]): Promise<never>;
   tell(name: string, ...parameters: readonly unknown[]): void;
   /**
-   * Rejects unless the file can be read and written. After a failed write, it tries to write.
-   * Otherwise it only checks the permission to write.
+   * Rejects unless the file can be read and written. If the last write failed, `probe` tries to
+   * write. Otherwise it only checks the permission to write.
    */
   probe(): Promise<void>;
   /**

@@ -9,7 +9,7 @@ export const APPLICATION_ID = 0x534f7264;
 const SCHEMA_TABLE = 'store_orders_schema';
 
 /**
- * The SQL statements that migrate the tables of each part of the program, such as `orders`. The
+ * For each part of the program, such as `orders`: the SQL statements that migrate its tables. The
  * statement at index n migrates from version n to version n + 1.
  */
 export type Schemas = Readonly<Record<string, readonly string[]>>;

@@ -1,4 +1,6 @@
-/** When a group of calls takes longer than this, the next group is sent before it ends. */
+/**
+ * If a group of calls takes longer than this, the next group is sent without waiting for its end.
+ */
 const SLOW_MS = 25;
 
 /**

@@ -85,7 +85,8 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 
 /**
  * The SQLSTATE classes of errors that are not caused by the statement. After such an error, the
- * orders are not sent again. The statement may have run, or another would fail in the same way.
+ * orders are not sent again: either the statement may have run, or a further statement would fail
+ * in the same way.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 
