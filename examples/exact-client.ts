@@ -4,8 +4,8 @@
  * - Ids are bigint. `JSON.parse` would round ids beyond 2^53, and a rounded id is the id of another
  *   order.
  * - After status 429, status 5xx or a connection error, the client waits and tries again. It waits
- *   at least as long as `Retry-After` asks. It gives up after five attempts, or without waiting if
- *   the wait would be too long. When the quota of the day is used up, the wait can be hours.
+ *   at least as long as `Retry-After` asks. It gives up after five attempts. It also gives up if
+ *   the wait would be too long: when the quota of the day is used up, the wait can be hours.
  * - If the response to a cancellation was lost, the client cancels again. If the order is already
  *   cancelled then, the cancellation has succeeded.
  *
@@ -134,8 +134,8 @@ function retryAfterMs({ headers }: Response): number {
 }
 
 /**
- * Puts the ids in quotes, so that `JSON.parse` does not round them. Inside a string a quote is
- * escaped, so `"id":` is always the name of a field.
+ * Puts the ids in quotes, so that `JSON.parse` does not round them. The pattern matches only names
+ * of fields, because a quote inside a string is escaped.
  */
 function readOrders(json: string): readonly Order[] {
   const quoted = json.replace(/"(id|petId)":\s*(-?\d+)/g, '"$1":"$2"');

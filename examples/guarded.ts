@@ -1,6 +1,6 @@
 /**
- * Protects another route of the host with the keys and quotas of the orders. The responses of this
- * route also announce that it is deprecated, and when it will be removed.
+ * Protects another route of the application with the API keys and quotas that protect the orders.
+ * The responses of this route also announce that it is deprecated, and when it will be removed.
  *
  *     node --import tsx examples/guarded.ts
  */

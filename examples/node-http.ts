@@ -17,8 +17,8 @@ const server = createServer((request, response) =>
     response.end(request.url === '/' ? 'the host\n' : 'nothing here\n');
   }),
 );
-// The service can then also respond to requests that are not valid HTTP, and to clients that have
-// already closed their sending half of the connection.
+// With this call, the service also responds to requests that are not valid HTTP, and to clients
+// that have already closed their sending half of the connection.
 orders.attach(server);
 
 server.listen(port, '127.0.0.1', () => console.log('listening on', server.address()));

@@ -1,6 +1,6 @@
 /**
- * Creates the service that most examples in this folder mount. Its orders and keys belong to the
- * host. This file does not start a server.
+ * Creates the service that most examples in this folder mount in their application. This file also
+ * defines the orders and the API keys of that application. It does not start a server.
  */
 import {
   cancelOutcome,

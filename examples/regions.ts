@@ -24,7 +24,7 @@ const EVERY_MS = 5_000;
 const DELAY_MS = 500;
 /** How many requests the key sends in a window, as a multiple of its quota. */
 const DEMANDS = [1, 2, 10];
-/** How long the key takes to send the requests of a window. */
+/** In each window, the key sends all its requests within this time. */
 const PACES: Readonly<Record<string, number>> = { 'over the minute': WINDOW_MS, 'within a second': 1_000 };
 
 /**
@@ -43,10 +43,11 @@ const TRAFFICS: Readonly<Record<string, Traffic>> = {
   'one home': () => [1, 0, 0],
   even: () => [1 / 3, 1 / 3, 1 / 3],
   skewed: () => [0.8, 0.15, 0.05],
-  // Every 37 s, the requests move to the next region: at a different point of each window.
+  // All requests go to one region at a time, and every 37 s to the next region. Because 60 s is not
+  // a multiple of 37 s, the move comes at a different point of each window.
   wandering: (atMs) => [0, 1, 2].map((region) => (Math.floor(atMs / 37_000) % REGIONS === region ? 1 : 0)),
-  // The requests go to the first region. But while the counts are on their way, the requests go to
-  // the other two regions.
+  // The requests go to the first region most of the time. They go to the other two regions while
+  // the regions' counts are on their way to each other.
   timed: (atMs) => (atMs % EVERY_MS < DELAY_MS ? [0, 0.5, 0.5] : [1, 0, 0]),
 };
 
@@ -55,18 +56,23 @@ interface Request {
   readonly region: number;
 }
 
-/** How the regions divide the quota. Each share is at least 1, the smallest quota of a plan. */
+/**
+ * How the regions divide the quota. A share is the number of requests that a region may admit in a
+ * window. It is at least 1, because a plan cannot have a smaller quota.
+ */
 interface Policy {
   readonly shares: readonly number[];
   /**
-   * Returns the shares that the regions keep when they send their counts. `admitted` has the number
-   * of requests that each region has admitted in this window. By default, the regions keep their
-   * whole shares.
+   * Returns how much of its share each region keeps when it sends its count to the others.
+   * `admitted` has the number of requests that each region has admitted in this window. By default,
+   * each region keeps its whole share.
    */
   keep?(shares: readonly number[], admitted: readonly number[]): readonly number[];
   /**
-   * Returns the new shares, after the counts have arrived. `asked` has the number of requests in
-   * each region since the previous exchange. By default, the kept shares do not change.
+   * Returns the shares that apply once the counts have arrived. `kept` has the shares that `keep`
+   * returned. `asked` has the number of requests that each region received since the previous
+   * exchange. Without this function, the regions do not exchange counts, and the shares never
+   * change.
    */
   renew?(kept: readonly number[], admitted: readonly number[], asked: readonly number[]): readonly number[];
   /** Returns the theoretical maximum of requests that the regions admit above the quota. */
@@ -140,7 +146,7 @@ function mostOnTheWay(requests: readonly Request[]): number {
   return Math.max(0, ...counts.values());
 }
 
-/** The worst figures of all windows and of all `DEMANDS`, in requests. */
+/** For each figure, its greatest value in all windows and with all `DEMANDS`, in requests. */
 interface Outcome {
   readonly above: number;
   /** Requests that were refused although the quota was not used up. */
@@ -221,8 +227,8 @@ function admittedOf({ shares, keep, renew }: Policy, requests: readonly Request[
     const kept = keep?.(before, admitted) ?? before;
     give(kept);
     for (const region of regions) region.asked = 0;
-    // If no region received a request since the previous exchange, each region gets back the share
-    // that it gave away.
+    // If no region has received a request since the previous exchange, each region again gets the
+    // share that it had before it sent its count.
     receive = () => (sumOf(asked) === 0 ? before : (renew?.(kept, admitted, asked) ?? kept));
   }
 

@@ -26,8 +26,8 @@ async function accessLogLine(): Promise<Table> {
     line.push(((user + system) * 1_000) / next);
   }
   return {
-    title: 'A line of the access log, with its share of the event-loop turn and of the write',
-    head: ['', 'ns of a core'],
+    title: 'The processor time of one line of the access log, including its share of a write of several lines',
+    head: ['', 'ns of processor time'],
     rows: [['line', printSpread(line)]],
   };
 }
@@ -86,7 +86,13 @@ export async function accessLog(): Promise<readonly Table[]> {
       await accessLogLine(),
       {
         title: 'The program with its default log: the processor time of a request',
-        head: ['', 'µs of a core', 'to bare', '--log events to bare', 'to --log events'],
+        head: [
+          '',
+          'µs of processor time',
+          'bare server ÷ default log',
+          'bare server ÷ --log events',
+          '--log events ÷ default log',
+        ],
         rows,
       },
     ];

@@ -46,8 +46,8 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
     for (const { server } of WAYS) {
       if (!servers.has(server)) servers.set(server, await startServer('lists', server, String(orders)));
     }
-    // In the first round, the server serialises and compresses the orders. Its figures are not
-    // used.
+    // The figures of the first round are not used, because the server serialises and compresses the
+    // orders in that round.
     for (let round = 0; round <= rounds(ROUNDS); round++) {
       for (const [index, { server, coding }] of WAYS.entries()) {
         // With `JSON.stringify`, a list of a million orders takes seconds. One measured round is
@@ -139,7 +139,7 @@ export async function besideLists(): Promise<Table> {
       'p99, ms',
       'slowest, ms',
       'event loop stalled, ms',
-      'longest turn, ms of a core',
+      'longest pass of the event loop, ms of processor time',
       'more memory, MiB',
     ],
     rows,
@@ -167,8 +167,8 @@ export async function afterAChange(): Promise<Table> {
     head: [
       'store',
       'orders',
-      'first, ms',
-      'memory for the first, MiB',
+      'first list, ms',
+      'memory for the first list, MiB',
       'after a change, ms (median)',
       'again, ms (median)',
     ],

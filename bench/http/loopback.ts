@@ -28,8 +28,8 @@ const SUBJECTS: readonly Subject[] = [
 const CONNECTIONS = 32;
 const WARM_UP_SECONDS = 3;
 /**
- * The first order that a warm-up cancels. A second of warm-up comes before each measured second, in
- * which the orders from `FIRST_PENDING_ID` on are cancelled.
+ * The first order that is cancelled in the second of warm-up before each measurement. The
+ * measurement cancels the orders from `FIRST_PENDING_ID` on.
  */
 const WARM_UP_ID = FIRST_PENDING_ID + PENDING_IDS.length / 2;
 /** How many servers are measured between two measurements of the bare server. */
@@ -42,8 +42,9 @@ interface Measured extends Subject {
   readonly cpuUs: number[];
   /**
    * Comparisons with the bare server, which is measured before and after each group of servers.
-   * `ratios` has the responses per second, divided by those of the bare server. `cpuRatios` has the
-   * bare server's processor time per response, divided by the time of this server.
+   * `ratios`: this server's responses per second, divided by the bare server's. `cpuRatios`: the
+   * bare server's processor time per response, divided by this server's. A higher value is better
+   * in both.
    */
   readonly ratios: number[];
   readonly cpuRatios: number[];
@@ -93,8 +94,9 @@ async function measure(children: readonly Child[], request: LoadRequest, count: 
   const ask = (server: Child, seconds: number, firstId = FIRST_PENDING_ID) =>
     load({ server, request, connections: CONNECTIONS, seconds, firstId });
   async function slice({ child, rates, cpuUs }: Measured) {
-    // The server is warmed up first, because Node.js may have dropped its compiled code. Node.js
-    // does that when it collects garbage while no client is connected, such as after a refill.
+    // The server is warmed up before each measurement, because Node.js may have dropped the
+    // server's compiled code. That happens in a garbage collection while no client is connected,
+    // such as after `refill`.
     if (!isQuick) await ask(child, 1, WARM_UP_ID);
     const fromUs = child.cpuUs();
     const { answers, perSecond } = await ask(child, 1);
@@ -155,8 +157,8 @@ async function toTable(measured: readonly Measured[], request: LoadRequest): Pro
       'server',
       'a second',
       'to bare (least–most)',
-      'µs of a core each',
-      'to bare, by core time',
+      'µs of processor time per request',
+      "bare's processor time ÷ this server's",
       ...(request === CANCEL ? [] : ['bytes of an answer']),
     ],
     rows: await Promise.all(rows),

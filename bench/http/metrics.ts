@@ -32,7 +32,11 @@ function countedReply(): Table {
     metrics.close();
   }
   endLog();
-  return { title: 'A reply in the metrics', head: ['', 'ns of a core'], rows: [['count', printSpread(added)]] };
+  return {
+    title: 'The processor time that the metrics add to a reply',
+    head: ['', 'ns of processor time'],
+    rows: [['count', printSpread(added)]],
+  };
 }
 
 /** Measures the processor time of a request to the program with and without `--metrics-port`. */
@@ -61,7 +65,7 @@ export async function metrics(): Promise<readonly Table[]> {
       countedReply(),
       {
         title: 'The program with --metrics-port: the processor time of a request',
-        head: ['', 'µs of a core', 'to without'],
+        head: ['', 'µs of processor time', 'without metrics ÷ with metrics'],
         rows: [[LIST.name, median(used).toFixed(1), printSpread(ratios)]],
       },
     ];

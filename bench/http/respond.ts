@@ -36,7 +36,7 @@ export async function respond(): Promise<Table> {
   }
   await bench.run();
   return {
-    title: '`respond` in-process, memory parts',
+    title: '`respond` in-process, with the store and the limiter in memory',
     head: ['request', 'microseconds each (median)'],
     rows: bench.tasks.map(({ name, result }) => [
       name,

@@ -11,14 +11,16 @@ import { FIRST_PENDING_ID, TEN } from '../servers/orders.js';
 const CONNECTIONS = 64;
 const ROUNDS = 7;
 /**
- * The number of pending orders for the cancels: more than a round can cancel. They are stored after
- * the lists have been measured, because those lists should have only ten orders.
+ * The number of pending orders to cancel: more than a server can cancel in a round. They are stored
+ * only after the lists have been measured, because each of those lists should contain just the
+ * orders of `TEN`.
  */
 const PENDING = isQuick ? 10 : 40_000;
 
 /**
- * The aim: at least `AIM` times as many requests per second as Fastify, and in each process at most
- * Fastify's processor time per request divided by `AIM`.
+ * The service should respond to at least `AIM` times as many requests per second as Fastify. In
+ * each process (server, Redis, PostgreSQL), a request should take at most 1/`AIM` of the processor
+ * time that it takes with Fastify.
  */
 const AIM = 1.3;
 
@@ -74,7 +76,14 @@ export async function shared(): Promise<Table> {
     for (const server of servers) server.stop();
     return {
       title: `The whole job over PostgreSQL and Redis, ${CONNECTIONS} keep-alive connections`,
-      head: ['request', 'server', 'a second', 'µs of a core each', "µs of Redis's core", "µs of PostgreSQL's cores"],
+      head: [
+        'request',
+        'server',
+        'a second',
+        'µs of processor time per request, server',
+        'µs of processor time per request, Redis',
+        'µs of processor time per request, PostgreSQL',
+      ],
       rows,
     };
   } finally {

@@ -49,7 +49,7 @@ export async function start(): Promise<Table> {
   }
   return {
     title: 'From the start of a process to its first answer, medians of 20',
-    head: ['server', 'ms (least–most)', 'ms of a core, all threads'],
+    head: ['server', 'ms (least–most)', 'ms of processor time, all threads'],
     rows: servers.map(({ name, wallMs, cpuMs }) => [name, printSpread(wallMs), median(cpuMs).toFixed(0)]),
   };
 }

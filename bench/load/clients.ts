@@ -31,8 +31,8 @@ export interface ListTask {
 export interface Client {
   /**
    * Runs the task. Resolves to the response times in milliseconds, in ascending order. They include
-   * the last response of each connection, which arrives after `ms` has passed. A task that cancels
-   * orders with `Infinity` as `ms` ends when `until` settles.
+   * the last response of each connection, which arrives after `ms` has passed. A cancel task whose
+   * `ms` is `Infinity` runs until the promise `until` settles.
    */
   run(task: CancelTask | ListTask, until?: Promise<unknown>): Promise<readonly number[]>;
   stop(): void;

@@ -108,8 +108,8 @@ export function ask({ url, apiKey }: Child, { method, path, status }: LoadReques
     socket.write(`${method} ${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n\r\n`);
     socket.on('data', (text) => {
       answer += text;
-      // The servers keep connections open, so this one is closed here. After 50 ms, the response is
-      // complete.
+      // The servers keep the connection open, so it is closed here, 50 ms after the first bytes.
+      // This is enough time for the rest of the response.
       setTimeout(() => socket.destroy(), 50);
     });
     socket.once('close', () => resolve(answer));

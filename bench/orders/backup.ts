@@ -23,7 +23,7 @@ interface Figures {
 
 /**
  * Measures the rate of durable cancels while `db backup` copies the database file. After each
- * backup, it measures the rate without a backup for the same time.
+ * backup, measures the rate without a backup, for as long as the backup took.
  */
 export async function cancelsDuringBackups(): Promise<Table> {
   const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));

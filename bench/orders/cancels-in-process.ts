@@ -38,7 +38,7 @@ export async function cancelsInProcess(): Promise<Table> {
     ],
     ['one transaction per cancel', (count) => inTurn(count, () => oneByOne(BigInt(next++)))],
     ['the store, one cancel at a time', (count) => inTurn(count, () => own.cancel(BigInt(next++)))],
-    ['the store on a handle, 64 at a time', (count) => atOnce(count, () => own.cancel(BigInt(next++)))],
+    ['the store on the calling thread, 64 at a time', (count) => atOnce(count, () => own.cancel(BigInt(next++)))],
     ['the store with its thread, 64 at a time', (count) => atOnce(count, () => threaded.cancel(BigInt(next++)))],
   ];
   const rates = rows.map((): number[] => []);

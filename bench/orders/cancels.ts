@@ -20,9 +20,8 @@ const ROUND_MS = isQuick ? 20 : 1_000;
 const PACE = 1_000;
 
 /**
- * The orders to cancel. `recent` cancels neighbours in the first half of the table, because the
- * newest orders of a real table are neighbours too. `anywhere` cancels orders scattered over the
- * second half.
+ * The orders to cancel. `recent`: neighbours in the first half of the table, because the newest
+ * orders of a real table are neighbours too. `anywhere`: orders scattered over the second half.
  */
 const WORKLOADS = {
   recent: { offset: 2, stride: 1, range: HALF - 2 },
@@ -45,8 +44,8 @@ const LOADS: readonly (readonly Way[])[] = [
     { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: 0 },
     { name: 'recent orders, one by one', server: 'one by one', workload: 'recent', perSecond: 0 },
     { name: 'recent orders, together', server: 'together', workload: 'recent', perSecond: 0 },
-    { name: 'orders anywhere, one by one', server: 'one by one', workload: 'anywhere', perSecond: 0 },
-    { name: 'orders anywhere, together', server: 'together', workload: 'anywhere', perSecond: 0 },
+    { name: 'scattered orders, one by one', server: 'one by one', workload: 'anywhere', perSecond: 0 },
+    { name: 'scattered orders, together', server: 'together', workload: 'anywhere', perSecond: 0 },
   ],
   [
     { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: PACE },

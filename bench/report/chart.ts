@@ -3,8 +3,8 @@ import { parseHTML } from 'linkedom';
 import { median } from './statistics.js';
 
 /**
- * A chart of bars or of lines. Bars are in panels, one for each `Point.x`. Lines have `Point.x` on
- * their horizontal axis, which is logarithmic.
+ * A bar chart or a line chart. A bar chart has a panel for each `Point.x`. A line chart has
+ * `Point.x` on its horizontal axis, which is logarithmic.
  */
 export interface Chart {
   /** The name of its file in `charts/`, without extension. */
@@ -12,10 +12,10 @@ export interface Chart {
   /** The alternative text of the image. */
   readonly title: string;
   readonly kind: 'bars' | 'lines';
-  /** The label of the horizontal axis, in a chart of lines. */
+  /** The label of the horizontal axis, in a line chart. */
   readonly x?: string;
   readonly y: string;
-  /** The scale of `y`, in a chart of lines. Default: linear, from 0. */
+  /** The scale of `y` in a line chart. Default: linear, from 0. */
   readonly scale?: 'log' | 'linear';
   /** The value at which a dashed line crosses the bars, for comparison. */
   readonly rule?: number;
@@ -27,8 +27,7 @@ export interface Point {
   /** The role of the series. Default: a rival. */
   readonly role?: 'ours' | 'floor' | undefined;
   /**
-   * In a chart of bars, the name of the panel. In a chart of lines, the position on the horizontal
-   * axis.
+   * In a bar chart, the name of the panel. In a line chart, the position on the horizontal axis.
    */
   readonly x: number | string;
   /** One value per round. The chart shows the median of the values, and their range. */
@@ -49,7 +48,7 @@ const OURS = '#1f7fd6';
 const FLOOR = '#8b949e';
 const RIVAL = '#c98b5a';
 /**
- * The colours of rivals in a chart of lines. They can be told apart on white and on black, also by
+ * The colours of rivals in a line chart. They can be told apart on white and on black, also by
  * colour-blind readers.
  */
 const RIVALS = ['#d55e00', '#0f9d76', '#b8639a', '#a88400', '#7a5fd0', '#5c8fa8'];
@@ -116,7 +115,7 @@ function drawLines({ x, y, scale = 'linear', title }: Chart, points: readonly Dr
       ticks: 6,
     },
     marks: [
-      // The default axis would leave out ticks that are not powers of ten.
+      // Plot's default axis would show only the ticks that are powers of ten.
       Plot.axisX(ticks, { text: shortened, label: x ?? null, labelAnchor: 'center' }),
       Plot.ruleX(points, { x: 'x', y1: 'least', y2: 'most', stroke: 'colour', strokeOpacity: 0.5, strokeWidth: 4 }),
       Plot.line(points, { x: 'x', y: 'y', z: 'series', stroke: 'colour', strokeWidth: 2.5 }),

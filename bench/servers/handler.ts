@@ -4,8 +4,8 @@ import { announce, refilling } from './announce.js';
 import { API_KEY, tenListedAndPending } from './orders.js';
 import { PLENTY } from './plenty.js';
 
-// A server that runs the complete service: it checks the credential, takes from two windows, finds
-// the order, and sends every header field.
+// A server that runs the complete service: it checks the API key, counts the request in a minute
+// window and a day window, finds the order, and sends every header field.
 const { store, refill } = tenListedAndPending();
 const keys = new Map([[API_KEY, { id: 'bench', plan: PLENTY }]]);
 const service = createOrderService({

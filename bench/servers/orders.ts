@@ -12,8 +12,8 @@ export const TEN: readonly OrderInput[] = Array.from({ length: 10 }, (_, index) 
 }));
 
 /**
- * The orders to be cancelled. There are more of them than any server cancels in a round. They are
- * not listed.
+ * The orders to cancel. There are more of them than any server cancels in a round. The lists of the
+ * servers do not contain them.
  */
 export const FIRST_PENDING_ID = 2_000_000;
 export const PENDING_IDS: readonly number[] = Array.from(

@@ -21,18 +21,18 @@ const TRANSITIONS = new Map<string | undefined, { readonly cancel: CancelOutcome
 ]);
 
 /**
- * Returns the outcome of cancelling an order that has this status. Only a pending order can be
- * cancelled (specification, part 3). `status` is `undefined` if the order does not exist. Pure. A
- * store calls this function inside its atomic step. If the outcome is `cancelled`, the store writes
- * this status.
+ * Returns the outcome of cancelling an order that has this status (`undefined` if the order does
+ * not exist). Only a pending order can be cancelled (specification, part 3). This function is pure.
+ * A store calls it inside its atomic step. If the outcome is `cancelled`, the store changes the
+ * order's status to `cancelled`.
  */
 export function cancelOutcome(status: OrderStatus | undefined): CancelOutcome {
   return TRANSITIONS.get(status)?.cancel ?? 'not_pending';
 }
 
 /**
- * Returns the outcome of shipping an order that has this status. Only a pending order can be
- * shipped.
+ * Returns the outcome of shipping an order that has this status (`undefined` if the order does not
+ * exist). Only a pending order can be shipped.
  */
 export function shipOutcome(status: OrderStatus | undefined): ShipOutcome {
   return TRANSITIONS.get(status)?.ship ?? 'not_pending';

@@ -7,8 +7,8 @@ import type { OrderBatch } from './store.js';
  */
 export function printOrder(order: Order): string {
   let text = `{"id":${order.id}`;
-  // A row of a host's database may contain `null`, although the type `Order` forbids it. Such a
-  // field is omitted.
+  // A field that is `null` is omitted. The type `Order` forbids `null`, but a row of a host's
+  // database may contain it.
   if (order.petId !== undefined && order.petId !== null) text += `,"petId":${order.petId}`;
   if (order.quantity !== undefined && order.quantity !== null) text += `,"quantity":${order.quantity}`;
   if (order.shipDate !== undefined && order.shipDate !== null) text += `,"shipDate":${printString(order.shipDate)}`;
@@ -57,8 +57,8 @@ export class JsonSyntaxError extends SyntaxError {
 
 /**
  * Parses JSON (RFC 8259) with every integer exact. A number whose value is an integer (`7`, `7.0`,
- * `0.7e1`) becomes a bigint, and any other number a number. Stricter than `JSON.parse` in two ways:
- * it rejects an object with a duplicate name, and a fraction that a double would round to an
+ * `0.7e1`) becomes a bigint. Any other number becomes a `number`. Stricter than `JSON.parse` in two
+ * ways: it rejects an object with a duplicate name, and a fraction that a double would round to an
  * integer. Throws a {@link JsonSyntaxError}.
  */
 export function parseJson(text: string): unknown {
@@ -166,7 +166,10 @@ class JsonReader {
     if (integer !== undefined) return integer;
     const value = Number(number);
     if (Number.isInteger(value)) {
-      this.#fail('expected an integer or fewer digits, because this number would be rounded to an integer', start);
+      this.#fail(
+        'this number would be rounded to an integer; write an integer, or a fraction with fewer digits',
+        start,
+      );
     }
     return value;
   }
@@ -216,7 +219,7 @@ const MAX_SHIFT = 308;
 
 /**
  * Returns the exact integer value of a JSON number. Returns `undefined` if the number has a
- * fraction, or needs more than {@link MAX_SHIFT} zeros.
+ * fraction, or if its value ends with more than {@link MAX_SHIFT} zeros.
  */
 function integerOf(number: string): bigint | undefined {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER_PARTS.exec(number) ?? [];

@@ -185,7 +185,10 @@ function twoDigits(text: string, at: number): number {
 
 const MINUTES_OF_DAY = 1_440;
 
-/** Reports whether this number of minutes, counted from any midnight, falls on 23:59. */
+/**
+ * Reports whether this is the last minute of a day (23:59). `minute` is the number of minutes since
+ * any midnight, and may be negative.
+ */
 function isLastOfDay(minute: number): boolean {
   return (minute + 1) % MINUTES_OF_DAY === 0;
 }

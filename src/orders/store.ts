@@ -44,7 +44,10 @@ export type OrderBatch = readonly Order[] | string | VersionedText;
 
 /** A batch as text. A caller that has cached the text of this `version` need not call `text`. */
 export interface VersionedText {
-  /** Must be the same object as long as the text does not change. */
+  /**
+   * Must be the same object in every list as long as the text of this batch does not change.
+   * Callers cache the text under this object.
+   */
   readonly version: object;
   /**
    * Returns the text. A caller that needs the text calls this before it requests the next batch.

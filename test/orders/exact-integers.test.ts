@@ -41,7 +41,7 @@ for (const text of ROUNDED) {
   test(`${text} is rejected, because it would be rounded to an integer`, () => {
     assert.throws(() => parseJson(`{"id": ${text}}`), {
       name: 'JsonSyntaxError',
-      reason: 'expected an integer or fewer digits, because this number would be rounded to an integer',
+      reason: 'this number would be rounded to an integer; write an integer, or a fraction with fewer digits',
       line: 1,
       column: 8,
     });

@@ -6,9 +6,10 @@ import { announce } from '../announce.js';
 import { createUnion, limitFields } from './flexible-union.js';
 import { keyIdOf, NOT_FOUND_BODY } from './usual-parts.js';
 
-// A Fastify server that does the same job as the service over PostgreSQL and Redis, without this
-// library. Its queries are named, so that PostgreSQL plans each of them once per connection. One
-// `RateLimiterUnion` takes from both windows.
+// A Fastify server that does the job of store-orders, with PostgreSQL and Redis, but without this
+// package. Its queries are named, so that PostgreSQL plans each of them once per connection. The
+// class `RateLimiterUnion` of rate-limiter-flexible counts each request in a minute window and a
+// day window.
 const [host = '', port = '', schema = ''] = process.argv.slice(2);
 const { INT8 } = pg.types.builtins;
 pg.types.setTypeParser(INT8, Number);

@@ -35,7 +35,10 @@ export interface HeldPostgresClient extends PostgresClient {
   off?(event: 'error', listener: () => void): unknown;
 }
 
-/** Sends a statement that is sent often. It is prepared if the client supports that. */
+/**
+ * Sends a frequently used statement: as a prepared statement if the client supports that, otherwise
+ * as a usual query.
+ */
 export function queryOften(client: PostgresClient, text: string, values: string[] = []) {
   return client.queryOften?.(text, values) ?? client.query(text, values);
 }

@@ -2,7 +2,7 @@ import type { PostgresClient } from './client.js';
 import { quoteText } from './quote.js';
 
 /**
- * The SQL statements that migrate the tables of each part of the program, such as `orders`. The
+ * For each part of the program, such as `orders`: the SQL statements that migrate its tables. The
  * statement at index n migrates from version n to version n + 1.
  */
 export type Schemas = Readonly<Record<string, readonly string[]>>;

@@ -9,32 +9,36 @@ export type SnapshotReader = <T>(read: (client: PostgresClient) => AsyncIterable
 /** The greatest number of snapshots that are open at the same time. Each one holds a connection. */
 const MOST_OPEN = 4;
 /**
- * The longest pause that a snapshot's readers may make between two queries. After a longer pause,
- * the snapshot can be closed so that others get its connection. A mount sends half a mebibyte at a
- * time, and a client that reads 1 MB per second needs about 500 ms for that.
+ * The longest pause that readers may make between two queries of a snapshot. After a longer pause,
+ * the snapshot can be closed so that others get its connection. The service sends half a mebibyte
+ * before it asks for more orders. A client that reads 1 MB per second needs about 500 ms for that.
  */
 const SPARE_MS = 500;
 /**
- * Each result of a query postpones the instant when the snapshot can be closed. It is postponed by
- * this time, divided by the number of readers, but to at most `SPARE_MS` from now.
+ * The pause that each query earns: the next query may come this much later before the snapshot can
+ * be closed. Several readers share this time equally, because each of them makes queries. Unused
+ * time adds up, to at most `SPARE_MS`.
  */
 const EARNED_MS = 300;
 /** A snapshot whose query is still running is checked again after this time. */
 const RECHECK_MS = 50;
 /**
- * How long a reader waits for a connection while all open snapshots are read fast enough. After
- * this time, its list fails.
+ * How long a reader waits for a connection before its list fails. The wait is shorter if an open
+ * snapshot is read so slowly that it can be closed.
  */
 const PATIENCE_MS = 5_000;
 
 /**
- * Creates a function that reads snapshots over a pool. It holds at most four connections at a time,
- * for any number of callers. Readers that wait for a connection share the next snapshot.
+ * Creates a function that reads snapshots over a pool. For any number of callers, the function uses
+ * at most four of the pool's connections at a time. Readers that wait for a connection share the
+ * next snapshot.
  *
  * While a reader waits for a connection, the slowest of the open snapshots can be closed. This
  * happens only if its readers read less than about 1 MB per second each. Their next query rejects.
- * The time in which the server runs a query does not make a reader slow. If a query fails, its
- * connection is closed without a further query, which might have to time out as well.
+ * The time that the server spends on a query does not count as slow reading.
+ *
+ * If a query fails, its connection is closed without a ROLLBACK, because the ROLLBACK might time
+ * out as well.
  */
 export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>): SnapshotReader {
   const open = new Set<Snapshot>();
@@ -125,7 +129,7 @@ class Snapshot implements PostgresClient {
 
   /**
    * Returns the time from which the snapshot may be closed so that others get its connection. While
-   * a query runs, the readers are waiting for the server, so this time is always in the future.
+   * a query runs, the snapshot must stay open, so this time is then in the future.
    */
   dueMs(): number {
     return this.#asking > 0 ? performance.now() + RECHECK_MS : this.#dueMs;

@@ -66,8 +66,8 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
     return result;
   } catch (error) {
     rollback(database);
-    // The rollback has also undone the count of transactions, so the next transaction must be
-    // counted.
+    // The rollback has also undone {@link countTransaction}, so the next transaction must be
+    // counted, however soon it comes.
     countedMs.delete(database);
     throw error;
   }
@@ -77,17 +77,18 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
 export const TRANSACTIONS_COUNTED = 2 ** 31;
 
 /**
- * A transaction that follows the last counted one within this time is not counted. Counting takes
- * 50 µs and adds a page to the log.
+ * {@link countTransaction} does not count a transaction that comes less than this time after the
+ * last counted one, because counting takes 50 µs and adds a page to the write-ahead log.
  */
 const COUNTED_AS_ONE_MS = 100;
 
 const countedMs = new WeakMap<SqliteDatabase, number>();
 
 /**
- * Adds 1 to the count of transactions in `user_version`. SQLite stores it on the first page, so the
- * count is both in the database file and in its log. If the count of the log's first transaction
- * exceeds the file's count by more than one, the log belongs to another file.
+ * Counts the transaction, so that a write-ahead log that belongs to another file can be recognised.
+ * The count is `user_version`, which SQLite stores on the first page of the file. The log contains
+ * copies of this page. If the count in the first transaction of a log exceeds the count in the file
+ * by more than one, the log belongs to another file.
  */
 function countTransaction(database: SqliteDatabase): void {
   const nowMs = performance.now();
@@ -108,8 +109,8 @@ function rollback(database: SqliteDatabase): void {
 }
 
 /**
- * The results of SQLite that this program distinguishes. Each property is this program's name, and
- * each value is SQLite's primary result code with its name.
+ * The SQLite errors that this program distinguishes. Each key is this program's name for the error.
+ * Each value has SQLite's primary result code and SQLite's name for this code.
  */
 const RESULTS = {
   busy: [5, 'SQLITE_BUSY'],
@@ -123,7 +124,10 @@ const RESULTS = {
 
 export type SqliteResult = keyof typeof RESULTS;
 
-/** Returns the SQLite result that an error reports, or `undefined` if it is not in `RESULTS`. */
+/**
+ * Returns the key of this error in `RESULTS`, or `undefined` if `RESULTS` does not contain the
+ * error.
+ */
 export function resultOf(error: unknown): SqliteResult | undefined {
   if (!(error instanceof Error)) return undefined;
   // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name

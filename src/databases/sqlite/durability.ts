@@ -8,13 +8,14 @@ const OPEN_DEADLINE_MS = 2_000;
 const OPEN_WAIT_MS = 250;
 
 /**
- * Runs `work` on a handle that was just opened, and retries while other processes hold the lock.
- * SQLite itself does not always wait. If two processes switch a new file to WAL and would wait for
- * each other, SQLite fails immediately.
+ * Runs `work` on a handle that was just opened. Runs it again if another process holds the lock of
+ * the file. `busy_timeout`, the time for which SQLite itself waits for the lock, is not enough: if
+ * two processes that switch a new file to WAL would wait for each other forever, SQLite fails
+ * immediately.
  *
- * Each attempt waits long, so that retries are rare. After a failed attempt, libsql may leave a
- * statement open, and then the next attempt fails too. After `work`, SQLite's waiting is turned
- * off, because it would block the event loop. (The default of better-sqlite3 is 5 s.)
+ * Each attempt waits for up to `OPEN_WAIT_MS`, so that retries are rare. After a failed attempt,
+ * libsql may leave a statement open, and then the next attempt fails too. After `work`,
+ * `busy_timeout` is set to 0, because SQLite's waiting would block the event loop.
  */
 export function opening(database: SqliteDatabase, work: () => void): void {
   const deadlineMs = performance.now() + OPEN_DEADLINE_MS;

@@ -34,8 +34,8 @@ export interface ThreadCall {
 }
 
 /**
- * A failure in the form in which one thread sends it to another. The error of a driver would lose
- * its message on the way.
+ * A {@link SqliteFileError} in the form in which one thread sends it to another. The error itself
+ * would arrive without its `kind`.
  */
 export interface SentFailure {
   readonly message: string;

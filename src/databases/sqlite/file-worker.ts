@@ -27,7 +27,7 @@ const loaded: readonly FileModule[] = await Promise.all(modules.map((url) => imp
 let open: OpenFile | undefined;
 
 function openFile(): OpenFile {
-  // The identity is checked before the file is opened, because opening would create a missing file.
+  // Opening would create a missing file, so the file's identity is checked first.
   checkIdentity(file, identity);
   const database = attempt('open', () => openSqliteDatabase(file));
   try {
@@ -65,9 +65,8 @@ function writesOf(database: SqliteDatabase): Reads {
 }
 
 /**
- * Whether the last check has found that the name refers to the opened file. If it has, the next
- * write needs no check before it. Each write is followed by a check, and each read is preceded by
- * one.
+ * Whether the last check found that the file's name still refers to the opened file. If it did, the
+ * next write is checked only afterwards. A read is always checked beforehand.
  */
 let isThere = false;
 

@@ -30,17 +30,17 @@ export interface FileReader<R extends Reads> {
  * store. Later calls fail immediately until the disk responds again.
  */
 export interface SqliteFile extends WriteQueue {
-  /** Calls a function that reads, by its name. {@link Read} declares the exact types. */
+  /** Calls the read function of this name. {@link Read} declares its parameters and its result. */
   read(name: string, ...parameters: readonly unknown[]): Promise<never>;
   tell(name: string, ...parameters: readonly unknown[]): void;
   /**
-   * Rejects unless the file can be read and written. After a failed write, it tries to write.
-   * Otherwise it only checks the permission to write.
+   * Rejects unless the file can be read and written. If the last write failed, `probe` tries to
+   * write. Otherwise it only checks the permission to write.
    */
   probe(): Promise<void>;
   /**
-   * Ends both threads, after the writes requested so far. Rejects with the kind `late` if the disk
-   * does not respond.
+   * Waits for the writes requested so far, then ends both threads. If the disk does not respond,
+   * rejects with a {@link SqliteFileError} of the kind `late`.
    */
   close(): Promise<void>;
 }
@@ -170,8 +170,8 @@ function writeDeadlineMs(calls: readonly WriteCall[]): number {
 }
 
 /**
- * Returns how many records a parameter stands for: the length of a list, or the property `records`
- * of an object. For anything else, returns 0.
+ * Returns how many records one parameter of a write contains: the length of an array, the property
+ * `records` of an object, or 0 for anything else.
  */
 function recordsIn(parameter: unknown): number {
   if (Array.isArray(parameter)) return parameter.length;

@@ -9,7 +9,7 @@ export const APPLICATION_ID = 0x534f7264;
 const SCHEMA_TABLE = 'store_orders_schema';
 
 /**
- * The SQL statements that migrate the tables of each part of the program, such as `orders`. The
+ * For each part of the program, such as `orders`: the SQL statements that migrate its tables. The
  * statement at index n migrates from version n to version n + 1.
  */
 export type Schemas = Readonly<Record<string, readonly string[]>>;
@@ -66,8 +66,8 @@ export function schemaVersions(database: SqliteDatabase, schemas: Schemas): Read
  */
 function isOurs(database: SqliteDatabase): boolean {
   try {
-    // This statement comes first, because it is the one that fails if the file is busy. If a later
-    // statement failed, libsql would leave it open, and then refuse to begin a write-ahead log.
+    // `PRAGMA application_id` must not come first. If it failed because the file is busy, libsql
+    // would leave it open, and could then not switch the file to WAL mode.
     if (prepare(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").all().length === 0) return false;
     const [row] = prepare(database, 'PRAGMA application_id').all();
     if (row?.['application_id'] === BigInt(APPLICATION_ID)) return true;

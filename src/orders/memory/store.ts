@@ -63,7 +63,8 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
       return batches.length > 1 ? batches : (batches[0] ?? NONE);
     },
 
-    // Listed orders have no status, so cancelling and shipping leave the batches as they are.
+    // A list does not contain the status of its orders, so cancelling or shipping an order does not
+    // change the batches of the list.
     cancel(id) {
       const entry = entries.get(keyOf(id));
       const outcome = cancelOutcome(entry?.status);
@@ -89,7 +90,7 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
         entries.set(keyOf(id), entry);
         unsorted.set(id, entry.order);
       }
-      // Sorting now leaves less work for the next list.
+      // Many orders are sorted here already, so that the next list takes less time.
       if (unsorted.size >= MANY) sort();
       return { outcome: 'stored', count: added.size };
     },

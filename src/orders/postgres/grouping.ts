@@ -1,10 +1,12 @@
-/** When a group of calls takes longer than this, the next group is sent before it ends. */
+/**
+ * If a group of calls takes longer than this, the next group is sent without waiting for its end.
+ */
 const SLOW_MS = 25;
 
 /**
  * Groups calls that are made in the same pass of the event loop, or while another group is in
- * flight. `send` receives one group of at most `most` calls, after the last of these calls was
- * made.
+ * flight. `send` receives a group of at most `most` calls. All of them were made before `send`
+ * runs, so what `send` reads is up to date for each of them.
  */
 export function createGrouping<Call>(
   most: number,

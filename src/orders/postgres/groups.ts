@@ -8,7 +8,8 @@ export interface Ask<Outcome> {
   /**
    * Changes several orders. `ids` are all different and sorted in ascending order. Resolves to a
    * function that returns the outcome of one order, or `locked` if another transaction has locked
-   * the order. If only this order could not be changed, the function throws the order's error.
+   * the order. The function throws if this order could not be changed although the statement
+   * succeeded.
    */
   together(ids: readonly OrderId[]): Promise<(id: OrderId) => { readonly outcome: Outcome } | 'locked'>;
 }
@@ -84,14 +85,16 @@ export function createGroups<Outcome>(ask: Ask<Outcome>): (id: OrderId) => Promi
 
 /**
  * The SQLSTATE classes of errors that are not caused by the statement. After such an error, the
- * orders are not sent again. The statement may have run, or another would fail in the same way.
+ * orders are not sent again: either the statement may have run, or a further statement would fail
+ * in the same way.
  */
 const NOT_OF_THE_STATEMENT = ['08', '53', '57', '58', 'XX'];
 
 /**
  * Reports whether the server has rolled the statement back because of an error in the statement.
- * Such an error has an SQLSTATE code of a class that is not in {@link NOT_OF_THE_STATEMENT}. Error
- * codes of Node.js, such as `EPIPE`, have no digit.
+ * Such an error has an SQLSTATE code of a class that is not in {@link NOT_OF_THE_STATEMENT}. An
+ * SQLSTATE code has five characters, at least one of them a digit. A connection error of Node.js
+ * has a code without digits, such as `EPIPE`.
  */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;

@@ -16,7 +16,8 @@ const SET_ASIDE = 'CREATE TEMPORARY TABLE store_orders_aside (LIKE store_orders)
 const ADD = `INSERT INTO pg_temp.store_orders_aside (${COLUMNS}) SELECT * FROM ${GIVEN_ROWS}`;
 /**
  * Finds the first record of the input whose id is stored already. `ctid` is the position of a row
- * in its table. Rows were only inserted here, so this is also their sequence in the input.
+ * in its table. No row of this table was updated or deleted, so the positions of the rows have the
+ * sequence of the input.
  */
 const TAKEN = `SELECT id::text FROM pg_temp.store_orders_aside AS a
   WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = a.id) ORDER BY a.ctid LIMIT 1`;

@@ -10,8 +10,9 @@ import { type OrderTable, readOrder } from './table.js';
 const PAGE = 2_000;
 
 /**
- * Creates a function that lists the orders of a table. Concurrent calls share the query of the
- * first page, which is sent after the last of these calls was made.
+ * Creates a function that lists the orders of a table. Concurrent calls share one query of the
+ * first page. The query is sent after all of these calls were made, so that none of them receives
+ * an older list.
  *
  * A list that is shorter than a page is returned as a frozen array. As long as the query returns
  * the same text, this is the same array. A longer list is streamed page by page, from one snapshot

@@ -4,8 +4,8 @@ import { checkFields } from '../options.js';
 import type { Order } from '../order.js';
 
 /**
- * The table in which a host keeps its orders, or an updatable view of a table that does not fit
- * this description.
+ * The table in which a host keeps its orders. If the table does not have the columns that are
+ * described here, use an updatable view of it.
  */
 export interface PostgresOrderTable {
   /**
@@ -113,7 +113,8 @@ export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<
 
 /**
  * Returns SQL that converts a column to RFC 3339, which requires a time and a time zone. A `date`
- * column has neither, and a `timestamp` column has no zone. An infinite date becomes NULL.
+ * gets the time 00:00:00 and the zone UTC. A `timestamp` gets the zone UTC. The value `infinity`
+ * becomes NULL.
  */
 function printDateTime(column: string): string {
   const completed = (rest: string) => `to_json(nullif(to_json(${column}) #>> '{}', 'infinity') || '${rest}')::text`;
@@ -125,9 +126,9 @@ function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): Re
   const known = new Map<string, OrderStatus>();
   for (const status of KNOWN_STATUSES) {
     const texts = [statuses[status] ?? status].flat();
-    if (texts.length === 0) throw new TypeError(`statuses.${status}: expected at least one text`);
+    if (texts.length === 0) throw new TypeError(`statuses.${status}: expected at least one string`);
     for (const text of texts) {
-      if (typeof text !== 'string' || text.includes('\0')) throw new TypeError(`statuses.${status}: expected texts`);
+      if (typeof text !== 'string' || text.includes('\0')) throw new TypeError(`statuses.${status}: expected strings`);
       const other = known.get(text);
       if (other !== undefined) throw new TypeError(`statuses.${status}: '${text}' stands for ${other} already`);
       known.set(text, status);

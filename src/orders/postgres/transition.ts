@@ -24,12 +24,12 @@ interface Found {
 }
 
 /**
- * Creates a function that changes an order to the status `next`. `decide` returns the outcome for
- * the status that the order has. The order is changed if this outcome is `next`. Concurrent calls
- * share one statement.
+ * Creates a function that changes the status of an order to `next`. `decide` receives the present
+ * status and returns the outcome. The status changes only if the outcome equals `next`. Concurrent
+ * calls share one statement.
  *
  * The statement locks the row before it reads the status. An UPDATE with the status in its
- * condition would be simpler. But if such an UPDATE changed no row, the outcome would come from the
+ * condition would be simpler. But if the UPDATE changed no row, the outcome would come from the
  * statement's snapshot. Under READ COMMITTED, the snapshot may be outdated: it may show an order as
  * pending that has just been shipped.
  */

@@ -20,9 +20,9 @@ const KEPT = 1_000n;
 const MOST_READ = 5_000n;
 
 /**
- * Prepares a function that logs which orders were put, in the caller's transaction. The function
- * adds one to the revision number of the orders, and stores the ids with this number. A reader that
- * has the list of an earlier revision then reads only what has changed.
+ * Prepares a function that logs which orders were put. The caller calls it in the same transaction
+ * as the put. The function adds one to the revision number of the orders, and stores the ids with
+ * this number. A reader that has the list of an earlier revision then reads only what has changed.
  */
 export function prepareChanges(database: SqliteDatabase): (orders: readonly { readonly id: OrderId }[]) => void {
   const bumpRevision = prepare(database, 'UPDATE orders_revision SET revision = revision + 1');

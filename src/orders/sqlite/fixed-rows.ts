@@ -19,8 +19,9 @@ const INTEGER = 20;
 const INTEGERS = 4 * INTEGER;
 
 /**
- * Cuts a field out of the text as bytes, because SQLite can go to a byte directly, but has to count
- * characters. It converts the text to bytes only once.
+ * Returns SQL that cuts a field out of the text. The SQL converts the text to bytes, because SQLite
+ * finds the nth byte directly, but has to count all characters before the nth one. SQLite converts
+ * the text only once.
  */
 const bytes = (place: number | string, length: number | string) =>
   `substr(CAST(?1 AS BLOB), start + 1 + ${place}, ${length})`;

@@ -14,7 +14,7 @@ const CHANGES_LISTED_AFTER_MS = 100;
 export interface RememberedList {
   /** Returns the list if it can be served without a check for changes. */
   fresh(): ListedOrders | undefined;
-  /** Returns the most recent list, unless this process has changed the orders since. */
+  /** Returns the most recent list, or `undefined` if this process has changed the orders since. */
   last(): ListedOrders | undefined;
   revision(): bigint | undefined;
   /**

@@ -42,8 +42,8 @@ export interface PageReader {
   /** Returns the JSON texts of all orders from `first` up to `last`, separated by commas. */
   pageText(first: OrderId, last: OrderId): string;
   /**
-   * Returns how many orders a page may have when the range from `first` up to `last` is read again
-   * after a change.
+   * Returns the `length` to pass to `readPages` when the page with the orders from `first` up to
+   * `last` is read again after a change.
    */
   pageLength(first: OrderId, last: OrderId): bigint;
 }
@@ -97,10 +97,10 @@ export function preparePages(database: SqliteDatabase): PageReader {
     pageText: (first, last) => String(select.get(first, last, ALL)?.['json']),
 
     /**
-     * A page is split when it has grown to more than twice its length. The last page is split as
-     * soon as it has more than {@link PAGE} orders: most new orders are added there, so the full
-     * pages before it seldom change. {@link readChangedPages} does not call this function for the
-     * last page.
+     * A page is split only if it has more than twice {@link PAGE} orders. The last page is an
+     * exception: {@link readChangedPages} does not call this function for it, and splits it as soon
+     * as it has more than {@link PAGE} orders. Most new orders are added to the last page, so the
+     * full pages before it seldom change.
      */
     pageLength(first, last) {
       const orders = Number(count.get(first, last, 2n * PAGE + 1n)?.['orders']);
@@ -138,9 +138,9 @@ export async function* readPages(
 }
 
 /**
- * Yields the pages of a new list. Reuses those of the previous `pages` in which no order has
- * changed, and reads the orders of the others again. `changed` has the ids of changed orders in
- * ascending order.
+ * Yields the pages of a new list. A page of the previous list (`pages`) is reused if none of its
+ * orders has changed. Otherwise, its orders are read again. `changed` has the ids of the changed
+ * orders in ascending order.
  */
 export async function* readChangedPages(
   reader: RemotePageReader,

@@ -30,8 +30,9 @@ export interface BegunList {
  */
 export type OrderReads = {
   /**
-   * Reports whether the orders have changed since the `known` revision. If they have, and there are
-   * at most `most` orders, returns all orders as well.
+   * Reports whether the orders have changed since the revision `known`. If they have changed, and
+   * there are no more than `most` orders in total, returns all of them too. A negative `most` means
+   * no limit.
    */
   look(known: bigint | undefined, most: bigint): Look;
   get(id: OrderId): OrderRecord | undefined;

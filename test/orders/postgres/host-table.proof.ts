@@ -135,8 +135,8 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     [{ table: 'a', columns: { ...columns, id: '' } }, 'columns.id: expected a name of 1 to 63 bytes'],
     [{ table: 'a', columns: { ...columns, petId: 'a\0' } }, 'columns.petId: expected a name of 1 to 63 bytes'],
     [{ table: 'a', columns, statuses: null }, 'statuses: expected an object with pending, shipped, cancelled'],
-    [{ table: 'a', columns, statuses: { pending: [] } }, 'statuses.pending: expected at least one text'],
-    [{ table: 'a', columns, statuses: { shipped: 1 } }, 'statuses.shipped: expected texts'],
+    [{ table: 'a', columns, statuses: { pending: [] } }, 'statuses.pending: expected at least one string'],
+    [{ table: 'a', columns, statuses: { shipped: 1 } }, 'statuses.shipped: expected strings'],
     [
       { table: 'a', columns, statuses: { pending: 'cancelled' } },
       "statuses.cancelled: 'cancelled' stands for pending already",

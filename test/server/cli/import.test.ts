@@ -24,7 +24,7 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   ],
   [
     `${GOOD}{"id":1.5e-400}`,
-    'orders.ndjson:2: invalid JSON, column 7: expected an integer or fewer digits, because this number would be rounded to an integer',
+    'orders.ndjson:2: invalid JSON, column 7: this number would be rounded to an integer; write an integer, or a fraction with fewer digits',
   ],
   [`${GOOD}{"id":"2"}`, 'orders.ndjson:2: id must be an integer; nothing'],
   [`${GOOD}\u00a0\n`, 'orders.ndjson:2: invalid JSON, column 1: expected a value'],
@@ -105,7 +105,7 @@ test('a mistake after many valid orders leaves the stored orders unchanged, and 
     ['{"id":1}', 'the id 1 is already stored'],
     ['{"id":11}', 'the id 11 is already on line 2'],
     ['{"id":-1,"id":2}', 'invalid JSON, column 10: the name "id" comes twice'],
-    ['{"id":2.0000000000000001}', 'invalid JSON, column 7: expected an integer or fewer digits'],
+    ['{"id":2.0000000000000001}', 'invalid JSON, column 7: this number would be rounded to an integer'],
   ] as const) {
     const { code, stderr } = await refuse(`${good}${last}`);
     assert.equal(code, 1);
