@@ -66,10 +66,10 @@ test('the refusals that count towards a ban are those of the last 60 seconds, no
   beRefused(plan, 2);
   clock.advance(1);
   beRefused(plan, 1);
-  assert.equal(limiter.take('key', plan).verdict, 'banned', '4 strikes within 2 ms');
+  assert.equal(limiter.take('key', plan).verdict, 'banned', '4 refusals within 2 ms');
 });
 
-test('if a ban takes three strikes within a minute, one strike every 30 s never leads to a ban', () => {
+test('if three refusals within a minute lead to a ban, one refusal every 30 s never does', () => {
   const plan = strict({ after: 3 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -98,7 +98,7 @@ for (const { quota, after, forgiven } of [
   });
 }
 
-test('an allowed request erases the strikes, and the next refusal counts as the first of a new series', () => {
+test('an allowed request erases earlier refusals, and the next refusal counts as the first of a new series', () => {
   const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
   for (let streak = 0; streak < 5; streak++) {
     assert.equal(limiter.take('key', plan).verdict, 'within_quota');

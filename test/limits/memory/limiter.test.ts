@@ -214,7 +214,7 @@ test('a restored bucket without taken tokens is the same as no record', () => {
   assert.deepEqual([inForce.remaining, inForce.resetAtMs], [1, nowMs + DAY_MS]);
 });
 
-test('windows, strikes and bans can be saved as JSON, and restored after a restart', () => {
+test('windows, refusals and bans can be saved as JSON, and restored after a restart', () => {
   const { clock, limiter } = start();
   const plan = createPlan({ name: 'p', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
   const takes = [0, 0, 1, 1, 1, 500, 60_000, 0, 1, 1];

@@ -78,7 +78,7 @@ test('until its ban, an abusive key causes about one call to Redis per second an
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);
 });
 
-test('a second process learns within a second of the strikes in the first, and bans the key', { skip }, async () => {
+test('a second process learns within a second of refusals in the first, and bans the key', { skip }, async () => {
   const clock = createManualClock();
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 0 } });
   const [one, other] = [patient({ clock }), patient({ clock })];

@@ -52,11 +52,11 @@ for (const processes of [1, 4, 10]) {
         }
       };
       await Promise.all(limiters.map((_, index) => abuse(index)));
-      t.diagnostic(`${strikes} strikes in ${calls} requests`);
+      t.diagnostic(`${strikes} refusals in ${calls} requests`);
       // The refusal that causes the ban is not counted here, because its verdict is already
       // "banned".
       assert.ok(strikes >= AFTER - 1, `${strikes}`);
-      assert.ok(strikes <= AFTER + (processes * AFTER) / 10, `${strikes} strikes`);
+      assert.ok(strikes <= AFTER + (processes * AFTER) / 10, `${strikes} refusals`);
     });
   }
 }
