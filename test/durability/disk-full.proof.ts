@@ -8,7 +8,7 @@ import { answerOf, startServer, until } from '../server/support/program.js';
 import { createClient } from './support/client.js';
 import { createOrderFile, QUOTA } from './support/order-file.js';
 
-test('on a full disk, only stored cancels are acknowledged and lists are served; with free space, everything works again', async (t) => {
+test('on a full disk, lists are still served, and a cancel is acknowledged only if it was stored; once space is free, everything works again', async (t) => {
   const directory = mountSmallDisk(t);
   if (directory === undefined) return t.skip('no tmpfs can be mounted: run this as root on Linux');
   const orders = await createOrderFile(directory, 500);
@@ -43,8 +43,8 @@ test('on a full disk, only stored cancels are acknowledged and lists are served;
   for (const id of orders.next(10)) assert.equal(await cancel(id), 204);
   const ballast = join(directory, 'ballast');
   fillDisk(ballast);
-  // Some of these cancels may still fit into existing pages of the file. Those that get a 204 must
-  // be kept.
+  // Some of these cancels may still succeed, because they need no more space on the disk. Every
+  // cancel that gets a 204 must be stored.
   for (const id of orders.next(200)) await cancel(id);
   assert.ok(refused.length > 100, `only ${refused.length} of 200 cancels were refused`);
   requests++;
@@ -60,7 +60,7 @@ test('on a full disk, only stored cancels are acknowledged and lists are served;
 
   rmSync(ballast);
   await until(async () => (await readiness()) === 200, 2_000);
-  // Counts that could not be saved on the full disk are saved now, although no request arrives.
+  // The counts that could not be saved on the full disk are saved now, although no request arrives.
   await until(async () => (await countedOnDisk()) === countedMeanwhile, 3_000);
   for (const id of refused.splice(0)) assert.equal(await cancel(id), 204);
   t.diagnostic(`${promised.size} cancels got 204 in the end; the counts of ${countedMeanwhile} requests were saved`);

@@ -95,7 +95,7 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
     });
 
     /**
-     * Runs the process with failing calls to its files, and compares its replies with what is
+     * Runs the process while system calls on its files fail, and compares its replies with what is
      * stored afterwards.
      */
     async function run(t: TestContext, failing: string, { isNew = false } = {}) {
@@ -118,7 +118,7 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
     ]) {
       const failing = (when: number, more = '') => `${calls}:error=${errors[when % errors.length]}:when=${when}${more}`;
 
-      test(`when ${title} fails, rejects at most the cancel that made this call, and keeps working`, async (t) => {
+      test(`when ${title} fails, at most one cancel per failed call is rejected, and the process keeps working`, async (t) => {
         const runs = await twoAtATime(someOf(t, 60), (n) => run(t, failing(n)));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, answers, again, wentOn, failed, unpromised } of runs) {
@@ -138,7 +138,7 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
         assert.ok(runs.filter(({ wentOn }) => wentOn).length >= runs.length - 1);
       });
 
-      test(`when ${title} and all later ones fail, rejects every cancel from then on`, async (t) => {
+      test(`when ${title} and all later ones fail, every cancel from then on is rejected`, async (t) => {
         const runs = await twoAtATime([2, 5, 9, 20], (n) => run(t, failing(n, '+')));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, answers, again, wentOn, failed, unpromised } of runs) {
@@ -152,7 +152,7 @@ for (const { name, run: runWorkload, cancels } of WORKLOADS) {
         }
       });
 
-      test(`when ${title} fails while the file is created, leaves a file that can be opened`, async (t) => {
+      test(`when ${title} fails while the file is created, the file can still be opened afterwards`, async (t) => {
         const runs = await twoAtATime(someOf(t, 8), (n) => run(t, failing(n), { isNew: true }));
         t.diagnostic(JSON.stringify(figuresOf(runs)));
         for (const { failing, failed } of runs) assert.ok(failed > 0, failing);

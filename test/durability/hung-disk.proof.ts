@@ -91,7 +91,7 @@ test('on a frozen file system, probes and cached lists are served; after the tha
   assert.equal(await server.stop('SIGTERM'), 0);
 });
 
-test('after SIGTERM, a server on a frozen file system stops within 10 s, and only the kernel keeps the process until the thaw', async (t) => {
+test('if the file system is frozen, SIGTERM makes the server close its port and end its main thread within 10 s; the process exits after the thaw', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
   const orders = await createOrderFile(image.directory, ORDERS);

@@ -142,10 +142,10 @@ async function assertCancelled({ connect }: Life, ids: readonly bigint[]): Promi
 }
 
 /**
- * Returns how many requests the killed server counted and the next server does not know of. Asserts
- * that the next server has counted every request whose response arrived at least a second before
- * the last response of the killed server. The next server may also have counted requests that got
- * no response.
+ * Returns the number of requests that the killed server counted, but the next server has forgotten.
+ * Asserts that the next server has counted every request whose response arrived at least a second
+ * before the last response of the killed server. The next server may also have counted requests
+ * that got no response.
  */
 function forgottenBetween({ answers }: Life, { answers: [firstAnswer] }: Life): number {
   const answeredMs = ({ sentMs, tookMs }: Answer) => sentMs + tookMs;

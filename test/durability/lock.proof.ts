@@ -8,11 +8,11 @@ import { type Answer, createClient } from './support/client.js';
 import { createOrderFile } from './support/order-file.js';
 
 const LOCK_MS = 3_000;
-/** The longest time for a cancel. A write stops waiting for the lock after 2 s. */
+/** The time limit for a cancel. A write stops waiting for the lock after 2 s. */
 const CANCEL_MS = 2_500;
 /**
- * The longest time for a list. It is far longer than a list takes, and far shorter than the lock is
- * held. A list would take longer only if the event loop waited for the lock.
+ * The time limit for a list, which usually takes far less. If the event loop waited for the lock, a
+ * list would take far longer.
  */
 const LIST_MS = 500;
 

@@ -24,8 +24,8 @@ const LONG: readonly Step[] = [
 
 const SHORT: readonly Step[] = [{ put: [0, 1_000] }, { cancel: [0, 300], atOnce: 8 }];
 
-describe('a power cut at any moment', { skip: cannotTrace() }, () => {
-  test('loses nothing that the store has acknowledged', async (t) => {
+describe('the SQLite store when the power fails', { skip: cannotTrace() }, () => {
+  test('a power cut never loses what the store has acknowledged', async (t) => {
     const { losses } = await powerCuts(t, [{ steps: LONG }]);
     assert.equal(losses.firstLoss, undefined);
     assert.equal(losses.cancelled, 1_700);
@@ -34,8 +34,8 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
 
   // These tests show that the test above would notice a loss.
   for (const { store, title } of [
-    { store: 'relaxed', title: 'loses cancels under synchronous=NORMAL' },
-    { store: 'hasty', title: 'loses cancels of a store that responds before it commits' },
+    { store: 'relaxed', title: 'a power cut loses cancels under synchronous=NORMAL' },
+    { store: 'hasty', title: 'a power cut loses cancels of a store that responds before it commits' },
   ] satisfies { store: StoreName; title: string }[]) {
     test(title, async (t) => {
       const { losses } = await powerCuts(t, [{ steps: SHORT, store }]);
@@ -46,7 +46,7 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
 
   // After a failed fsync, processes can read data that is not on disk and that the kernel will not
   // write again.
-  test('loses nothing that a process acknowledged after some of its fsyncs had failed', async (t) => {
+  test('a power cut loses nothing that a process acknowledged, even if some fsyncs of this process failed', async (t) => {
     const { losses } = await powerCuts(t, [
       { steps: [{ put: [0, 1_000] }, { cancel: [0, 120], atOnce: 4 }], failingFsyncs: '10+7' },
     ]);
@@ -55,7 +55,7 @@ describe('a power cut at any moment', { skip: cannotTrace() }, () => {
     assert.equal(losses.firstLoss, undefined);
   });
 
-  test('loses nothing that a process acknowledged after fsyncs of an earlier process had failed', async (t) => {
+  test('a power cut loses nothing that a process acknowledged, even if fsyncs of an earlier process failed', async (t) => {
     const { losses } = await powerCuts(t, [
       { steps: [{ put: [0, 1_000] }, { cancel: [0, 30], atOnce: 4 }], failingFsyncs: '10+' },
       { steps: [{ cancel: [30, 80], atOnce: 4 }, 'close'], failingFsyncs: '9+4' },

@@ -45,7 +45,7 @@ test('20 strikes within a minute ban a key, where a strike is a refusal more tha
   }
 });
 
-test('a strike counts towards a ban for one minute', () => {
+test('a refusal that counts towards a ban stops counting after one minute', () => {
   const plan = strict();
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -56,7 +56,7 @@ test('a strike counts towards a ban for one minute', () => {
   assert.equal(limiter.take('key', plan).verdict, 'banned');
 });
 
-test('the strikes of any 60 seconds count together', () => {
+test('the refusals that count towards a ban are those of the last 60 seconds, not of a calendar minute', () => {
   const plan = strict({ after: 4 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -66,10 +66,10 @@ test('the strikes of any 60 seconds count together', () => {
   beRefused(plan, 2);
   clock.advance(1);
   beRefused(plan, 1);
-  assert.equal(limiter.take('key', plan).verdict, 'banned', '4 strikes within 2 ms');
+  assert.equal(limiter.take('key', plan).verdict, 'banned', '4 refusals within 2 ms');
 });
 
-test('if a ban takes three strikes within a minute, one strike every 30 s never leads to a ban', () => {
+test('if three refusals within a minute lead to a ban, one refusal every 30 s never does', () => {
   const plan = strict({ after: 3 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -98,7 +98,7 @@ for (const { quota, after, forgiven } of [
   });
 }
 
-test('an allowed request erases the strikes, and the next refusal counts as the first of a new series', () => {
+test('an allowed request erases earlier refusals, and the next refusal counts as the first of a new series', () => {
   const plan = createPlan({ name: 'quick', policies: [{ name: 'moment', quota: 1, windowMs: 10 * SECOND }] });
   for (let streak = 0; streak < 5; streak++) {
     assert.equal(limiter.take('key', plan).verdict, 'within_quota');
@@ -132,8 +132,8 @@ for (const { laterMs, banMs } of [
     clock.advance(1);
     assert.equal(limiter.take('key', plan).verdict, 'banned');
     clock.advance(MINUTE);
-    // The first refusal after the ban is not a strike, because it begins a new series of refusals.
-    // The refusal a millisecond later is the only strike of the series.
+    // The first refusal after a ban never counts towards the next ban. The refusal a millisecond
+    // later counts, and causes the next ban.
     clock.advance(laterMs - 1);
     beRefused(plan, 1);
     clock.advance(1);

@@ -29,7 +29,7 @@ for (const refill of ['interval', 'continuous'] as const) {
   });
 }
 
-test('an address gets its own full bucket once the window of the shared bucket has ended', () => {
+test('an address that used the shared bucket gets a full bucket of its own after the shared window has ended', () => {
   const clock = createManualClock();
   const limiter = createMemoryLimiter({ clock, maxAddresses: 1 });
   const plan = createPlan({ name: 'strangers', policies: [perMinute(5)], partition: 'address' });
@@ -61,8 +61,8 @@ test('no address is admitted before its Retry-After or above its quota, whicheve
       assert.ok(nowMs >= (retryAtMs.get(address) ?? 0), `${address} passed early`);
       const times = [...(admitted.get(address) ?? []), nowMs];
       admitted.set(address, times);
-      // A window begins with its first token. With a quota of 3, three requests can pass at the end
-      // of one window and three at the beginning of the next, so up to six pass within 50 ms.
+      // The quota is 3 requests in a window of 50 ms. Three requests can pass at the end of one
+      // window and three at the beginning of the next window, which makes six within 50 ms.
       assert.ok(times.filter((atMs) => atMs > nowMs - 50).length <= 2 * 3);
     }
   });

@@ -142,8 +142,9 @@ function windowOf({ policy, remaining, resetAtMs, refillAtMs }: WindowState): An
 
 test('the limiter decides as the model does, whichever way the clock steps', () => {
   let commandsDone = 0;
-  // The histories use only one key and one address. With more keys, a request of one key can remove
-  // the expired state of another key. If the clock then steps back, that state should still count.
+  // The histories use only one key and one address. With more keys, a request of one key could
+  // remove the expired state of another key. If the clock then stepped back, the model would still
+  // count this state, but the limiter would not.
   const plans = fc.tuple(keyPlan, keyPlan, addressPlan);
   fc.assert(
     fc.property(plans, commands(1, anyMs), (ofEither, script) => {

@@ -174,7 +174,10 @@ const bad: readonly (readonly [named: string, kind: typeof TypeError, options: s
   ...row('partition', TypeError, 'plan', ['{ "partition": "ip" }', '{ "partition": null }']),
 ];
 
-/** Returns a row for each of these parts. The row's plan is valid except for the part. */
+/**
+ * Returns a test row for each of these invalid parts of a plan or a policy. The rest of the row's
+ * plan is valid.
+ */
 function row(option: string, kind: typeof TypeError, of: 'plan' | 'policy', parts: readonly string[]) {
   return parts.map((part) => {
     const policy = { name: 'day', quota: 1, windowMs: 1, ...(of === 'policy' ? JSON.parse(part) : {}) };

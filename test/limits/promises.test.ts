@@ -159,7 +159,7 @@ test('a refused request changes no window', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a window admits at most the quota, counted from its first token', () => {
+test('from its beginning to its end, a window admits no more tokens than its quota', () => {
   const interval = policies(intervalPolicy).map((options) => createPlan({ name: 'p', policies: options, ban: false }));
   const check = fc.property(interval, requests(forwardMs), (plan, history) => {
     const admitted: { atMs: number; cost: number }[] = [];
@@ -170,7 +170,8 @@ test('a window admits at most the quota, counted from its first token', () => {
       for (const { policy, resetAtMs } of windows) {
         const { name, quota, windowMs, align } = policy;
         const beganMs = begins.get(name) ?? 0;
-        // A `utc` window begins by the calendar, and a `first` window begins with its first token.
+        // A `utc` window begins at a fixed time in UTC, such as midnight. A `first` window begins
+        // when its first token is taken.
         const beginMs = align === 'utc' ? resetAtMs - windowMs : nowMs >= beganMs + windowMs ? nowMs : beganMs;
         begins.set(name, beginMs);
         const inWindow = admitted.filter(({ atMs }) => atMs >= beginMs && atMs < beginMs + windowMs);
@@ -189,8 +190,8 @@ test('a client that obeys Retry-After is never banned, even if it sends bursts o
   const bursts = fc.array(
     fc.record({
       pauseMs: forwardMs,
-      // The first refusal begins the grace period. If one strike leads to a ban, the grace period
-      // forgives ten more refusals.
+      // The first refusal begins the grace period. Under these plans, the grace period forgives ten
+      // more refusals.
       size: fc.integer({ min: 1, max: 11 }),
       onTheWireMs: fc.constantFrom(0, 1, 1_000, 1_999, 2_000),
     }),

@@ -130,7 +130,7 @@ test('after a put by any process, only the changed batches of the list are read 
   }
 });
 
-test('if it is unknown which orders have changed, the whole list is read again from a SQLite file', async (t) => {
+test('a SQLite store that cannot tell which orders have changed reads the whole list again', async (t) => {
   const { file, store } = await openedWith(t, ordersFrom(0, 5_000));
   const database = openSqliteDatabase(file);
   t.after(() => database.close());

@@ -49,7 +49,7 @@ for (const text of ROUNDED) {
 }
 
 for (const text of ['0.5', '1e-1', '10e-2', '4503599627370495.5', '5e-324']) {
-  test(`${text} is parsed as a number, which no field of an order accepts`, () => {
+  test(`${text} is parsed as a fraction, which no integer field of an order accepts`, () => {
     const value = parseJson(text);
     assert.equal(value, Number(text));
     for (const field of ['id', 'petId', 'quantity']) {

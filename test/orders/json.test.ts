@@ -86,7 +86,7 @@ test('parseJson parses every JSON value as JSON.parse does, but keeps integers e
   assert.equal(parseJson(String.raw`"\u00e9\ud83d\ude00\"\\\/\b"`), 'é😀"\\/\b');
 });
 
-test('parseJson rejects what JSON.parse rejects, duplicate names, numbers that would be rounded to an integer, and nothing else', () => {
+test('parseJson rejects all that JSON.parse rejects, and also duplicate names and numbers that would be rounded to an integer, but nothing more', () => {
   const broken = fc
     .tuple(fc.json(), fc.nat(), fc.nat({ max: 1 }), fc.constantFrom(...'{}[]",:\\ 0-+.eEtn\n\u0001', '\u00a0', ''))
     .map(([text, at, removed, added]) => {

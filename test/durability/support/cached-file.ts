@@ -4,15 +4,15 @@ const PAGE = 4_096;
 export const SECTORS_PER_PAGE = PAGE / SECTOR;
 
 /**
- * Chooses which version of a part of a file is on disk after a power cut. Returns a line number in
- * the record of system calls: the disk has the version of that line. All writes before line `since`
- * are synced.
+ * Chooses a moment. After a power cut, a part of a file has the content that it had at this moment.
+ * A moment is a line number in the record of system calls. It is not before line `since`, because
+ * everything before that line was synced.
  */
 export type Moment = (since: number) => number;
 
 /**
- * The content of a sector, or the length of the file, from line `since` of the record until the
- * next version.
+ * The content of a sector, or the length of the file, as it was from line `since` of the record of
+ * system calls until its next change.
  */
 interface Version<T> {
   readonly since: number;
@@ -30,11 +30,11 @@ export class CachedFile {
   #syncedAt: number;
   /** The versions of each sector since the last sync, by sector number. */
   readonly #sectors = new Map<number, Version<Buffer>[]>();
-  /** The lengths of the file since the last sync. The first of them is on disk. */
+  /** The length on disk, followed by the lengths since the last sync, oldest first. */
   #lengths: readonly Version<number>[];
   /**
-   * Pages whose data was lost by a failed fsync: processes read the data, but it is not on disk.
-   * The kernel does not write such a page until the page changes again.
+   * Pages that the kernel failed to write during an fsync. Processes can still read the data of
+   * such a page, but it is not on disk. The kernel does not write the page until it changes again.
    */
   readonly #lostPages = new Set<number>();
 

@@ -25,11 +25,10 @@ interface Cancels {
 export type StoreName = keyof typeof STORES;
 
 const STORES = {
-  /** The real store. */
   durable: openSqliteOrderStore,
   /**
-   * The real store with `synchronous=NORMAL`, the default of drivers. The handle below hides this
-   * setting from the store, which would reject it.
+   * A store with `synchronous=NORMAL`, the default of drivers. The handle below hides this setting
+   * from the store, which would reject it.
    */
   relaxed(file: string): SqliteOrderStore {
     const database = openSqliteDatabase(file);

@@ -18,7 +18,7 @@ export interface Cancelling {
 
 export interface Cancelled {
   readonly answers: readonly Answer[];
-  /** The responses to the refused cancels when they are sent a second time. */
+  /** The responses to the second attempts of the cancels that were refused at first. */
   readonly again: readonly Answer[];
   /** False if the server could not open the file and ended. */
   readonly wentOn: boolean;

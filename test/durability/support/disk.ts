@@ -6,7 +6,10 @@ import { bytesOf, pathOf, type SystemCall } from './system-calls.js';
 export type Remains =
   | 'nothing'
   | 'everything'
-  /** Each page of 4,096 bytes, or each sector of 512 bytes, has the content of a random moment. */
+  /**
+   * Each page of 4,096 bytes, or each sector of 512 bytes, has the content that it had at a random
+   * moment since the last fsync.
+   */
   | 'pages'
   | 'sectors';
 
@@ -14,8 +17,8 @@ export type Remains =
 type Random = () => number;
 
 /**
- * The file that a name stands for, from line `since` of the record of system calls onwards. `file`
- * is `undefined` if no file has the name.
+ * From line `since` of the record of system calls onwards, a name refers to `file`. If `file` is
+ * `undefined`, no file has the name from then on.
  */
 interface Entry {
   readonly since: number;
@@ -27,7 +30,7 @@ export interface Disk {
   apply(call: SystemCall): void;
   /** Reports whether there are changes that no fsync has covered. */
   isUnsynced(): boolean;
-  /** Returns the files of the folder as processes read them. */
+  /** Returns the files of the folder with the contents that processes read, synced or not. */
   contents(): ReadonlyMap<string, Buffer>;
   /** Returns the files of the folder as the next boot finds them if the power is cut now. */
   afterPowerCut(remains: Remains, random: Random): ReadonlyMap<string, Buffer>;
@@ -41,7 +44,7 @@ export interface Disk {
  */
 export function createDisk(folder: string): Disk {
   /**
-   * For each name, the files that it has stood for, oldest first. The first one is on disk. The
+   * For each name, the files that it has referred to, oldest first. The first one is on disk. The
    * later ones are changes that no fsync has covered.
    */
   const names = new Map<string, Entry[]>();
@@ -118,7 +121,9 @@ export function createDisk(folder: string): Disk {
           if (nameOf(parameters[4]) === undefined) return;
       }
       if (failed) return;
-      throw new Error(`the model lacks the call ${name}(${parameters.map((parameter) => parameter.slice(0, 80))})`);
+      throw new Error(
+        `the model of the disk does not support ${name}(${parameters.map((parameter) => parameter.slice(0, 80))})`,
+      );
     },
 
     contents() {

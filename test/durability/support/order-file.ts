@@ -15,8 +15,9 @@ export interface OrderFile {
   /** Returns the ids of more pending orders, and never returns an id twice. */
   next(count: number): readonly bigint[];
   /**
-   * Reads the file over a connection of its own. Call it while a server runs, because closing the
-   * last connection to a file also repairs the file.
+   * Reads the file over a connection of its own. Call it only while a server has the file open.
+   * Otherwise this would be the last connection, and closing it would change the file: SQLite then
+   * copies the write-ahead log into it.
    */
   look(): Finding;
 }

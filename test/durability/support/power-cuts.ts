@@ -23,11 +23,11 @@ interface Losses {
 }
 
 /**
- * Simulates a power cut before and after every fsync in the records of system calls, and after some
- * acknowledgements in between. Tries each cut with every kind of `Remains`, and compares the files
- * that are left with what was acknowledged before the cut. The records are of processes that ran in
- * the folder one after the other. Returns what was lost. Also returns the contents that the files
- * must have if the records are complete.
+ * Replays the system calls of processes that ran in the folder one after the other. Simulates a
+ * power cut before and after every fsync, and after about every tenth acknowledgement. Tries each
+ * cut with every kind of `Remains`, and checks that the remaining files contain all that was
+ * acknowledged before the cut. Returns what was lost. Also returns the contents of the files after
+ * all calls. These differ from the real files if a record is incomplete.
  */
 export async function cutPower(folder: string, records: readonly string[]) {
   const disk = createDisk(folder);
@@ -46,7 +46,7 @@ export async function cutPower(folder: string, records: readonly string[]) {
       losses.cutsThatLose++;
       const cancels = lost.filter(({ outcome }) => outcome === 'cancelled').length;
       losses.mostCancelsLost = Math.max(losses.mostCancelsLost, cancels);
-      firstLoss ??= `${lost.length} of ${answers.length} results lost; left of the unsynced data: ${remains}`;
+      firstLoss ??= `${lost.length} of ${answers.length} results lost; unsynced data that survived: ${remains}`;
     }
   }
 

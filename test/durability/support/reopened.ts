@@ -44,7 +44,10 @@ export async function lostAfterReboot(
   return lost;
 }
 
-/** Returns the results that a file does not contain. Asserts that the database is sound. */
+/**
+ * Returns the acknowledged results that are missing from a database file. Asserts that the database
+ * is sound.
+ */
 export async function lostIn(file: string, answers: readonly Answer[]): Promise<readonly Answer[]> {
   const store = openSqliteOrderStore(file);
   const database = openSqliteDatabase(file);

@@ -52,8 +52,8 @@ export interface Traced {
 }
 
 /**
- * The file that receives the output of the process. It is in the folder, so that each result has
- * its place among the calls.
+ * The file that receives the output of the process. It is in the traced folder, so that the record
+ * shows which system calls came before each result.
  */
 export const ANSWERS = 'answers';
 
@@ -70,7 +70,8 @@ export async function trace({ folder, record, command, options = [], deadlineMs 
   const answers = openSync(join(folder, ANSWERS), 'a');
   const strace = spawn(
     'strace',
-    // Record all threads, all bytes in hexadecimal, and the path of every file descriptor.
+    // These options make strace follow all threads, and print all bytes in hexadecimal and the path
+    // of every file descriptor.
     ['-f', '-xx', '-y', '-s', '1048576', '--seccomp-bpf', '-o', record, '-e', `trace=${CALLS}`, ...options, ...command],
     { stdio: ['ignore', answers, 'pipe'], timeout: deadlineMs },
   );

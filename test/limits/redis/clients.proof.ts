@@ -68,7 +68,8 @@ describe('the limiter works with', { skip }, () => {
     test(name, { skip }, async (t) => {
       const { send, close } = await open();
       t.after(close);
-      // With `closed`, a failing call throws an error instead of being decided in this process.
+      // With `closed`, a failure of the server throws an error. Otherwise this process would
+      // decide, and the test would not notice the failure.
       const limiter = createRedisLimiter({ send, prefix: `${name}:`, onBackendError: 'closed', deadlineMs: 10_000 });
       // With 20 keys, every node of a cluster stores at least one.
       const keys = Array.from({ length: 20 }, (_, index) => `customer-${index}`);

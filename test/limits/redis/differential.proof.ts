@@ -177,8 +177,8 @@ function loosePlan(plan: Plan) {
 }
 
 /**
- * Lengthens all times of a plan, so that this process can refuse more requests without asking
- * Redis.
+ * Lengthens the short windows and the bans of a plan, and requires more refusals for a ban. The
+ * limiter can then refuse more requests without asking Redis.
  */
 function slower(plan: Plan, scale: number): Plan {
   const { name, policies, ban, enforce } = plan;

@@ -69,7 +69,7 @@ async function setUp(t: TestContext, onBackendError: OnBackendError, load: Load 
 interface Fault {
   readonly begin: (stage: Stage) => unknown;
   readonly end: (stage: Stage) => unknown;
-  /** Whether the server loses what it had counted before. */
+  /** Whether the fault makes the server lose all earlier counts. */
   readonly forgets?: true;
   /** Whether the server keeps working. If so, the limiter never decides without the server. */
   readonly isHarmless?: true;
@@ -145,10 +145,12 @@ function quantile(durationsMs: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
 }
 
-describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
+describe('the Redis limiter and a failing server', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
   for (const [what, fault] of Object.entries(FAULTS)) {
     for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
-      test(`${what}, ${onBackendError}: every request gets a response and is counted once`, { skip }, async (t) => {
+      test(`while the server is ${what}, a limiter with onBackendError ${onBackendError} counts every request once`, {
+        skip,
+      }, async (t) => {
         // A harmless fault must cause no time-out. The deadline is long, so that a busy machine
         // causes none either.
         const stage = await setUp(t, onBackendError, fault.isHarmless ? { deadlineMs: 10_000 } : {});
@@ -186,7 +188,7 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     }
   }
 
-  test('stopped, closed: requests get a 503 with Retry-After, and only those in flight at the stop are charged', {
+  test('while the server is stopped, onBackendError closed gives a 503 with Retry-After, and only requests in flight at the stop are charged', {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'closed');
@@ -197,14 +199,14 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     // Requests that the server counted just before it was stopped get a 503, because its reply
     // comes too late.
     const unsaid = (await takenOf(stage)) - (answered.length - refused.length);
-    // On a busy machine the server may be slow and cause further outages. The requests in flight
-    // when such an outage begins are counted although they get a 503.
+    // On a busy machine the server may be so slow that there are further outages. It may count the
+    // requests in flight when such an outage begins, although they get a 503.
     const furtherOutages = changes.filter(({ mode }) => mode === 'closed').length - 1;
     const most = 5 + (furtherOutages * PER_SECOND * DEADLINE_MS) / 1_000;
     assert.ok(unsaid >= 0 && unsaid <= most, `${unsaid} requests with a 503 were charged, expected at most ${most}`);
   });
 
-  test('stopped, local: during the outage the process grants the quota exactly once', { skip }, async (t) => {
+  test('while the server is stopped, onBackendError local grants the quota exactly once', { skip }, async (t) => {
     const stage = await setUp(t, 'local', { quota: 40, keys: ['customer'] });
     const { answered, beganMs, endedMs } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     const passed = answered.filter(({ status }) => status === 200);
@@ -215,13 +217,13 @@ describe('while the server is', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
     assert.equal(await takenOf(stage, ['customer']), passed.length);
   });
 
-  test('stopped, open: every request is allowed, and as many as the quota covers are charged', {
+  test('while the server is stopped, onBackendError open allows every request, and charges as many as the quota covers', {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });
     const { answered, endedMs, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
-    // Requests are checked from the change of mode on. Before it, a key that the server has refused
-    // stays refused, for at most a second, until the limiter asks the server again.
+    // Only requests after the limiter has noticed the outage are checked. Before that, the limiter
+    // may repeat a refusal for up to a second without asking the server.
     const openedMs = changes[0]?.atMs ?? Number.NaN;
     const meanwhile = answered.filter((answer) => answer.startedMs > openedMs && answer.endedMs < endedMs);
     assert.deepEqual(new Set(meanwhile.map(({ status }) => status)), new Set([200]));

@@ -56,7 +56,7 @@ test('a decision takes one round trip, which covers all windows and the ban', { 
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
 
-test('an abusive key causes about one call per second plus ten before its ban, and no strike is lost', {
+test('until its ban, an abusive key causes about one call to Redis per second and ten more in all, and no refusal is lost', {
   skip,
 }, async () => {
   const clock = createManualClock();
@@ -70,14 +70,15 @@ test('an abusive key causes about one call per second plus ten before its ban, a
     clock.advance(1);
     if (ms === 3_333) assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   }
-  // The limiter makes one call per second, ten calls that report a tenth of the strikes each, and
-  // one call each for the first request, the first refusal, the first strike and the ban.
+  // The limiter makes one call per second. It makes ten more calls, each of which reports a tenth
+  // of the refusals that lead to the ban. It also makes one call each for the first request, the
+  // first refusal, the first refusal that counts towards the ban, and the ban.
   assert.ok(sent.length <= seconds / 0.9 + 10 + 5, `${sent.length} calls in ${seconds} seconds`);
   assert.deepEqual(await limiter.inspect('abuser'), memory.inspect('abuser'));
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);
 });
 
-test('a second process learns within a second of the strikes in the first, and bans the key', { skip }, async () => {
+test('a second process learns within a second of refusals in the first, and bans the key', { skip }, async () => {
   const clock = createManualClock();
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 0 } });
   const [one, other] = [patient({ clock }), patient({ clock })];
@@ -109,8 +110,8 @@ test('a refusal removes ended windows in Redis as it does in memory, so they do 
       const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.take('key', later)));
       assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));
     }
-    // The clock steps back into the short window, which had ended. A limiter that had not forgotten
-    // this window would count its token.
+    // The clock steps back to a time within the short window, which has ended and has been removed.
+    // If the window were still stored, the token taken from it would count again.
     clock.advance(-500);
     const [mine, theirs] = await Promise.all(limiters.map((limiter) => limiter.peek('key', former)));
     assert.deepEqual(theirs && plainDecision(theirs), mine && plainDecision(mine));

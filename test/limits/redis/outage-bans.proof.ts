@@ -119,7 +119,7 @@ test('a ban by hand holds in this process whether or not Redis has accepted it, 
   assert.equal((await another.inspect('meanwhile'))?.ban?.level, 0);
 });
 
-test('a ban by hand can be lifted even if Redis has not accepted it', { skip }, async () => {
+test('a ban that an operator sets during an outage can be lifted before Redis learns of it', { skip }, async () => {
   await cutOff();
   await assert.rejects(limiter.ban('customer', 10 * MINUTE_MS));
   await assert.rejects(limiter.unban('customer'));

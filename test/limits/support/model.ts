@@ -151,8 +151,8 @@ function inForceOf(windows: ReturnType<typeof lookAtAll>, passed: boolean): Answ
 }
 
 /**
- * Returns the window that a decision reports during a ban. That is the window in force one
- * millisecond before the next request can pass. It has no remaining tokens until then.
+ * Returns the window that a decision reports during a ban. It is the window that is in force one
+ * millisecond before the next request can pass. The window is reported without remaining tokens.
  */
 function inForceDuringBan(state: Key, plan: Plan, cost: number, { utcOffsetMs }: Instant, passesAtMs: number) {
   const windows = lookAtAll(state, plan, cost, { nowMs: passesAtMs - 1, utcOffsetMs });
@@ -187,8 +187,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // How much must be refilled before one more token is available. If the bucket is full, this is
-  // the amount of one token.
+  // How much must be refilled until one more token is available. A full bucket needs no refill, but
+  // the limiter reports the time to refill one token.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,
@@ -202,8 +202,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
 }
 
 /**
- * Replays the log of an interval window. The window begins when the first token is taken from a
- * full bucket, and ends at most one window length after the latest entry.
+ * Replays the log of an interval window. The window begins when a token is taken from a full
+ * bucket. If the clock steps back, the window ends at most one window length after the new time.
  */
 function replayInterval(log: readonly Entry[]): { used: number; endMs: number } {
   let used = 0;

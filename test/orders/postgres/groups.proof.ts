@@ -213,7 +213,7 @@ test('lists requested in one pass of the event loop share a query, and lists req
   assert.equal(asked.length, 2);
 });
 
-test('a slow list delays the next list only briefly, and a list still succeeds after both have failed', async () => {
+test('a slow list delays the next list only briefly, and after both lists have failed, a third list succeeds', async () => {
   const { store, asked } = heldPool();
   const outcomes = [store.list()];
   await until(() => asked.length === 1);

@@ -125,8 +125,8 @@ async function startServing(t: TestContext, url: string) {
     pid: child.pid,
 
     /**
-     * Requests the list. Resolves with the response when the first bytes of its body can be read,
-     * and with the time until then.
+     * Requests the list, and waits until the first bytes of the body can be read. Resolves with the
+     * response and the time that this took.
      */
     async list(): Promise<{ readonly response: IncomingMessage; readonly tookMs: number }> {
       const startMs = performance.now();

@@ -36,7 +36,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     assert.equal((await prepared()).length, 2);
   });
 
-  test('the statement that lists orders is prepared again when the list has grown, but not for a long list', async () => {
+  test('the statement that reads a short list is prepared again as the list grows, and a long list is read without a prepared statement', async () => {
     const { store, prepared } = await open();
     const counts = [0, 1, 100, 1_000, 1_999];
     let count = 0;

@@ -96,7 +96,7 @@ const LIES: Readonly<Record<string, readonly Operation[]>> = {
   'two cancels of one order are acknowledged': [done('cancel', 0, 9, 'cancelled'), done('cancel', 0, 9, 'cancelled')],
   'a cancel and a shipment of one order succeed': [done('cancel', 0, 9, 'cancelled'), done('ship', 0, 9, 'shipped')],
   'an acknowledged cancel is lost': [done('cancel', 0, 1, 'cancelled'), done('read', 2, 3, 'pending')],
-  'a cancel reports a shipment that began later': [
+  'a cancel returns already_shipped before any shipment begins': [
     done('cancel', 0, 1, 'already_shipped'),
     done('ship', 2, 3, 'shipped'),
   ],

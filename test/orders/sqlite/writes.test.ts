@@ -6,7 +6,7 @@ import { temporaryFile } from '../../support/temporary-file.js';
 import { sqliteDrivers } from './support/drivers.js';
 import { once, type Wrapping, wrapDatabase } from './support/wrapped-database.js';
 
-/** In this time, the write queue tries several times to lock the database. */
+/** This wait is long enough for the write queue to try several times to lock the database. */
 const SEVERAL_TRIES_MS = 30;
 
 for (const { name, open } of sqliteDrivers) {
@@ -43,7 +43,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([cancelled.answer, shipped.answer, late.answer], ['cancelled', 'shipped', 'already_shipped']);
     });
 
-    test('a write that still waits for a lock 2 s after its own first attempt is rejected', async (t) => {
+    test('a write that cannot lock the database is rejected 2 s after its first attempt, however long other writes have waited', async (t) => {
       let nowMs = 10_000;
       const { store, other, statuses } = await opened(t);
       t.mock.method(performance, 'now', () => nowMs);
@@ -90,7 +90,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.deepEqual([store.get(4n), store.get(5n)], [undefined, { id: 5n, status: 'pending' }]);
     });
 
-    test('writes that are repeated after a rollback wait for a lock that another connection took meanwhile', async (t) => {
+    test('if another connection takes the lock after a rollback, the rolled-back writes wait for the lock and are then repeated', async (t) => {
       let left = 1;
       const { store, other } = await opened(t, (other) => ({
         ...once('ROLLBACK', 'after', () => other.exec('BEGIN IMMEDIATE')),

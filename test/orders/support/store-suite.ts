@@ -61,7 +61,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       );
     });
 
-    test('cancelled and shipped orders are listed too, and no status is listed', async (t) => {
+    test('the list includes cancelled and shipped orders, but omits the status of every order', async (t) => {
       const store = await stored(t, { id: 1n, complete: false }, { id: 2n }, { id: 3n, status: 'cancelled' });
       await store.cancel(1n);
       await store.ship(2n);

@@ -40,8 +40,8 @@ export async function startEngine(...settings: readonly string[]): Promise<Engin
   if (account.uid !== undefined) chownSync(directory, account.uid, account.gid);
 
   async function run(program: string, ...operands: readonly string[]): Promise<void> {
-    // The program runs in the server's directory, because the program's account possibly cannot
-    // read the current directory.
+    // The working directory is set, because the program's account might be unable to read the
+    // directory of this process.
     await promisify(execFile)(join(postgresPrograms ?? '', program), operands, { ...account, cwd: directory });
   }
   const control = (...operands: readonly string[]) => run('pg_ctl', '--pgdata', data, '--wait', ...operands);

@@ -16,8 +16,8 @@ export interface Cut {
 }
 
 /**
- * Creates a connection that can be cut. `join` advances `performance.now()` to the limiter's next
- * attempt to reach the server, so that no test has to wait for that attempt.
+ * Creates a connection that can be cut. `join` advances `performance.now()` to the time when the
+ * limiter tries the server again, so that no test has to wait until then.
  */
 export function cuttable(send: SendCommand): Cut {
   const real = performance.now.bind(performance);

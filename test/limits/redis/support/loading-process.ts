@@ -31,8 +31,8 @@ subscribe('store-orders:limiter', (message) => {
 
 await Promise.all([control.peek('warm', plenty), Promise.resolve(limiter.peek('warm', plan)).catch(() => {})]);
 process.send?.({ mode: limiter.mode, atMs: originMs + performance.now() });
-// On a busy machine the first request may be so slow that the limiter stops using its server. Each
-// reading of the mode lets the limiter try the server again.
+// On a busy machine the first request may be so slow that the limiter stops using its server.
+// Reading `limiter.mode` makes the limiter try the server again, so a timer reads it.
 const asking = setInterval(() => limiter.mode, 5);
 await told();
 

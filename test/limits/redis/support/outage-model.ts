@@ -10,9 +10,12 @@ interface Admitted {
   readonly decision: Decision;
   readonly text: string;
   /**
-   * `undefined` until the outage ends or the key is reset. Then `'over'` if no window was charged
-   * for the request. Otherwise a copy of the decision with the windows that were charged. The value
-   * is `'charged'` only until these windows are known.
+   * Whether and how the server has charged the request:
+   *
+   * - `undefined`: the outage has not ended.
+   * - `'over'`: the request is never charged, because its windows have ended or its key was reset.
+   * - `'charged'`: the request has been charged, but the charged windows are still unknown.
+   * - a decision: a copy of the decision with the windows that were charged.
    */
   charged?: Decision | 'charged' | 'over';
 }
@@ -174,9 +177,9 @@ export function createOutageModel(clock: Clock) {
 }
 
 /**
- * Charges a window with interval refill. Counts the tokens that were taken during the outage in
- * windows that are still open. Adds them to the server's open window, or opens a window there.
- * Returns `undefined` if there is nothing to charge.
+ * Returns the bucket that the server must have after an outage, for a policy with interval refill.
+ * The tokens taken during the outage from windows that are still open are added to the server's
+ * open window, or to a new window. Returns `undefined` if there is nothing to charge.
  */
 function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill } = policy;
@@ -193,9 +196,9 @@ function chargedInterval(stored: Bucket | undefined, policy: Policy, happened: r
 }
 
 /**
- * Charges a window with continuous refill. Adds the tokens that were taken during the outage, less
- * those refilled since, to the tokens that the server still counts as taken. Returns `undefined` if
- * there is nothing to charge.
+ * Returns the bucket that the server must have after an outage, for a policy with continuous
+ * refill. The tokens taken during the outage, less those refilled since, are added to the tokens
+ * that the server still counts as taken. Returns `undefined` if there is nothing to charge.
  */
 function chargedTrickle(stored: Bucket | undefined, policy: Policy, happened: readonly Event[], nowMs: number) {
   const { name, windowMs, refill, quota } = policy;

@@ -1,5 +1,6 @@
-// A process for long-list.proof.ts. It serves the orders of the database at its URL, and reports
-// its port. Any text is a valid API key with its own quotas.
+// A process for long-list.proof.ts. Its parameter is the URL of a PostgreSQL database. It serves
+// the orders of this database, and sends its port to the parent process. Any text is a valid API
+// key with its own quotas.
 import { createServer } from 'node:http';
 import pg from 'pg';
 import { createMemoryLimiter, createOrderService, nodeHandler, PLANS } from 'store-orders';
