@@ -113,13 +113,15 @@ export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<
 
 /**
  * Returns SQL that converts a column to RFC 3339, which requires a time and a time zone. A `date`
- * gets the time 00:00:00 and the zone UTC. A `timestamp` gets the zone UTC. The value `infinity`
- * becomes NULL.
+ * gets the time 00:00:00 and the zone UTC. A `timestamp` gets the zone UTC. The values `infinity`
+ * and `-infinity` become NULL.
  */
 function printDateTime(column: string): string {
-  const completed = (rest: string) => `to_json(nullif(to_json(${column}) #>> '{}', 'infinity') || '${rest}')::text`;
+  const finite = (text: string, quote = '') =>
+    `nullif(nullif(${text}, '${quote}infinity${quote}'), '${quote}-infinity${quote}')`;
+  const completed = (rest: string) => `to_json(${finite(`to_json(${column}) #>> '{}'`)} || '${rest}')::text`;
   return `CASE pg_typeof(${column}) WHEN 'timestamp'::regtype THEN ${completed('Z')}
-    WHEN 'date'::regtype THEN ${completed('T00:00:00Z')} ELSE nullif(to_json(${column})::text, '"infinity"') END`;
+    WHEN 'date'::regtype THEN ${completed('T00:00:00Z')} ELSE ${finite(`to_json(${column})::text`, '"')} END`;
 }
 
 function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {

@@ -100,10 +100,13 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
   for (const [type, value, shipDate] of [
     ['timestamptz', '2026-02-03T04:05:06Z', '2026-02-03T13:05:06+09:00'],
     ['timestamptz', 'infinity', undefined],
+    ['timestamptz', '-infinity', undefined],
     ['timestamp', '2026-02-03T04:05:06', '2026-02-03T04:05:06Z'],
     ['timestamp', 'infinity', undefined],
+    ['timestamp', '-infinity', undefined],
     ['date', '2026-02-03', '2026-02-03T00:00:00Z'],
     ['date', 'infinity', undefined],
+    ['date', '-infinity', undefined],
     ['text', '2026-02-03T04:05:06.789z', '2026-02-03T04:05:06.789z'],
     ['text', 'im März, "bald" \\ \u{1f600}\u007f', 'im März, "bald" \\ \u{1f600}\u007f'],
   ] as const) {
