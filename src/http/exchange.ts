@@ -143,8 +143,8 @@ export interface ReplyMessage {
   readonly plan: string;
   /**
    * The error that caused a 500, a 503 or a truncated list. With a 500, it comes from the service
-   * itself. With a 503, it comes from the store, the limiter, or a function of the host such as
-   * `authenticate`.
+   * itself. With a 503, it comes from the store, the limiter, or a function of the embedding
+   * program such as `authenticate`.
    */
   readonly error?: unknown;
   /**
@@ -208,8 +208,8 @@ function upTo(mark: string, text: string): string {
 }
 
 /**
- * Returns the client's address for the diagnostics channel. Returns `undefined` if the host's
- * function throws, because the reply must be sent even then.
+ * Returns the client's address for the diagnostics channel. Returns `undefined` if the function
+ * that determines the address throws, because the reply must be sent even then.
  */
 function knownAddress(exchange: Exchange): string | undefined {
   try {

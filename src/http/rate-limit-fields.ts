@@ -77,8 +77,9 @@ function policyField(plan: Plan): string {
 /**
  * Returns the value of `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11, §4.1):
  * `"minute";r=59;t=60, "day";r=999;t=86400`. At most `r` requests pass in the next `t` seconds.
- * `Retry-After` is never shorter than the `t` of a window that refuses (§6), because both end when
- * the window's quota comes back.
+ * `Retry-After` is never shorter than the `t` of a window that refuses the request (§6): `t` ends
+ * when the window has one more token, and `Retry-After` ends when every window has enough tokens
+ * for the request.
  */
 function rateLimitField({ windows, nowMs }: Decision): string {
   let text = '';

@@ -71,8 +71,8 @@ export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[
 }
 
 /**
- * Runs a step and turns its failure into a reply: 503 if the failure came from the host (its store,
- * its limiter or a function such as `authenticate`), otherwise 500.
+ * Runs a step and turns its failure into a reply: 503 if the failure came from the embedding
+ * program (its store, its limiter or a function such as `authenticate`), otherwise 500.
  */
 export function attempt<T>(
   exchange: Exchange,

@@ -27,7 +27,7 @@ export interface RequestHead {
   readonly stream?: unknown;
 }
 
-/** Returns the request with another target, for hosts that rewrite `url`. */
+/** Returns the request with another target, for frameworks that rewrite `url`. */
 export function withTarget(request: RequestHead, url: string): RequestHead {
   const { method, rawHeaders, httpVersion, stream } = withRawHeaders(request);
   return { method, url, rawHeaders, httpVersion, stream };

@@ -1,8 +1,8 @@
 import { isHost } from './request-head.js';
 
 /**
- * The resource that a request target names: the list, or one order by the text of its id. If the
- * target names neither, this is the reason.
+ * The resource that a request target names: the list of orders, or one order, whose id is still
+ * text. If the target names neither, or is invalid, `resource` is the reason.
  */
 export type Route =
   | { readonly resource: 'orders' }

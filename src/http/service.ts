@@ -37,7 +37,7 @@ export interface OrderService {
   refuse(code: RefusalCode, clientAddress?: ClientAddress): Reply | Promise<Reply>;
   /**
    * Reports whether a request target is a path of this service. Any other target belongs to the
-   * host.
+   * embedding program.
    */
   owns(target: string): boolean;
   /**

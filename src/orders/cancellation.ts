@@ -1,6 +1,6 @@
 /**
- * `pending`, `shipped` and `cancelled` are the statuses of this service. A host may have other
- * statuses, in which an order can be neither cancelled nor shipped.
+ * `pending`, `shipped` and `cancelled` are the statuses of this service. An embedding program may
+ * use other statuses. An order with such a status can be neither cancelled nor shipped.
  */
 export type OrderStatus = 'pending' | 'shipped' | 'cancelled' | (string & {});
 

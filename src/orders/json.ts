@@ -7,8 +7,8 @@ import type { OrderBatch } from './store.js';
  */
 export function printOrder(order: Order): string {
   let text = `{"id":${order.id}`;
-  // A field that is `null` is omitted. The type `Order` forbids `null`, but a row of a host's
-  // database may contain it.
+  // A field that is `null` is omitted. The type `Order` forbids `null`, but a row of the embedding
+  // program's database may contain it.
   if (order.petId !== undefined && order.petId !== null) text += `,"petId":${order.petId}`;
   if (order.quantity !== undefined && order.quantity !== null) text += `,"quantity":${order.quantity}`;
   if (order.shipDate !== undefined && order.shipDate !== null) text += `,"shipDate":${printString(order.shipDate)}`;

@@ -10,8 +10,8 @@ export interface OrderRecord extends Order {
 }
 
 /**
- * An order as a host passes it in, with ids as bigints or safe integers. The status defaults to
- * `pending`.
+ * An order as the embedding program passes it in. Its ids are bigints or safe integers. The status
+ * defaults to `pending`.
  */
 export interface OrderInput {
   readonly id: bigint | number;
@@ -32,7 +32,8 @@ export type ParsedRecord =
 
 export interface ParseRecordOptions {
   /**
-   * The host's own statuses, in addition to `pending`, `shipped` and `cancelled`. Default: none.
+   * The embedding program's own statuses, in addition to `pending`, `shipped` and `cancelled`.
+   * Default: none.
    */
   readonly statuses?: readonly string[] | undefined;
 }
@@ -124,7 +125,7 @@ function readQuantity(value: unknown): number | string {
 }
 
 /**
- * Validates a record that the host's own code passes in. Its status may be any word. Throws a
+ * Validates a record that the embedding program passes in. Its status may be any word. Throws a
  * TypeError that names the order and the field.
  */
 export function toOrderRecord(input: OrderInput): OrderRecord {
@@ -134,7 +135,7 @@ export function toOrderRecord(input: OrderInput): OrderRecord {
 }
 
 /**
- * Validates orders that the host's own code passes in, as {@link toOrderRecord} does. Throws a
+ * Validates orders that the embedding program passes in, as {@link toOrderRecord} does. Throws a
  * TypeError.
  */
 export function toOrderRecords(orders: Iterable<OrderInput>): OrderRecord[] {

@@ -8,9 +8,9 @@ import type { OrderInput, OrderRecord } from './record.js';
 export type MaybePromise<T> = T | Promise<T>;
 
 /**
- * An order store, which is all that the service needs from a host. Expected outcomes, such as an
- * unknown order, are return values. If a method throws or rejects, the store has failed and the
- * client receives a 503.
+ * An order store: the service's only access to the orders. Expected outcomes, such as an unknown
+ * order, are return values. If a method throws or rejects, the store has failed and the client
+ * receives a 503.
  */
 export interface OrderStore {
   /**

@@ -87,7 +87,10 @@ async function* firstHalf(body: Exclude<Reply['body'], undefined>, flush: () => 
   throw new TypeError('terminated');
 }
 
-/** Waits for `ms`, or until the signal is aborted, so that no timer keeps the process running. */
+/**
+ * Waits for `ms`, or until the signal is aborted. An abort clears the timer, which would otherwise
+ * keep the process running.
+ */
 function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(end, ms);

@@ -43,7 +43,7 @@ function start(file: string, command = process.execPath, ...parameters: string[]
 }
 
 /**
- * Returns the address that a server prints. Each host prints it in its own words, to stdout or
+ * Returns the address that a server prints. Each example prints it in its own words, to stdout or
  * stderr.
  */
 async function originOf({ stdout, stderr }: ReturnType<typeof start>): Promise<string> {

@@ -9,7 +9,7 @@ suite('responds with 503 if code of the host fails, and with 500 if code of the 
     return (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).status;
   }
 
-  /** Accepts a list of any type, because the host's code may be JavaScript without type checks. */
+  /** Accepts a list of any type, because a store may be JavaScript code without type checks. */
   const listing = (list: () => unknown) =>
     statusOf({ store: { list: () => Object(list()), cancel: () => 'not_found' } });
 

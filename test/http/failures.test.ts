@@ -84,7 +84,8 @@ const PARTS: readonly Part[] = ['authenticate', 'limiter', 'store.list', 'store.
 function shopWith(part: Part, misbehave: Misbehaviour): Shop {
   let isFirst = true;
   const shop = createShop();
-  // The first call may return a value of a wrong type, as a host's code in JavaScript may do.
+  // The first call may return a value of a wrong type, as JavaScript code without type checks may
+  // do.
   const replace = <F extends (...args: never[]) => unknown>(good: F): F =>
     new Proxy(good, {
       apply(target, self, args) {

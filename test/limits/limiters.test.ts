@@ -8,7 +8,7 @@ const limiters: Readonly<Record<string, OpenRateLimiter>> = {
     const clock = createManualClock();
     return { limiter: createMemoryLimiter({ clock }), advance: clock.advance };
   },
-  // This limiter behaves like one on a server. It responds in a later turn of the event loop, and
+  // This limiter behaves like one on a server. It responds in a later pass of the event loop, and
   // the test cannot set its clock.
   'an asynchronous limiter on a clock that the suite cannot advance'() {
     const limiter = createMemoryLimiter();

@@ -28,7 +28,10 @@ const plan = { name: 'p', policies: [root.perMinute(1)] };
 const WRITES = { schemas: {}, prepareWrites: () => ({}) };
 
 interface Row {
-  /** Valid arguments of the factory. The test of unknown options adds one. */
+  /**
+   * Valid arguments of the factory. To test unknown options, the test adds one to the last
+   * argument.
+   */
   readonly good: readonly unknown[];
   /** The values in {@link FIRST} that the factory accepts as its first argument. */
   readonly accepts?: readonly unknown[];

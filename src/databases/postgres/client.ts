@@ -37,7 +37,7 @@ export interface HeldPostgresClient extends PostgresClient {
 
 /**
  * Sends a frequently used statement: as a prepared statement if the client supports that, otherwise
- * as a usual query.
+ * as an ordinary query.
  */
 export function queryOften(client: PostgresClient, text: string, values: string[] = []) {
   return client.queryOften?.(text, values) ?? client.query(text, values);

@@ -8,15 +8,18 @@ import type { WriteCall, WriteResult } from './group-commit.js';
 import { migrate, type Schemas } from './migration.js';
 import { createWriteQueue, type WriteQueue } from './write-queue.js';
 
-/** Calls the function with this name on the thread that reads. Resolves to its result. */
+/**
+ * Calls the function with this name on the thread that reads the database file. Resolves to its
+ * result.
+ */
 export type Read<R extends Reads> = <Name extends keyof R & string>(
   name: Name,
   ...parameters: Parameters<R[Name]>
 ) => Promise<ReturnType<R[Name]>>;
 
 /**
- * Calls functions on the thread that reads. `read` resolves to the result. `tell` does not wait for
- * a result.
+ * Calls functions on the thread that reads the database file. `read` resolves to the result of the
+ * function. `tell` does not wait for a result.
  */
 export interface FileReader<R extends Reads> {
   readonly read: Read<R>;

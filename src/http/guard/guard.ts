@@ -12,10 +12,10 @@ import { type RequestHead, readHead, withRawHeaders } from '../request-head.js';
 import { NOT_OURS } from '../route.js';
 
 /**
- * Protects other routes of a host in the same way as the routes of the service: checks the key,
- * applies the quotas of the key, and returns the rate-limit fields. Give the guard the limiter and
- * the `authenticate` of the service, so that one quota covers the whole API. `admit` never throws
- * and never rejects.
+ * Protects other routes of the embedding program in the same way as the routes of the service:
+ * checks the key, applies the quotas of the key, and returns the rate-limit fields. Give the guard
+ * the limiter and the `authenticate` of the service, so that one quota covers the whole API.
+ * `admit` never throws and never rejects.
  */
 export interface Guard {
   /**
@@ -26,8 +26,8 @@ export interface Guard {
 }
 
 /**
- * If the request is admitted, the host sends its own response and adds the rate-limit fields in
- * `headers` (alternating names and values). Otherwise the host sends `reply`.
+ * If the request is admitted, the caller sends its own response and adds the rate-limit fields in
+ * `headers` (alternating names and values). Otherwise the caller sends `reply`.
  */
 export type GuardOutcome =
   | { readonly admitted: true; readonly principal: Principal; readonly headers: readonly string[] }

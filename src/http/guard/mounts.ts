@@ -33,7 +33,7 @@ export function nodeGuard(
         send(response, outcome.reply);
         return;
       }
-      // The client has hung up, or the host has already responded. After a hang-up, the socket of
+      // The client has hung up, or other code has already responded. After a hang-up, the socket of
       // an HTTP/2 response is `undefined`. The socket of an HTTP/1 response is not checked: it is
       // also `null` while an earlier response is being sent.
       if (response.headersSent || response.destroyed || ('stream' in response && response.socket === undefined)) return;

@@ -1,5 +1,4 @@
-// This import is necessary, because fake timers in a host's tests replace the global
-// `setImmediate`.
+// This import is necessary, because tests with fake timers replace the global `setImmediate`.
 import { setImmediate } from 'node:timers';
 import type { OrderBatch, StreamedText } from '../../orders/index.js';
 import { printBatch } from '../../orders/json.js';
@@ -87,8 +86,8 @@ export function createBatchSerializer(): (batches: Batches) => ReplayableBytes {
 }
 
 /**
- * Returns the JSON text of a batch of a streamed list. If the host's store cannot provide the text,
- * the error is recorded as coming from the host.
+ * Returns the JSON text of a batch of a streamed list. If the store cannot provide the text,
+ * records that the error came from the store.
  */
 export function textOf(batch: OrderBatch | StreamedText): string | Promise<string> {
   if (typeof batch !== 'object' || !('version' in batch)) return printBatch(batch);

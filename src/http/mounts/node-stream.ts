@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-// This import is necessary, because fake timers in a host's tests replace the global
-// `setImmediate`.
+// This import is necessary, because tests with fake timers replace the global `setImmediate`.
 import { setImmediate } from 'node:timers';
 import { dropIfSilent } from './silent-readers.js';
 

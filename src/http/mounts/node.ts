@@ -18,9 +18,9 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
 export interface NodeMountOptions {
   /**
-   * Returns the client's address, by which requests without a valid key are limited. Default: the
-   * framework's `request.ip`, which in Express follows `trust proxy`. If there is no framework, the
-   * default is the address of the connection's peer.
+   * Returns the client's address. Requests without a valid key are limited per address. Default:
+   * the framework's `request.ip`, which in Express follows `trust proxy`. If there is no framework,
+   * the default is the address of the connection's peer.
    */
   readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
 }
@@ -40,7 +40,8 @@ export interface NodeHandler {
    * `attach`, Node.js itself responds to malformed requests, to `CONNECT` and unknown methods, and
    * to requests with an `Expect` field or without a `Host` field. It also drops the response to a
    * client that has closed its sending half of the connection. With `attach`, the service responds
-   * to all these requests, so that every error has an Error object and the rate-limit fields.
+   * to all these requests, so that every error response has the API's JSON error body and the
+   * rate-limit fields.
    */
   attach<S extends Server>(server: S): S;
 }

@@ -34,8 +34,9 @@ const CHARGED_AT_ONCE = 100;
 
 /**
  * Records what this process decides without the server, and reports it to the server later. `wait`
- * rejects if a call to the server fails or takes too long. The tokens of such a call are charged by
- * a later call, unless a late reply arrives before that.
+ * rejects if a call to the server fails or takes too long. A later call then charges the tokens of
+ * the failed call. If the reply to the failed call arrives before that, the server has charged the
+ * tokens after all, so they are not charged again.
  */
 export function createLedger(
   server: BackendLimiter,

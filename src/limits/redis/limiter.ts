@@ -70,8 +70,8 @@ export interface RedisLimiterOptions {
    */
   readonly maxAddresses?: number | undefined;
   /**
-   * A clock for tests. Default: the server's clock, so that all hosts agree. With any other clock,
-   * keys never expire in the server.
+   * A clock for tests. Default: the server's clock, so that all processes have the same time. With
+   * any other clock, keys never expire in the server.
    */
   readonly clock?: Clock | undefined;
 }

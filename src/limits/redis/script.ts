@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { MAX_STRIKES } from '../plan.js';
 import { CHECK, PARSE, READ_RECORD } from './record.js';
 
-// The Lua is kept in TypeScript modules rather than separate files, so that a host can bundle this
-// package.
+// The Lua is kept in TypeScript modules rather than separate files, so that bundlers include it.
 
 /** Lua that sets `now` and `offset`. It ends the script if the call arrived after its deadline. */
 const READ_CLOCK = /* lua */ `

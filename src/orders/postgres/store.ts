@@ -33,8 +33,8 @@ export interface PostgresOrderStore extends OwnedOrderStore {
 /**
  * Creates an order store over a table of its own, `store_orders`, in the first schema of the
  * connections' `search_path`. Any number of processes may share the table. The caller owns the pool
- * and closes it. The caller also listens for the pool's `error` events, by which `pg` reports that
- * an idle connection has ended. Throws a TypeError if `pool` is not a pool.
+ * and closes it. The caller also listens for the pool's `error` events, with which `pg` reports
+ * that an idle connection has ended. Throws a TypeError if `pool` is not a pool.
  *
  * Every method is one statement and one round trip. Concurrent cancels share a statement, and so do
  * concurrent lists. The exception is `list` with 2,000 orders or more. Such a list is read from one
@@ -67,9 +67,9 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
 }
 
 /**
- * Creates an order store over a table that the host creates and fills. Further effects of a cancel
- * belong in a trigger, which runs as part of the same statement. A FOR EACH STATEMENT trigger sees
- * all orders that are cancelled together. Otherwise the store works like {@link
+ * Creates an order store over a table that the embedding program creates and fills. Further effects
+ * of a cancel belong in a trigger, which runs as part of the same statement. A FOR EACH STATEMENT
+ * trigger sees all orders that are cancelled together. Otherwise the store works like {@link
  * createPostgresOrderStore}. Throws a TypeError that names an invalid option. If the database lacks
  * a table or column, `list` and `cancel` reject.
  */

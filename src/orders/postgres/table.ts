@@ -4,8 +4,8 @@ import { checkFields } from '../options.js';
 import type { Order } from '../order.js';
 
 /**
- * The table in which a host keeps its orders. If the table does not have the columns that are
- * described here, use an updatable view of it.
+ * The table in which the embedding program keeps its orders. If the table does not have the columns
+ * that are described here, use an updatable view of it.
  */
 export interface PostgresOrderTable {
   /**
@@ -58,8 +58,8 @@ export interface OrderTable {
 }
 
 /**
- * Checks and quotes the host's description of a table. Throws a TypeError that names an invalid
- * option.
+ * Checks and quotes the embedding program's description of its table. Throws a TypeError that names
+ * an invalid option.
  */
 export function readTable(description: PostgresOrderTable): OrderTable {
   checkFields('table', description, ['table', 'columns'], ['statuses']);

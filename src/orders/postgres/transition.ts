@@ -5,12 +5,12 @@ import type { OrderId } from '../order.js';
 import { createGroups } from './groups.js';
 import type { OrderTable } from './table.js';
 
-/** Stands for all of the host's own statuses, which this service treats alike. */
+/** Stands for all of the embedding program's own statuses, which this service treats alike. */
 const OTHER_STATUS: OrderStatus = 'other';
 
 /**
  * How many milliseconds a statement for several orders waits for a lock. It skips locked orders, so
- * only a trigger or rule of the host can make it wait.
+ * only a trigger or rule of the table can make it wait.
  */
 const LOCK_MS = 100;
 
@@ -94,9 +94,9 @@ function statementForOne({ table, id, status }: OrderTable, from: readonly strin
 
 /**
  * Returns the statement that changes several orders. It locks their rows in the sequence of the
- * given ids, which is ascending. It skips rows that another transaction has locked. It returns a
- * row for each order that exists, in which `found` is '0' if the order was skipped and '1' if it
- * was not.
+ * given ids, which is ascending. It skips rows that another transaction has locked. It returns one
+ * row for each order that exists. In this row, `found` is '0' if the order was skipped, otherwise
+ * '1'.
  */
 function statementForSeveral({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH asked AS MATERIALIZED (

@@ -2,8 +2,8 @@ import type { SqliteValue } from '../../databases/sqlite/database.js';
 import type { OrderRecord } from '../record.js';
 
 /**
- * Records printed as one text. Each row has the fields id, petId, quantity, complete, shipDate and
- * status. Spaces give a field the same length in all rows, so all rows have the same length. An
+ * Records serialised as one text. Each row has the fields id, petId, quantity, complete, shipDate
+ * and status. Spaces give a field the same length in all rows, so all rows have the same length. An
  * absent field consists of spaces.
  */
 export interface FixedRows {
@@ -45,7 +45,7 @@ export function parametersOf({ text, records, shipDate, status }: FixedRows): re
   return [text, ...[text.length / records, text.length, shipDate, status].map(BigInt)];
 }
 
-/** Prints one or more records. Their texts must be ASCII. */
+/** Serialises one or more records. Their texts must be ASCII. */
 export function printFixedRows(records: readonly OrderRecord[]): FixedRows {
   let longestDate = 0;
   let longestStatus = 0;

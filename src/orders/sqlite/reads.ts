@@ -84,9 +84,10 @@ interface Snapshot extends PageReader {
 }
 
 /**
- * Opens a handle for each list in progress, because a handle has one snapshot at a time. Handles
- * are reused rather than closed, because some drivers release a file only after the garbage
- * collector has found every statement.
+ * Opens a handle for each list in progress, because a handle has one snapshot at a time. When a
+ * list ends, its handle is kept for a later list and not closed. libsql closes the file of a closed
+ * handle only after all statements of the handle have been garbage-collected, so a new handle for
+ * each list would leave many files open.
  */
 function createSnapshots(openAnother: () => SqliteDatabase): Omit<OrderReads, 'look' | 'get'> {
   const idle: Snapshot[] = [];

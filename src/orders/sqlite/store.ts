@@ -56,7 +56,10 @@ export interface SqliteFileOrderStore extends OwnedOrderStore {
   close(): Promise<void>;
 }
 
-/** Tables of the host in the same database. One commit can change these tables and the orders. */
+/**
+ * Tables of the embedding program in the same database. One commit can change these tables and the
+ * orders.
+ */
 export interface HandleParts<W extends Writes> {
   /**
    * Each entry is one group of tables, under a name of your choice. Its value has the statements
@@ -70,7 +73,7 @@ export interface HandleParts<W extends Writes> {
   prepareWrites(database: SqliteDatabase): W;
 }
 
-/** The host's own tables in the store's file. */
+/** The embedding program's own tables in the store's file. */
 export interface FileParts {
   readonly schemas: Schemas;
   /**

@@ -181,7 +181,7 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
 
 /**
  * Returns a shell command that runs the program with `words` and with this invocation's storage
- * options. A URL is replaced by `URL`, because it may contain a password. Under npm the command
+ * options. A URL is replaced with `URL`, because it may contain a password. Under npm the command
  * begins with `npx`, because a program that is installed in a project is not on the PATH of a
  * shell.
  */

@@ -53,7 +53,7 @@ interface Connection {
    */
   pipelined: number;
   /**
-   * When a client without a valid key sent the first of its unanswered requests, or 0 if it has
+   * The time at which the first unanswered request without a valid key arrived, or 0 if there is
    * none.
    */
   owedSinceMs: number;

@@ -7,8 +7,8 @@ import { createRequestMetrics } from './request-metrics.js';
 import { createHistogram, printHistogram, printMetric } from './text-format.js';
 
 /**
- * The metrics of this process, collected from the diagnostics channels that hosts can also
- * subscribe to.
+ * The metrics of this process, collected from the diagnostics channels that an embedding program
+ * can subscribe to as well.
  */
 export interface Metrics {
   /** Returns the metrics in the text format of Prometheus, including the state of `backends`. */

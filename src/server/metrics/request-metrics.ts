@@ -31,8 +31,8 @@ interface Operation {
 const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**
- * How many plans have a time series of their own. All further plans share one. The program has five
- * plans, but a host could have many.
+ * How many plans have a time series of their own. All further plans share one. The `store-orders`
+ * program has five plans, but a program that embeds the service could have many.
  */
 const MOST_PLANS = 20;
 const OTHER_PLAN = 'other';

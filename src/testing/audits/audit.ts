@@ -50,7 +50,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** The functions by which an audit uses the target. */
+/** The functions through which an audit uses the target. */
 export interface Subject {
   /**
    * Sends a request to a path below the base address. Header fields are pairs of name and value.

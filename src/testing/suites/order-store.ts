@@ -17,8 +17,8 @@ import type { TestCase } from './test-case.js';
 export interface OpenedOrderStore {
   readonly store: OrderStore;
   /**
-   * Ships a pending order as the host does. Without `ship`, the suite does not test a cancel and a
-   * shipment of one order at the same time.
+   * Ships a pending order as the embedding program does. Without `ship`, the suite does not test a
+   * cancel and a shipment of one order at the same time.
    */
   readonly ship?: ((id: OrderId) => unknown) | undefined;
   readonly close?: (() => unknown) | undefined;
@@ -215,7 +215,7 @@ function parseBatch(text: string): Order[] {
 }
 
 /**
- * Returns the five fields of the API. The rows of a host may have other fields, and `null` instead
+ * Returns the five fields of the API. The rows of a store may have other fields, and `null` instead
  * of an absent field.
  */
 function present({ id, petId, quantity, shipDate, complete }: Order): Order {

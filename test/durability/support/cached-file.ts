@@ -21,8 +21,9 @@ interface Version<T> {
 
 /**
  * A file as processes read it, and as it may be on disk. After a power cut, each sector has the
- * content of some moment since the last sync. These moments can differ between sectors, and the
- * length of the file can be of another moment.
+ * content that it had at some moment since the last sync. This moment can differ from sector to
+ * sector. The file's length is also that of some moment since the last sync, which can differ from
+ * the moments of the sectors.
  */
 export class CachedFile {
   #read: Buffer = Buffer.alloc(PAGE);
@@ -30,7 +31,9 @@ export class CachedFile {
   #syncedAt: number;
   /** The versions of each sector since the last sync, by sector number. */
   readonly #sectors = new Map<number, Version<Buffer>[]>();
-  /** The length on disk, followed by the lengths since the last sync, oldest first. */
+  /**
+   * The file's length on disk, then its length after each change since the last sync, oldest first.
+   */
   #lengths: readonly Version<number>[];
   /**
    * Pages that the kernel failed to write during an fsync. Processes can still read the data of

@@ -12,7 +12,7 @@ import { authenticate, bearer, createShop, KEY, ORDERS } from '../support/shop.j
 type Ask = (method: string, fields?: readonly (readonly [string, string])[], body?: string) => Promise<Response>;
 
 /**
- * Starts a host with a guarded route, which responds with 201 and the principal's id. Requests
+ * Starts a server with a guarded route, which responds with 201 and the principal's id. Requests
  * without a valid key are charged to the peer's address.
  */
 type Host = (t: TestContext, guard: Guard) => Promise<Ask>;

@@ -8,9 +8,9 @@ import { createShop, KEY, ORDERS } from '../support/shop.js';
 import { type Ask, WAYS } from '../support/ways.js';
 
 const few = ordersUpTo(3n);
-/** A list that is serialised in one turn of the event loop. */
+/** A list that is serialised in one pass of the event loop. */
 const some = ordersUpTo(300n);
-/** A list so long that it is serialised in several turns of the event loop. */
+/** A list so long that it is serialised in several passes of the event loop. */
 const many = ordersUpTo(3_000n);
 
 function ordersUpTo(last: bigint): readonly Order[] {

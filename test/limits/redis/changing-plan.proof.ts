@@ -20,7 +20,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** Creates a plan that is not frozen, so that a host may change its quota in place. */
+/** Creates a plan that is not frozen, so that a test can change its quota in place. */
 function loosePlan(quota: number) {
   const plan = createPlan({ name: 'loose', policies: [perDay(quota)], ban: false });
   const [policy = assert.fail()] = plan.policies.map((one) => ({ ...one }));

@@ -171,7 +171,10 @@ function sorted(state: KeyState | undefined): KeyState | undefined {
   return state && { ...state, buckets: state.buckets.toSorted((a, b) => (text(a) < text(b) ? -1 : 1)) };
 }
 
-/** Copies a plan so that it can be changed in place, as a host may do with its own plans. */
+/**
+ * Copies a plan so that it can be changed in place, as an embedding program may do with its own
+ * plans.
+ */
 function loosePlan(plan: Plan) {
   return { ...plan, policies: plan.policies.map((policy) => ({ ...policy })) };
 }

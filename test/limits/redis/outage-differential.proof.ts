@@ -65,8 +65,8 @@ after(async () => {
 });
 
 /**
- * Copies a plan into plain objects. A test changes the copy in place, as a host may do with its
- * plans.
+ * Copies a plan into plain objects. A test changes the copy in place, as an embedding program may
+ * do with its plans.
  */
 function loose(plan: Plan) {
   return { ...plan, policies: plan.policies.map((policy) => ({ ...policy })), ban: plan.ban && { ...plan.ban } };

@@ -79,14 +79,17 @@ export const plansToPack: fc.Arbitrary<[Plan, Plan, Plan]> = fc
     other,
   ]);
 
-/** Milliseconds by which to advance the clock: mostly few, sometimes more than any window. */
+/**
+ * How many milliseconds to advance the clock: most often 0 to 3, sometimes up to 2,000. Most
+ * windows are at most 60 ms long.
+ */
 export const forwardMs = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 3 }) },
   { weight: 3, arbitrary: fc.integer({ min: 0, max: 40 }) },
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 2_000 }) },
 );
 
-/** Milliseconds by which the clock advances. A few are negative. */
+/** How many milliseconds to advance the clock. A few values are negative. */
 export const anyMs = fc.oneof(
   { weight: 12, arbitrary: forwardMs },
   { weight: 1, arbitrary: fc.integer({ min: -90, max: -1 }) },

@@ -53,7 +53,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     [4n, 'already_cancelled', 'refunded'],
     [5n, 'not_pending', 'on hold'],
     [6n, 'not_pending', null],
-    // In this host's table, `pending` is not one of the words for a pending order.
+    // In this table, `pending` is not one of the words for a pending order.
     [7n, 'not_pending', 'pending'],
     [9n, 'not_found', undefined],
     [2n ** 31n, 'not_found', undefined],

@@ -18,8 +18,8 @@ const PROCESSES = 4;
 const PART = 1_000;
 const PARTS = Math.max(1, Math.round(ROUNDS / 50)) * 10;
 /**
- * In one of every ten parts of the race, PostgreSQL is crashed this long after the part has
- * started.
+ * In one of every ten parts of the race, the test makes PostgreSQL crash this long after the part
+ * has started.
  */
 const CRASH_AFTER_MS = 150;
 const BACK_MS = 2_000;

@@ -46,8 +46,8 @@ describe('requests with made-up keys, if the keys are stored in PostgreSQL', { s
       const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
       await until(async () => (await other.query(waiting)).rows.length === 2);
       const startMs = performance.now();
-      // A cached key is trusted for 750 ms after a check for changes. The loop runs for longer, so
-      // the known key depends on further checks.
+      // After each check for changes, the key ring trusts the known key for 750 ms. The loop runs
+      // for longer, so the known key is accepted to the end only if further checks succeed.
       while (performance.now() - startMs < 2_000) {
         const askedMs = performance.now();
         assert.ok(await data.keys.authenticate(key));

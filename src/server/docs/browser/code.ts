@@ -34,8 +34,8 @@ export function scrollable(label: string, ...content: (Node | string)[]): HTMLPr
 }
 
 /**
- * The values in the request samples: the address, the order id, and the key if the key field shows
- * it.
+ * The values in the request samples: the address, the order id and the key. `shownKey` is empty
+ * while the key field masks the key.
  */
 export interface SampleValues {
   readonly base: string;

@@ -56,8 +56,8 @@ export const fetchMounts: readonly Mount[] = [
       return { origin: originOf(server.url), close: () => server.close(true) };
     },
   },
-  // This entry is last, because Hono replaces the global Request and Response by its own classes.
-  // Hosts after it would use these classes.
+  // This entry is last, because Hono replaces the global `Request` and `Response` with its own
+  // classes. Hosts after it would use these classes.
   {
     name: 'Hono 4',
     hooks: ['x-host', 'x-host-after'],

@@ -115,8 +115,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
           response.status,
           await response.text(),
         ]);
-        // Some hosts wait for the rest of the response until they are closed. The test counts a
-        // host that waits for 300 ms as one that responds with 504.
+        // After the failure, some hosts do not respond before the test closes them. If a host has
+        // not responded within 300 ms, the test stops waiting and takes the status as 504.
         const [status] = await Promise.race([answered.catch(() => [500]), setTimeout(300, [504])]);
         assert.notEqual(status, 200);
       });
@@ -152,8 +152,8 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
 }
 
 /**
- * Returns orders in a later turn of the event loop, so that a list takes several turns, between
- * which races can occur.
+ * Returns orders in a later pass of the event loop. A list of several batches then takes several
+ * passes, between which races can occur.
  */
 async function batch(count: number): Promise<Order[]> {
   await nextTurn();

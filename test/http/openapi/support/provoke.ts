@@ -26,7 +26,10 @@ const REQUESTS: Readonly<Record<Operation, readonly [method: string, target: str
 
 const TINY = bearer('tiny-key');
 
-/** A principal whose id throws, so the service fails although every call of the host succeeded. */
+/**
+ * A principal whose id throws, so the service fails although the store, the limiter and
+ * `authenticate` succeed.
+ */
 const BROKEN: Principal = {
   get id(): string {
     throw new Error('broken');

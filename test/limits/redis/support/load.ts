@@ -11,8 +11,8 @@ export interface Answered {
 const EVERY_MS = 5;
 
 /**
- * Sends requests to an order service at a steady rate until `stop` is called. Takes the keys in
- * turn.
+ * Sends requests to an order service at a steady rate until `stop` is called. Uses one key after
+ * the other.
  */
 export function startLoad(limiter: RateLimiter, plan: Plan, keys: readonly string[], perSecond: number) {
   const service = createOrderService({

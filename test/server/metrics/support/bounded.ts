@@ -50,8 +50,8 @@ export async function assertBounded(seen: number, requests: number): Promise<voi
     assert.deepEqual([...parseMetrics(many).keys()].sort(), [...few.keys()].sort());
     assert.ok(many.length < 20_000, `${many.length} characters`);
 
-    // The number of plan names in the metrics is bounded too, although a host may define any number
-    // of plans.
+    // The number of plan names in the metrics is bounded too, although an embedding program may
+    // define any number of plans.
     const message = { status: 429, code: 'rate_limit_exceeded', durationMs: 1, requestId: 'x' };
     for (let n = 0; n < requests; n++) channel('store-orders:reply').publish({ ...message, plan: `plan "${n}"` });
     const plans = await metrics.text({});
