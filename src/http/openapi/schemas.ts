@@ -128,7 +128,7 @@ function windows(first: string, second: string) {
 
 const HEADERS = {
   'X-RateLimit-Limit': {
-    description: 'Limit in force: the quota of the window that will refuse first.',
+    description: 'The quota of the window that will refuse first.',
     required: true,
     schema: integer(0),
     example: 60,
