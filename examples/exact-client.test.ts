@@ -34,16 +34,16 @@ test('the client reads every id exactly, and cancels the right order', async () 
   assert.deepEqual([store.get(EDGE)?.status, store.get(EDGE + 1n)?.status], ['pending', 'cancelled']);
 });
 
-test('the client returns the outcome of a cancellation, and does not throw it', async () => {
+test('if an order cannot be cancelled, the client returns a reason such as already_shipped', async () => {
   const { client, store } = open();
   store.ship(EDGE);
   assert.equal(await client.cancel(EDGE), 'already_shipped');
   assert.equal(await client.cancel(7n), 'not_found');
   assert.equal(await client.cancel(EDGE + 1n), 'cancelled');
-  assert.equal(await client.cancel(EDGE + 1n), 'already_cancelled', 'an earlier call has cancelled the order');
+  assert.equal(await client.cancel(EDGE + 1n), 'already_cancelled', 'the order is cancelled for the second time');
 });
 
-test('the client repeats a refused request, but not before the end of Retry-After', async () => {
+test('after a 429, the client waits for the time in Retry-After and then repeats the request', async () => {
   const { client, exhaust, ban, apiKey, waits } = open();
   exhaust(apiKey);
   assert.equal((await client.list()).length, 3);
@@ -53,7 +53,7 @@ test('the client repeats a refused request, but not before the end of Retry-Afte
   assert.ok(Number(waits[0]) >= 60_000 && Number(waits[1]) >= 80_000);
 });
 
-test('the client throws without waiting if it would have to wait for hours', async () => {
+test('the client throws an error without waiting if Retry-After is ten hours', async () => {
   const { client, exhaust, ban, apiKey, waits } = open();
   ban(apiKey, 36_000_000);
   exhaust(apiKey);
@@ -67,7 +67,7 @@ test('the client throws without waiting if it would have to wait for hours', asy
   assert.deepEqual(waits, []);
 });
 
-test('the client retries after a failure, waits longer each time, and then gives up', async () => {
+test('the client waits longer after each failed attempt, and gives up after the fifth', async () => {
   const { client, failNext, waits } = open();
   failNext(503, 500, 'request_lost', 'response_torn');
   assert.equal((await client.list()).length, 3);
@@ -91,7 +91,7 @@ test('the client repeats a cancellation whose response was lost, and reports suc
   }
 });
 
-test('the client does not repeat a request that was refused because of a wrong key', async () => {
+test('the client does not repeat a request that was refused because its API key is wrong', async () => {
   const { client, waits } = open({ apiKey: 'unknown' });
   await assert.rejects(client.list(), { name: 'OrdersError', status: 401, code: 'invalid_api_key' });
   await assert.rejects(client.cancel(EDGE), { status: 401 });

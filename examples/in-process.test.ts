@@ -36,7 +36,7 @@ test('the client waits when the quota of the minute is used up, so 61 requests t
   assert.equal(service.clock.nowMs() - startMs, 60_000);
 });
 
-test('the client keeps working after a 429 and a ban', async () => {
+test('the client waits after a 429 and during a ban, and then gets a 200', async () => {
   const service = createTestService();
   const { apiKey, clock } = service;
   const ask = createClient(service);

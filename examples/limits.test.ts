@@ -16,12 +16,12 @@ const answers = async (plan: ReturnType<typeof createPlan>, requests: number): P
   return (await Promise.all(responses)).map(({ status }) => status);
 };
 
-test('an Enterprise plan has the quotas agreed with one customer', async () => {
+test('an Enterprise plan can have quotas of its own per minute and per day', async () => {
   const plan = createPlan({ name: 'enterprise', policies: [perMinute(2), perDay(500_000)] });
   assert.deepEqual(await answers(plan, 3), [200, 200, 429]);
 });
 
-test('a policy can have any window, and can restore its tokens gradually', async () => {
+test('a quota policy can have a window of ten seconds, and can restore its quota gradually', async () => {
   const burst = { name: 'burst', quota: 2, windowMs: 10_000, refill: 'continuous' } as const;
   assert.deepEqual(await answers(createPlan({ name: 'smooth', policies: [burst, perDay(1_000)] }), 3), [200, 200, 429]);
 });
@@ -33,7 +33,7 @@ test('a plan in shadow mode counts requests, but refuses none of them', async ()
   );
 });
 
-test('a plan can ban a key after its first refusal', async () => {
+test('a plan can ban an API key after the first refused request', async () => {
   const plan = createPlan({ name: 'strict', policies: [perMinute(1)], ban: { after: 1, graceMs: 0, baseMs: 5_000 } });
   const { url, fetch, issueKey, clock } = createTestService();
   const headers = { Authorization: `Bearer ${issueKey(plan)}` };

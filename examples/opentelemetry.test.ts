@@ -63,7 +63,7 @@ function isReply(message: unknown): message is ReplyMessage {
   return typeof message === 'object' && message !== null && 'status' in message && 'durationMs' in message;
 }
 
-test("each reply becomes a span, as a child of the caller's span if there is one", async (t) => {
+test('each response becomes a span, and a traceparent in the request names the parent of that span', async (t) => {
   const exporter = new InMemorySpanExporter();
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   t.after(traceReplies(provider.getTracer('store-orders')));

@@ -27,7 +27,7 @@ const cases = rateLimiterSuite(() => {
 });
 for (const { name, run } of cases) test(name, run);
 
-test('the wrapper counts the refusals of each plan', async () => {
+test('the wrapped limiter counts the refused requests of each plan', async () => {
   const limiter = withRefusalCount(createMemoryLimiter());
   for (let n = 0; n < 62; n++) await limiter.take('customer-1', PLANS.free);
   assert.deepEqual([...limiter.refusals], [['free', 2]]);

@@ -17,7 +17,7 @@ const pool = new pg.Pool({
   connectionTimeoutMillis: 2_000,
   statement_timeout: 5_000,
 });
-pool.on('error', (error) => console.error('an idle connection has ended:', error.message));
+pool.on('error', (error) => console.error('an idle connection to PostgreSQL has ended:', error.message));
 
 // This table stands for one that the shop created and filled long ago.
 await pool.query(`CREATE TABLE IF NOT EXISTS purchases (

@@ -88,12 +88,12 @@ const POLICIES: Readonly<Record<string, Policy>> = {
     mostAbove: () => (REGIONS - 1) * QUOTA,
     mostDenied: 0,
   },
-  'a third in each': {
+  'a third of the quota in each region': {
     shares: EVEN,
     mostAbove: () => 0,
     mostDenied: QUOTA - Math.min(...EVEN),
   },
-  'by use, from counts': {
+  'shares by use, from the counts of all regions': {
     shares: EVEN,
     renew(shares, admitted, asked) {
       const used = admitted.map((count) => Math.max(1, count));
@@ -104,7 +104,7 @@ const POLICIES: Readonly<Record<string, Policy>> = {
     mostAbove: (requests) => Math.min(QUOTA, mostOnTheWay(requests)),
     mostDenied: QUOTA - 1,
   },
-  'by use, given before taken': {
+  'shares by use, given away before they are divided': {
     shares: EVEN,
     keep: (shares, admitted) => shares.map((share, region) => keepHalf(share, admitted[region] ?? 0)),
     renew: (kept, _, asked) => sumsOf(kept, divide(QUOTA - sumOf(kept), asked)),
@@ -274,7 +274,7 @@ export function printRegions(rows: ReturnType<typeof simulateAll>): string {
     cell(Math.max(...outcomes.map(({ mostAbove }) => mostAbove)), mostDenied),
     ...outcomes.map(({ above, denied }) => cell(above, denied)),
   ]);
-  const head = ['shares, and pace of the requests', 'at most', ...Object.keys(TRAFFICS)];
+  const head = ['division of the quota, and time in which the requests arrive', 'at most', ...Object.keys(TRAFFICS)];
   const rule = head.map((_, index) => (index === 0 ? '---' : '---:'));
   return [head, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

@@ -26,7 +26,7 @@ async function accessLogLine(): Promise<Table> {
     line.push(((user + system) * 1_000) / next);
   }
   return {
-    title: 'The processor time of one line of the access log, including its share of a write of several lines',
+    title: 'Processor time per line of the access log, including the time to write the line',
     head: ['', 'ns of processor time'],
     rows: [['line', printSpread(line)]],
   };
@@ -85,13 +85,13 @@ export async function accessLog(): Promise<readonly Table[]> {
     return [
       await accessLogLine(),
       {
-        title: 'The program with its default log: the processor time of a request',
+        title: 'Processor time per request of the program with its default log',
         head: [
           '',
           'µs of processor time',
-          'bare server ÷ default log',
-          'bare server ÷ --log events',
-          '--log events ÷ default log',
+          'processor time, bare server ÷ default log',
+          'processor time, bare server ÷ --log events',
+          'processor time, --log events ÷ default log',
         ],
         rows,
       },

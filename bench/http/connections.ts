@@ -27,7 +27,7 @@ export async function connections(): Promise<Table> {
       }
     }
     return {
-      title: `${LIST.name}: requests a second by the number of connections, and the ratio to bare (least–most)`,
+      title: `${LIST.name}: requests per second at each number of connections, and the ratio to the bare server (least–most)`,
       head: ['connections', ...SUBJECTS.map(({ name }) => name)],
       rows: rates.map((row, at) => [
         `${COUNTS[at]}`,
@@ -37,7 +37,7 @@ export async function connections(): Promise<Table> {
       ]),
       chart: {
         name: 'connections',
-        title: 'Requests a second by the number of connections',
+        title: 'Requests per second at each number of connections',
         kind: 'lines',
         x: 'connections',
         y: 'requests a second',

@@ -21,12 +21,12 @@ const CHANGES = isQuick ? 1 : 15;
 const MIB = 2 ** 20;
 
 const WAYS = [
-  { name: 'raw socket, the same bytes', server: 'raw', coding: 'identity' },
-  { name: '`node:http`, one cached Buffer', server: 'cached', coding: 'identity' },
+  { name: 'raw socket that sends the same bytes', server: 'raw', coding: 'identity' },
+  { name: '`node:http` that sends one cached Buffer', server: 'cached', coding: 'identity' },
   { name: '`nodeHandler`', server: 'service', coding: 'identity' },
   { name: '`nodeHandler`, gzip', server: 'service', coding: 'gzip' },
   { name: '`nodeHandler`, br', server: 'service', coding: 'br' },
-  { name: '`node:http`, JSON.stringify each time', server: 'stringify', coding: 'identity' },
+  { name: '`node:http` that calls JSON.stringify for each list', server: 'stringify', coding: 'identity' },
 ] as const;
 
 /** Measures lists per second over loopback. Each round measures every way of sending once. */
@@ -70,7 +70,7 @@ async function listsASecond(orders: number, roundMs: number): Promise<Table> {
   const [raw = []] = rates;
   return {
     title: `A list of ${whole(orders)} orders, ${READERS} readers`,
-    head: ['way', 'MB', 'lists a second', 'to the raw socket (least–most)'],
+    head: ['way', 'MB', 'lists a second', 'ratio to the raw socket (least–most)'],
     rows: WAYS.map(({ name }, index) => [
       name,
       ((bytes[index] ?? 0) / 1e6).toFixed(1),
@@ -93,9 +93,9 @@ export async function besideLists(): Promise<Table> {
     await readFor(reader, 1);
     const base = await figuresOf(server);
     for (const [name, slowReaders, downloads] of [
-      ['nobody', 0, false],
-      ['one who downloads', 0, true],
-      [`one who downloads, ${SLOW_READERS} who do not read`, SLOW_READERS, true],
+      ['no client', 0, false],
+      ['one client that downloads', 0, true],
+      [`one client that downloads, and ${SLOW_READERS} clients that do not read`, SLOW_READERS, true],
     ] as const) {
       const measured: number[][] = [];
       for (let round = 0; round < rounds(ROUNDS); round++) {
@@ -131,14 +131,14 @@ export async function besideLists(): Promise<Table> {
     server.stop();
   }
   return {
-    title: `A small request during downloads of ${whole(LONGEST)} orders, already serialised: medians of rounds (least–most)`,
+    title: `Response time of a small request, with and without downloads of ${whole(LONGEST)} serialised orders: medians of the rounds (least–most)`,
     head: [
-      'beside',
+      'other clients',
       'lists',
       'median, ms',
       'p99, ms',
       'slowest, ms',
-      'event loop stalled, ms',
+      'longest stall of the event loop, ms',
       'longest pass of the event loop, ms of processor time',
       'more memory, MiB',
     ],
@@ -163,14 +163,14 @@ export async function afterAChange(): Promise<Table> {
   }
   rmSync(directory, { recursive: true, force: true });
   return {
-    title: 'Time to the last byte of a list in-process: the first list, and the next one after a change of one order',
+    title: 'Time until the last byte of a list, in-process: first list, list after one changed order, same list again',
     head: [
       'store',
       'orders',
       'first list, ms',
       'memory for the first list, MiB',
-      'after a change, ms (median)',
-      'again, ms (median)',
+      'list after one order has changed, ms (median)',
+      'same list again, ms (median)',
     ],
     rows,
   };

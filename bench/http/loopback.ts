@@ -137,7 +137,7 @@ async function checkBytes(children: readonly Child[]): Promise<void> {
   for (const request of [LIST, MISS]) {
     const answers = await Promise.all(same.map(async (child) => (await ask(child, request)).replace(/\d+/g, '0')));
     const differing = answers.find((answer) => answer !== answers[0]);
-    if (differing !== undefined) throw new Error(`not the same bytes:\n${answers[0]}\n${differing}`);
+    if (differing !== undefined) throw new Error(`two servers sent different responses:\n${answers[0]}\n${differing}`);
   }
 }
 
@@ -156,10 +156,10 @@ async function toTable(measured: readonly Measured[], request: LoadRequest): Pro
     head: [
       'server',
       'a second',
-      'to bare (least–most)',
+      'ratio to bare (least–most)',
       'µs of processor time per request',
-      "bare's processor time ÷ this server's",
-      ...(request === CANCEL ? [] : ['bytes of an answer']),
+      'processor time of bare node:http ÷ processor time of this server',
+      ...(request === CANCEL ? [] : ['bytes of a response']),
     ],
     rows: await Promise.all(rows),
   };

@@ -33,7 +33,7 @@ function countedReply(): Table {
   }
   endLog();
   return {
-    title: 'The processor time that the metrics add to a reply',
+    title: 'Processor time that the metrics add to each response',
     head: ['', 'ns of processor time'],
     rows: [['count', printSpread(added)]],
   };
@@ -64,8 +64,8 @@ export async function metrics(): Promise<readonly Table[]> {
     return [
       countedReply(),
       {
-        title: 'The program with --metrics-port: the processor time of a request',
-        head: ['', 'µs of processor time', 'without metrics ÷ with metrics'],
+        title: 'Processor time per request of the program with --metrics-port',
+        head: ['', 'µs of processor time', 'processor time, without metrics ÷ with metrics'],
         rows: [[LIST.name, median(used).toFixed(1), printSpread(ratios)]],
       },
     ];

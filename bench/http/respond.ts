@@ -25,8 +25,8 @@ export async function respond(): Promise<Table> {
   const requests = {
     'GET, 10 orders': { method: 'GET', url: '/v1/store/orders', rawHeaders: valid },
     'DELETE, 404': { method: 'DELETE', url: '/v1/store/orders/1', rawHeaders: valid },
-    'GET without key, 401': { method: 'GET', url: '/v1/store/orders', rawHeaders: ['Host', '127.0.0.1'] },
-    'GET over quota, 429': { method: 'GET', url: '/v1/store/orders', rawHeaders: over },
+    'GET without an API key, 401': { method: 'GET', url: '/v1/store/orders', rawHeaders: ['Host', '127.0.0.1'] },
+    'GET over the quota, 429': { method: 'GET', url: '/v1/store/orders', rawHeaders: over },
   };
   const bench = new Bench(isQuick ? { time: 1, warmup: false } : { time: 1_000, warmupTime: 200 });
   for (const [name, request] of Object.entries(requests)) {
@@ -36,7 +36,7 @@ export async function respond(): Promise<Table> {
   }
   await bench.run();
   return {
-    title: '`respond` in-process, with the store and the limiter in memory',
+    title: 'Time of one call of `respond`, with the order store and the rate limiter in memory',
     head: ['request', 'microseconds each (median)'],
     rows: bench.tasks.map(({ name, result }) => [
       name,

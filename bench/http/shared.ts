@@ -75,12 +75,12 @@ export async function shared(): Promise<Table> {
     }
     for (const server of servers) server.stop();
     return {
-      title: `The whole job over PostgreSQL and Redis, ${CONNECTIONS} keep-alive connections`,
+      title: `HTTP requests to servers that use PostgreSQL and Redis, over ${CONNECTIONS} keep-alive connections`,
       head: [
         'request',
         'server',
         'a second',
-        'µs of processor time per request, server',
+        'µs of processor time per request, HTTP server',
         'µs of processor time per request, Redis',
         'µs of processor time per request, PostgreSQL',
       ],

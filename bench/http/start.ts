@@ -48,7 +48,7 @@ export async function start(): Promise<Table> {
     rmSync(directory, { recursive: true, force: true });
   }
   return {
-    title: 'From the start of a process to its first answer, medians of 20',
+    title: 'Time from the start of a server process to its first list of orders, medians of 20 starts',
     head: ['server', 'ms (least–most)', 'ms of processor time, all threads'],
     rows: servers.map(({ name, wallMs, cpuMs }) => [name, printSpread(wallMs), median(cpuMs).toFixed(0)]),
   };

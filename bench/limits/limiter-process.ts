@@ -17,7 +17,7 @@ const BATCH = 1_000;
 
 const [name, count] = process.argv.slice(2);
 const subject = SUBJECTS.find((candidate) => candidate.name === name);
-if (subject === undefined) throw new TypeError(`${name}: no such limiter`);
+if (subject === undefined) throw new TypeError(`${name}: unknown limiter`);
 const keys = shuffled(Array.from({ length: Number(count) }, (_, index) => `key_${index}`));
 const take = subject.create(keys.length);
 

@@ -21,13 +21,13 @@ export interface Subject {
  * supports only one window is called twice.
  */
 export const SUBJECTS: readonly Subject[] = [
-  { name: 'floor, written by hand', role: 'floor', isAtomic: true, create: bound },
+  { name: 'hand-written limiter', role: 'floor', isAtomic: true, create: bound },
   { name: 'store-orders', role: 'ours', isAtomic: true, create: () => ours({ isKept: true }) },
-  { name: 'store-orders, only `allowed` is read', role: 'ours', isAtomic: true, create: () => ours() },
+  { name: 'store-orders, caller reads only `allowed`', role: 'ours', isAtomic: true, create: () => ours() },
   { name: 'hono-rate-limiter, two stores', isAtomic: false, create: createHono },
   { name: '@fastify/rate-limit, two stores', isAtomic: false, create: createFastify },
   { name: 'express-rate-limit, two stores', isAtomic: false, create: createExpress },
-  { name: 'limiter, two per key', isAtomic: false, create: createLimiter },
+  { name: 'limiter, two instances per key', isAtomic: false, create: createLimiter },
   { name: 'rate-limiter-flexible, two', isAtomic: false, create: createFlexible },
   { name: 'rate-limiter-flexible, union', isAtomic: false, create: createUnion },
 ];

@@ -58,7 +58,7 @@ export async function limiters(): Promise<readonly Table[]> {
   return [
     {
       title:
-        'Limiters: millions of calls per second with minute and day windows, and the ratio to the floor (least–most)',
+        'Limiters: millions of calls per second with two windows, and ratio to the hand-written limiter (least–most)',
       head: ['limiter', 'both or none', ...KEY_COUNTS.map(keys)],
       rows: measured.map(({ name, isAtomic, rates }) => [
         name,
@@ -67,7 +67,7 @@ export async function limiters(): Promise<readonly Table[]> {
       ]),
       chart: {
         name: 'limiter-takes',
-        title: 'Millions of calls per second, by number of keys',
+        title: 'Millions of calls per second at each number of keys',
         kind: 'lines',
         x: 'keys',
         y: 'millions of calls per second',
@@ -79,12 +79,12 @@ export async function limiters(): Promise<readonly Table[]> {
     },
     {
       title:
-        'Limiters: bytes per key for both windows, without the key itself, and the longest call while keys were added',
+        'Limiters: bytes per key with two windows, without the key itself, and the longest call while keys were added',
       head: ['limiter', ...weighed.map(keys), `longest of ${whole(KEY_COUNTS.at(-1) ?? 0)}, ms`],
       rows: measured.map(({ name, bytes, longestMs }) => [name, ...bytes.map(whole), longestMs.toFixed(1)]),
       chart: {
         name: 'limiter-bytes',
-        title: 'Bytes per key, by number of keys',
+        title: 'Bytes per key at each number of keys',
         kind: 'lines',
         x: 'keys',
         y: 'bytes per key',

@@ -16,11 +16,11 @@ const AT_ONCE = 64;
 export async function redisKeys(): Promise<Table> {
   const once = createPlan({ name: 'once', policies: [perMinute(1), perDay(1_000)] });
   return {
-    title: 'A key in Redis with a minute and a day window: 100,000 keys, each with two requests, 64 at a time',
+    title: 'Cost of a key in Redis with a minute and a day window: 100,000 keys, two requests each, 64 at a time',
     head: [
       'key',
-      'bytes by `MEMORY USAGE`',
-      'by `used_memory`',
+      'bytes according to `MEMORY USAGE`',
+      'bytes according to `used_memory`',
       'CPU µs per decision, Node.js',
       'CPU µs per decision, Redis',
     ],

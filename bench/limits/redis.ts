@@ -32,7 +32,7 @@ export async function redis(): Promise<Table[]> {
       ['rate-limiter-flexible, RateLimiterUnion', async (key: string) => leastOf(await union.consume(key))],
       ['`createRedisLimiter`', async (key: string) => (await limiter.take(key, PLENTY)).inForce.remaining],
       [
-        '`createRedisLimiter`, keys over quota',
+        '`createRedisLimiter`, all keys over their quota',
         async (key: string) => (await limiter.take(`used ${key}`, used)).inForce.remaining,
       ],
     ] as const;
@@ -48,7 +48,7 @@ export async function redis(): Promise<Table[]> {
       }
       const [floor = []] = rates;
       tables.push({
-        title: `Decisions a second over one connection to Redis, from a minute and a day window, ${atOnce} at a time`,
+        title: `Rate-limit decisions per second over one connection to Redis, with a minute and a day window, ${atOnce} at a time`,
         head: ['limiter', 'a second', 'ratio (least–most)'],
         rows: ways.map(([name], index) => {
           const values = rates[index] ?? [];

@@ -27,7 +27,7 @@ const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
  * autocannon is used only if wrk is not installed. It needs more processor time than a bare server,
  * so the measured ratios are closer to 1 than the real ones.
  */
-export const LOAD_GENERATOR = hasWrk ? 'wrk' : 'autocannon, which is slower than the fastest servers here';
+export const LOAD_GENERATOR = hasWrk ? 'wrk' : 'autocannon, which is slower than the fastest measured servers';
 
 export interface Loaded {
   readonly answers: number;

@@ -67,8 +67,8 @@ export async function cancelsDuringBackups(): Promise<Table> {
     ['during a backup', beside],
   ] as const;
   return {
-    title: `Durable cancels over loopback while ${whole(ORDERS)} orders are backed up, which takes ${(median(backupsMs) / 1_000).toFixed(1)} s`,
-    head: ['meanwhile', 'a second', 'to no backup (least–most)', 'slowest response, ms'],
+    title: `Durable cancels over loopback, with and without a backup of ${whole(ORDERS)} orders (the backup takes ${(median(backupsMs) / 1_000).toFixed(1)} s)`,
+    head: ['meanwhile', 'a second', 'ratio to the figure without a backup (least–most)', 'slowest response, ms'],
     rows: rows.map(([name, { rates, slowestMs }]) => [
       name,
       whole(median(rates)),
@@ -84,6 +84,6 @@ async function backUp(file: string, copy: string): Promise<number> {
   const [command, parameters] = onCore('any', process.execPath, [MAIN, 'db', 'backup', copy, '--db', file]);
   const child = spawn(command, parameters, { stdio: ['ignore', 'ignore', 'inherit'] });
   const [code] = await once(child, 'exit');
-  if (code !== 0) throw new Error(`db backup ended with ${code}`);
+  if (code !== 0) throw new Error(`db backup exited with ${code}`);
   return performance.now() - startMs;
 }

@@ -29,7 +29,7 @@ export async function cancelsInProcess(): Promise<Table> {
   let next = 0;
   const rows: [string, (count: number) => Promise<unknown>][] = [
     [
-      'the disk: 4 KiB appended and fdatasync',
+      'the disk alone: append 4 KiB, then fdatasync',
       (count) =>
         inTurn(count, async () => {
           await disk.write(page);
@@ -39,7 +39,7 @@ export async function cancelsInProcess(): Promise<Table> {
     ['one transaction per cancel', (count) => inTurn(count, () => oneByOne(BigInt(next++)))],
     ['the store, one cancel at a time', (count) => inTurn(count, () => own.cancel(BigInt(next++)))],
     ['the store on the calling thread, 64 at a time', (count) => atOnce(count, () => own.cancel(BigInt(next++)))],
-    ['the store with its thread, 64 at a time', (count) => atOnce(count, () => threaded.cancel(BigInt(next++)))],
+    ['the store on its own thread, 64 at a time', (count) => atOnce(count, () => threaded.cancel(BigInt(next++)))],
   ];
   const rates = rows.map((): number[] => []);
   for (let round = isQuick ? 1 : 0; round <= rounds(ROUNDS); round++) {
@@ -56,8 +56,8 @@ export async function cancelsInProcess(): Promise<Table> {
   rmSync(directory, { recursive: true, force: true });
   const [floors = []] = rates;
   return {
-    title: 'Durable cancels a second in-process',
-    head: ['way', 'a second', 'to the disk (least–most)'],
+    title: 'Durable cancels per second, without HTTP',
+    head: ['way', 'a second', 'ratio to the disk alone (least–most)'],
     rows: rows.map(([name], index) => [name, whole(median(rates[index] ?? [])), ratio(rates[index] ?? [], floors)]),
   };
 }

@@ -41,16 +41,16 @@ interface Way {
  */
 const LOADS: readonly (readonly Way[])[] = [
   [
-    { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: 0 },
-    { name: 'recent orders, one by one', server: 'one by one', workload: 'recent', perSecond: 0 },
-    { name: 'recent orders, together', server: 'together', workload: 'recent', perSecond: 0 },
-    { name: 'scattered orders, one by one', server: 'one by one', workload: 'anywhere', perSecond: 0 },
-    { name: 'scattered orders, together', server: 'together', workload: 'anywhere', perSecond: 0 },
+    { name: 'bare node:http, which stores nothing', server: 'bare', workload: 'recent', perSecond: 0 },
+    { name: 'recent orders, one transaction each', server: 'one by one', workload: 'recent', perSecond: 0 },
+    { name: 'recent orders, committed together', server: 'together', workload: 'recent', perSecond: 0 },
+    { name: 'scattered orders, one transaction each', server: 'one by one', workload: 'anywhere', perSecond: 0 },
+    { name: 'scattered orders, committed together', server: 'together', workload: 'anywhere', perSecond: 0 },
   ],
   [
-    { name: 'bare node:http, storing nothing', server: 'bare', workload: 'recent', perSecond: PACE },
-    { name: 'recent orders, one by one', server: 'one by one', workload: 'recent', perSecond: PACE },
-    { name: 'recent orders, together', server: 'together', workload: 'recent', perSecond: PACE },
+    { name: 'bare node:http, which stores nothing', server: 'bare', workload: 'recent', perSecond: PACE },
+    { name: 'recent orders, one transaction each', server: 'one by one', workload: 'recent', perSecond: PACE },
+    { name: 'recent orders, committed together', server: 'together', workload: 'recent', perSecond: PACE },
   ],
 ];
 
@@ -111,10 +111,18 @@ function toTable(
   measured: readonly { rates: readonly number[]; idleMs: readonly number[]; busyMs: readonly number[] }[],
 ): Table {
   const [control, usual] = measured;
-  const load = ways[0]?.perSecond === 0 ? 'each sends the next after the response' : `${whole(PACE)} a second`;
+  const load = ways[0]?.perSecond === 0 ? 'each sends its next request after the response' : `${whole(PACE)} a second`;
   return {
-    title: `Durable cancels over loopback, ${CONNECTIONS} connections, ${load}; and the response time of a list of ten orders, p99 in ms`,
-    head: ['cancelled', 'a second', 'to one by one', 'idle', 'meanwhile', 'to idle', 'meanwhile, to bare'],
+    title: `Durable cancels over loopback, ${CONNECTIONS} connections, ${load}, and the p99 response time of a list of ten orders in ms`,
+    head: [
+      'cancelled',
+      'a second',
+      'ratio to one transaction each',
+      'list before the cancels',
+      'list during the cancels',
+      'ratio of during to before',
+      'list during the cancels, ratio to bare',
+    ],
     rows: measured.map(({ rates, idleMs, busyMs }, index) => [
       ways[index]?.name ?? '',
       whole(median(rates)),

@@ -70,9 +70,9 @@ export async function imports(): Promise<Table> {
       head: [
         'way',
         'seconds',
-        'to `sqlite3` (least–most)',
+        'ratio to `sqlite3` (least–most)',
         'seconds of processor time',
-        'processor time, to `sqlite3`',
+        'processor time, ratio to `sqlite3`',
       ],
       rows: figures.map(({ seconds, cores }, index) => [
         ways[index]?.[0] ?? '',

@@ -54,14 +54,14 @@ export async function postgres(): Promise<readonly Table[]> {
     const cancel = () => ours.orders.cancel(ourId());
     const update = (name?: string) => byHand.pool.query({ name, text, values: [`${byHandId()}`] });
     return await compare(server.cpuUs, [
-      ['the disk: 4 KiB appended and fdatasync', 1, () => disk.write(page).then(() => disk.datasync())],
-      ['SQLite with its thread, cancels, 64 at a time', CALLERS, async () => sqlite.cancel(sqliteId())],
+      ['the disk alone: append 4 KiB, then fdatasync', 1, () => disk.write(page).then(() => disk.datasync())],
+      ['SQLite on its own thread, cancels, 64 at a time', CALLERS, async () => sqlite.cancel(sqliteId())],
       ['PostgreSQL, one cancel at a time', 1, cancel],
       ['PostgreSQL, one cancel at a time, as a named statement', 1, () => ours.named.cancel(ourId())],
       [GROUPED, CALLERS, cancel],
       [BY_HAND, CALLERS, () => update()],
       [NAMED_BY_HAND, CALLERS, () => update('cancel')],
-      ['PostgreSQL, orders that are not there, 64 at a time', CALLERS, () => ours.orders.cancel(-1n)],
+      ['PostgreSQL, cancels of an order that does not exist, 64 at a time', CALLERS, () => ours.orders.cancel(-1n)],
       ['PostgreSQL, lists of ten orders, 64 at a time', CALLERS, () => ten.orders.list()],
       ['PostgreSQL, one list of ten orders at a time', 1, () => ten.orders.list()],
       ['PostgreSQL, one list of ten orders at a time, as a named statement', 1, () => ten.named.list()],
@@ -109,9 +109,9 @@ async function compare(serverUs: () => number, ways: readonly Way[]): Promise<re
       head: [
         'way',
         'a second',
-        'to the disk (least–most)',
-        'µs of processor time per call, this process',
-        'µs of processor time per call, PostgreSQL',
+        'ratio to the disk alone (least–most)',
+        'µs of processor time per call, in this process',
+        'µs of processor time per call, in PostgreSQL',
       ],
       rows: ways.map(([name], index) => {
         const { rates = [], ours = [], servers = [] } = figures[index] ?? {};
@@ -123,7 +123,7 @@ async function compare(serverUs: () => number, ways: readonly Way[]): Promise<re
       head: ['', 'aim', 'measured (least–most)'],
       rows: [
         ...[BY_HAND, NAMED_BY_HAND].map((way) => [
-          `a second, to ${way}`,
+          `cancels a second, ratio to ${way}`,
           `at least ${AIM_TIMES}`,
           ratio(grouped, figuresOf(way)?.rates ?? []),
         ]),

@@ -10,7 +10,7 @@ import { canPin } from '../processes/cores.js';
 export function machine(packages: readonly string[]): string {
   const date = new Date().toISOString().slice(0, 10);
   const cores = `${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
-  const places = canPin ? 'Servers ran on one core, and their load on another' : 'No process was bound to a core';
+  const places = canPin ? 'Servers ran on one core, the load generator on another' : 'No process was bound to a core';
   const { packages: locked } = JSON.parse(readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'));
   const versions = packages.map((name) => `${name} ${locked[`node_modules/${name}`]?.version}`);
   return [

@@ -52,6 +52,6 @@ function stringified(): string {
 }
 
 const server = WAYS[way]?.();
-if (server === undefined) throw new TypeError(`${way}: no such way of sending a list`);
+if (server === undefined) throw new TypeError(`${way}: unknown way of sending a list`);
 const turns = createTurnWatch();
 announce(server.listen(0, '127.0.0.1'), () => ({ rssBytes: process.memoryUsage.rss(), ...turns() }));

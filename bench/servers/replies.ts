@@ -21,6 +21,6 @@ async function reply(method: string, url: string): Promise<Reply & { readonly bo
     url,
     rawHeaders: ['Authorization', `Bearer ${API_KEY}`],
   });
-  if (body !== undefined && typeof body !== 'string') throw new TypeError('expected a body of text');
+  if (body !== undefined && typeof body !== 'string') throw new TypeError('expected a response body of type string');
   return { status, headers, body };
 }

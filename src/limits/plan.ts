@@ -159,7 +159,7 @@ function complete(options: PlanOptions, checkFields: CheckFields): Plan {
   oneOf(where('enforce'), enforce, [true, false]);
   oneOf(where('partition'), partition, ['key', 'address']);
   if (partition === 'address' && ban !== false) {
-    throw new TypeError(`${where('ban')}: expected false with partition "address"`);
+    throw new TypeError(`${where('ban')}: expected false, because partition is "address"`);
   }
   const completed = policies.map((policy, index) => completePolicy(where(`policies[${index}]`), policy, checkFields));
   const names = new Set(completed.map((policy) => policy.name));
@@ -211,10 +211,10 @@ function completePolicy(where: string, options: QuotaPolicyOptions, checkFields:
   oneOf(`${where}.refill`, refill, ['interval', 'continuous']);
   oneOf(`${where}.align`, align, ['first', 'utc']);
   if (refill === 'continuous' && align === 'utc') {
-    throw new TypeError(`${where}.align: expected "first" with continuous refill`);
+    throw new TypeError(`${where}.align: expected "first", because refill is "continuous"`);
   }
   if (refill === 'continuous' && quota * windowMs > Number.MAX_SAFE_INTEGER) {
-    throw new RangeError(`${where}: expected quota × windowMs up to 2^53-1 with continuous refill`);
+    throw new RangeError(`${where}: expected quota × windowMs to be at most 2^53-1 with continuous refill`);
   }
   return Object.freeze({ name, quota, windowMs, refill, align });
 }

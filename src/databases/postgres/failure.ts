@@ -14,7 +14,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   '25006': 'the server is read-only; is it a standby?',
   '28': 'the server refuses this user',
   '3D000': 'there is no such database',
-  '42501': 'the user has no right to do that',
+  '42501': 'the database user has no right to run the statement',
   '42P01': 'a table is missing; was it dropped or renamed?',
   '53100': 'the disk of the server is full',
   '53200': 'the server is out of memory',

@@ -52,7 +52,7 @@ export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>)
     while (open.size >= MOST_OPEN) {
       const slowest = [...open].reduce((a, b) => (b.dueMs() < a.dueMs() ? b : a));
       if (slowest.dueMs() <= performance.now()) {
-        slowest.end(new Error('its client read too slowly while other lists waited for a connection'));
+        slowest.end(new Error('the client read the list too slowly while other lists waited for a connection'));
         return;
       }
       if (performance.now() >= givenUpMs) throw new Error('every connection for long lists is in use');

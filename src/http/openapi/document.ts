@@ -187,8 +187,8 @@ ${Object.values(PLANS)
   .join('\n')}
 | enterprise | custom | custom |
 
-A request counts against both windows. A refused request counts against neither. Every response carries the
-\`X-RateLimit-*\` headers, which describe the window that will refuse first, and \`RateLimit\`, which describes both windows.
+An allowed request counts against both windows. A refused request counts against neither. Every response carries
+the \`X-RateLimit-*\` headers, which describe the window that will refuse first, and \`RateLimit\`, which describes both windows.
 After a 429 or 503, wait the number of seconds in \`Retry-After\`. If the next request is refused too, double the wait each
 time. A key that keeps sending without waiting can be temporarily banned. A \`DELETE\` can be repeated: after a lost
 response, 409 \`order_already_cancelled\` means that the order is cancelled.

@@ -128,7 +128,7 @@ function windows(first: string, second: string) {
 
 const HEADERS = {
   'X-RateLimit-Limit': {
-    description: 'Limit in force: the quota of the window that will refuse first.',
+    description: 'The quota of the window that will refuse first.',
     required: true,
     schema: integer(0),
     example: 60,
@@ -165,7 +165,7 @@ const HEADERS = {
     example: 60,
   },
   'WWW-Authenticate': {
-    description: 'The challenge of RFC 6750. Contains `error` only if a key was sent.',
+    description: 'The authentication challenge of RFC 6750. Contains `error` only if the request has an API key.',
     required: true,
     schema: { type: 'string', enum: [CHALLENGE, INVALID_TOKEN_CHALLENGE] },
     example: CHALLENGE,
@@ -177,7 +177,7 @@ const HEADERS = {
     example: 'GET, HEAD',
   },
   'Cache-Control': {
-    description: 'Errors must not be stored.',
+    description: 'Caches must not store error responses.',
     required: true,
     schema: { type: 'string', const: 'no-store' },
     example: 'no-store',

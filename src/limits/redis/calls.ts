@@ -86,7 +86,7 @@ export function createRedisCalls(send: SendCommand, prefix: string, clock: Clock
           // late. So `aheadMs` was wrong: the server's clock was changed, or another server of the
           // cluster replied. The call is sent again with the corrected `aheadMs`.
           if (isInTime) return ask(command, script);
-          throw new Error('the call reached the server after its deadline');
+          throw new Error('the call reached the Redis server after the deadline of the call');
         },
         (error) => {
           if (command === 'EVAL' || !isUnknownScript(error)) throw error;

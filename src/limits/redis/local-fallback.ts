@@ -69,7 +69,7 @@ export function withLocalFallback(server: BackendLimiter, options: LocalFallback
 
   function decideHere(method: 'take' | 'peek', key: string, plan: Plan, cost: number, error: unknown): Decision {
     failedKey ??= key;
-    if (onBackendError === 'closed') throw new Error('the limits cannot be counted', { cause: error });
+    if (onBackendError === 'closed') throw new Error('the request cannot be counted', { cause: error });
     const made = local[method](key, plan, cost);
     const decision = onBackendError === 'open' ? { ...plainDecision(made), allowed: true } : made;
     if (method === 'take') ledger.note(decision);

@@ -95,7 +95,7 @@ function createSnapshots(openAnother: () => SqliteDatabase): Omit<OrderReads, 'l
 
   function lentTo(list: number): Snapshot {
     const snapshot = lent.get(list);
-    if (snapshot === undefined) throw new Error('the list has ended');
+    if (snapshot === undefined) throw new Error('this list is no longer being read');
     return snapshot;
   }
 

@@ -47,7 +47,7 @@ export const keyCommands: readonly Command[] = [
   {
     name: 'keys rotate',
     summary:
-      'Replaces a key and shows the new one once. Its id, plan and used quotas stay. A running server refuses the old key within a second.',
+      'Replaces a key and shows the new one once. The id, the plan and the used quotas stay the same. A running server refuses the old key within a second.',
     operands: ['KEY_ID'],
     options: STORAGE_OPTIONS,
     examples: ['keys rotate key_0123456789'],

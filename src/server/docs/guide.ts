@@ -63,7 +63,7 @@ function rateLimits({ components }: OpenApiDocument): string {
   return section(
     'rate-limits',
     'Rate limits',
-    `<p>A plan has a quota per minute and a quota per day. Every request with a valid key counts against both, whatever its response. A refused request counts against neither.</p>
+    `<p>A plan has a quota per minute and a quota per day. Every allowed request with a valid key counts against both, whatever its status. A request refused by the limits counts against neither.</p>
 <p>A window starts with the first request and ends after a minute or a day. The whole quota is then available again.</p>
 ${table('plain numbers', ['Plan', 'Requests per minute', 'Requests per day'], [...plans, row('enterprise', 'agreed', 'agreed')])}
 <p>After a 429, wait the number of seconds in <code>Retry-After</code>. A request sent after that time is within the limit. A key that keeps sending without waiting is banned: first for a minute, then longer.</p>

@@ -31,7 +31,7 @@ export function parseKeyPlan({ name, perMinute, perDay }: PlanWish): ParsedPlan 
   const hasNumbers = perMinute !== undefined || perDay !== undefined;
   if (fixed !== undefined) {
     return hasNumbers
-      ? { ok: false, message: `the plan ${fixed} has fixed quotas; only enterprise takes quotas of its own` }
+      ? { ok: false, message: `the plan ${fixed} has fixed quotas; only the plan enterprise can have other quotas` }
       : { ok: true, plan: { name: fixed } };
   }
   if (name !== 'enterprise') {

@@ -85,7 +85,7 @@ export function createLog(stream: LogStream, readable: boolean, always: LogField
   function sayDropped(): void {
     const lines = dropped;
     dropped = 0;
-    if (lines > 0) add('error', 'log lines dropped, nobody read them', { lines });
+    if (lines > 0) add('error', 'log lines dropped because the log was not read in time', { lines });
   }
 
   function add(level: Level, event: string, fields: LogFields): void {

@@ -93,7 +93,7 @@ export function createRequestMetrics(): RequestMetrics {
         printMetric('counter', 'store_orders_requests_total', 'Requests that got a response.', outcomes),
         printHistogram(
           'store_orders_request_duration_seconds',
-          'Time from the head of a request to its reply, in seconds.',
+          'Time from the head of a request to its response, in seconds.',
           operations.map(({ name, seconds }) => [{ operation: name }, seconds] as const),
         ),
         printMetric('counter', 'store_orders_failures_total', 'Requests affected by an internal failure.', failures),

@@ -111,7 +111,7 @@ function startWorker(number: number): RunningWorker {
       resolve(message);
     });
     void ended.then(({ code, signal, error }) => {
-      resolve({ failed: `worker ${number} ended before it could serve: ${error ?? signal ?? `exit code ${code}`}` });
+      resolve({ failed: `worker ${number} ended before it was ready: ${error ?? signal ?? `exit code ${code}`}` });
     });
   });
   const started = { number, worker, startMs: performance.now(), begun, ended, isListening: false };

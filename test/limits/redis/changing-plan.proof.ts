@@ -84,6 +84,6 @@ test('a server whose reply contradicts the plan counts as failing', { skip }, as
   };
   const limiter = createRedisLimiter({ send: disagreeing, deadlineMs: 10_000, onBackendError: 'closed' });
   await assert.rejects(async () => limiter.take('customer', createPlan({ name: 'five', policies: [perDay(5)] })), {
-    message: 'the limits cannot be counted',
+    message: 'the request cannot be counted',
   });
 });

@@ -125,7 +125,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     await page.clock.runFor(20_000);
     assert.match(await text('listOrders'), /Wait (?:4[01]|3\d) s\./);
     await page.clock.runFor(42_000);
-    assert.match(await text('listOrders'), /You can send again\./);
+    assert.match(await text('listOrders'), /You can send the next request\./);
     assert.equal(await page.locator('#listOrders-send').innerText(), 'Send');
     assert.equal(await page.locator('#listOrders-form button').getAttribute('aria-disabled'), 'false');
   });

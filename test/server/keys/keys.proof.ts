@@ -111,7 +111,7 @@ test('the key commands refuse an unknown plan or wrong quotas of a plan, and exi
     [['--plan', 'enterprise'], '--plan: enterprise has no default quotas; set --per-minute, --per-day or both'],
     [
       ['--plan', 'free', '--per-day', '5'],
-      '--plan: the plan free has fixed quotas; only enterprise takes quotas of its own',
+      '--plan: the plan free has fixed quotas; only the plan enterprise can have other quotas',
     ],
     [['--plan', 'enterprise', '--per-day', '0'], '--per-day: expected a whole number from 1 to 1000000000'],
     [

@@ -146,7 +146,7 @@ test('log lines that nobody reads are kept up to a limit, and one line reports h
   assert.ok(kept * 1_000 < 17 * 2 ** 20, `${kept} kept`);
   assert.deepEqual(
     events.slice(kept).map(({ level, event, lines }) => [level, event, lines]),
-    [['error', 'log lines dropped, nobody read them', 20_002 - kept]],
+    [['error', 'log lines dropped because the log was not read in time', 20_002 - kept]],
   );
 });
 

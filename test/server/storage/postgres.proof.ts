@@ -168,7 +168,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
       const lasts = await Promise.allSettled(readers.map((reader) => reader.next()));
       const ends = lasts.map((last) => (last.status === 'rejected' ? String(last.reason) : 'read on'));
       const ended =
-        'Error: cannot list the orders: its client read too slowly while other lists waited for a connection';
+        'Error: cannot list the orders: the client read the list too slowly while other lists waited for a connection';
       assert.deepEqual(ends, [ended, 'read on', 'read on', 'read on']);
     } finally {
       await Promise.all(readers.map((reader) => reader.return?.()));

@@ -37,7 +37,7 @@ export async function withQuotas(
   return withStorage(invocation, async ({ keys, quotas, name }) => {
     if (redis !== undefined) return atRedis(redis, (admin) => work(admin, keys));
     if (quotas !== undefined) return work(savedQuotaAdmin(quotas, name), keys);
-    return failed(`${name} holds no quotas; name the Redis server that counts them with --redis-url`);
+    return failed(`${name} holds no quotas; with --redis-url, name the Redis server that counts them`);
   });
 }
 

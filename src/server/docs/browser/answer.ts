@@ -70,7 +70,7 @@ export function explain({ headers, text }: Answer): HTMLElement {
 }
 
 function count(element: HTMLElement, wait: Wait): void {
-  element.textContent = wait.leftMs() > 0 ? `Wait ${duration(wait.leftMs())}.` : 'You can send again.';
+  element.textContent = wait.leftMs() > 0 ? `Wait ${duration(wait.leftMs())}.` : 'You can send the next request.';
 }
 
 function readError(text: string): { readonly code: string; readonly message: string } {

@@ -93,6 +93,6 @@ async function copy(button: HTMLButtonElement): Promise<void> {
     // Browsers provide the clipboard only over https and on loopback. Elsewhere the text is
     // selected, so that the user can copy it.
     getSelection()?.selectAllChildren(source);
-    announce('Selected. Copy it with the keyboard.');
+    announce('The text is selected. Copy it with the keyboard.');
   }
 }
