@@ -29,7 +29,7 @@ test('the keys are read once, so later changes of the object have no effect', ()
   assert.equal(authenticate('another'), undefined);
 });
 
-test('a service with this authenticator accepts a known key and refuses an unknown one', () => {
+test('a service with createKeyAuthenticator accepts a known key and refuses an unknown one', () => {
   const { respond } = createOrderService({
     store: createMemoryOrderStore([{ id: 1 }]),
     limiter: createMemoryLimiter(),

@@ -31,7 +31,7 @@ async function expectRefusal(port: number, code: ErrorCode, ...pieces: string[])
   return answer;
 }
 
-test('malformed HTTP gets 400 with the Error object and X-RateLimit-*, is charged to the peer, and closes the connection', async () => {
+test('a malformed request gets 400 with the Error object and X-RateLimit-*, is charged to the client address, and its connection is closed', async () => {
   const shop = createShop();
   const { port, close, sockets } = await serve(shop);
   const malformed = [
