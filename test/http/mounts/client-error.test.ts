@@ -113,7 +113,7 @@ test('more bytes after a malformed request cause no second response and no secon
   await close();
 });
 
-test('a complete request followed by malformed bytes gets its own response, and no response is corrupted', async () => {
+test('a complete request followed by malformed bytes gets its response, and the malformed bytes get none', async () => {
   const shop = createShop();
   const { port, close } = await serve(shop);
   const { answers } = await exchange(
@@ -128,7 +128,7 @@ test('a complete request followed by malformed bytes gets its own response, and 
   await close();
 });
 
-test('a request in progress does not get the error response to malformed bytes that follow it', async () => {
+test('while a cancel is in progress, malformed bytes that follow its request get no error response', async () => {
   const { port, close } = await serve(createShop({ store: { list: () => [], cancel: () => new Promise(() => {}) } }));
   const { text } = await exchange(
     port,
@@ -138,7 +138,7 @@ test('a request in progress does not get the error response to malformed bytes t
   await close();
 });
 
-test('a response that has begun is not corrupted by a second one', async () => {
+test('if malformed bytes arrive after a response has begun, no error response is mixed into it', async () => {
   async function* list() {
     yield [{ id: 1n }];
     await new Promise(() => {});
@@ -172,7 +172,7 @@ test('a response is sent to its end although malformed bytes follow the request 
   await close();
 });
 
-test('a request gets a 400 if its content is malformed and its response has not begun', async () => {
+test('a request with a malformed body gets a 400 if its response has not begun', async () => {
   const shop = createShop();
   const { server, port, close } = await listen(() => {});
   nodeHandler(shop.service).attach(server);
