@@ -6,7 +6,7 @@ import { createKeyAuthenticator, createOrderService, ERROR_CODES } from 'store-o
 const shop: Principal = { id: 'shop', plan: PLANS.pro };
 const ann: Principal = { id: 'ann', plan: PLANS.free };
 
-test('only a known key has a principal, and a key that differs in one character has none', () => {
+test('createKeyAuthenticator finds the principal of a known key, and none for a key that differs in one character', () => {
   const authenticate: (apiKey: string) => MaybePromise<Principal | undefined> = createKeyAuthenticator({
     'open-sesame': shop,
     '4711': ann,

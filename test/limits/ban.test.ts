@@ -69,7 +69,7 @@ test('the refusals that count towards a ban are those of the last 60 seconds, no
   assert.equal(limiter.take('key', plan).verdict, 'banned', 'the last 4 refusals came within 2 ms');
 });
 
-test('if three refusals within a minute lead to a ban, one refusal every 30 s never does', () => {
+test('one refusal every 30 s never leads to a ban if a ban needs three refusals within a minute', () => {
   const plan = strict({ after: 3 });
   limiter.take('key', plan);
   beRefused(plan, 1);

@@ -87,7 +87,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-two',
     level: 'SHOULD',
-    says: 'reject two Authorization fields, even if both are the same valid key',
+    says: 'reject a request with two Authorization fields, even if both have the same valid key',
     async check({ ask, issueKey }) {
       const key = await issueKey(PLANS.business);
       for (const other of [key, 'nobody']) {

@@ -170,7 +170,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-apart',
     level: 'MUST',
-    says: 'not charge a key for the requests of other keys or for requests without a valid key',
+    says: 'charge a key for its own requests only',
     needs: ['issueKey'],
     async check(subject) {
       const key = bearer(await subject.issueKey(PLANS.free));

@@ -44,7 +44,7 @@ export const orderClauses: readonly Clause[] = [
       const answer = await subject.asked('GET', ORDERS);
       const listed = ordersOf(answer);
       for (const { id } of many) assert.ok(listed.has(id), `order ${id} is listed`);
-      const order = listed.get(2n ** 53n + 1n) ?? assert.fail('an order is not listed');
+      const order = listed.get(2n ** 53n + 1n) ?? assert.fail('order 9007199254740993 is not listed');
       for (const [name, value] of Object.entries(SHOWN)) assert.equal(Reflect.get(order, name), value, name);
     },
   },

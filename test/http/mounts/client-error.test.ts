@@ -134,7 +134,7 @@ test('while a cancel is in progress, malformed bytes that follow its request get
     port,
     `DELETE ${ORDERS}/1 HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n${GARBAGE}`,
   );
-  assert.equal(text, '', 'nothing is sent, because nobody knows whether the order was cancelled');
+  assert.equal(text, '', 'nothing is sent, because it is unknown whether the order was cancelled');
   await close();
 });
 

@@ -9,7 +9,7 @@ import { createShop, KEY, ORDERS, order } from '../support/shop.js';
 
 const headers = Object.fromEntries([KEY]);
 
-test('a prefix that is not the beginning of the base path throws when the app starts', async () => {
+test('the app fails to start if the prefix is not the beginning of the base path', async () => {
   const app = fastify();
   app.register(fastifyPlugin(createShop().service), { prefix: '/shop' });
   await assert.rejects(async () => app.ready(), { name: 'TypeError', message: /^prefix: .* basePath, \/v1$/ });

@@ -154,7 +154,7 @@ test('every response to a random request is documented', async () => {
   );
 });
 
-test('every error code has exactly one example, and the schema of Error lists all codes', () => {
+test('every error code has exactly one example, and the schema named Error lists all codes', () => {
   const all = [...Object.values(document.components.responses), ...Object.values(document['x-responses-elsewhere'])]
     .flatMap(examplesOf)
     .map(([name]) => name)

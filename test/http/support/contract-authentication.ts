@@ -62,7 +62,7 @@ export const authenticationClauses: readonly Clause[] = [
   },
   {
     id: '5-two-schemes',
-    says: 'two Authorization fields get 401 invalid_api_key, even if one is empty or of another scheme',
+    says: 'a request with two Authorization fields gets 401 invalid_api_key, even if one of them is empty or has another scheme',
     verbatim: true,
     check: async (ask) => {
       for (const other of ['Basic dTpw', '']) {
