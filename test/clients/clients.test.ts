@@ -104,11 +104,11 @@ suite('with default settings', { concurrency: true }, () => {
       assert.deepEqual(statuses, [429, 200]);
       exhaust();
       assert.equal(await client.delete(`${url}/1`), 204);
-      assert.deepEqual(statuses, [429, 200, 429, 204], 'the client waits only once');
-      assert.equal(limiter.inspect('client')?.ban, undefined, 'no refusal counts towards a ban');
+      assert.deepEqual(statuses, [429, 200, 429, 204], 'the client repeats each refused request only once');
+      assert.equal(limiter.inspect('client')?.ban, undefined, 'the client has no refusals that count towards a ban');
     });
 
-    test(`ten concurrent requests of ${name} above the limit all succeed, without a ban`, async (t) => {
+    test(`if ten concurrent requests of ${name} exceed the limit, all succeed in the end, without a ban`, async (t) => {
       const { url, statuses, limiter, close } = await open(10);
       const client = create();
       t.after(async () => {
@@ -122,7 +122,7 @@ suite('with default settings', { concurrency: true }, () => {
         answers,
         Array.from({ length: 10 }, (_, id) => (id % 2 === 0 ? 200 : 204)),
       );
-      assert.ok(statuses.includes(429), 'the limit was reached');
+      assert.ok(statuses.includes(429), 'some requests got a 429');
       assert.equal(limiter.inspect('client')?.ban, undefined);
     });
   }

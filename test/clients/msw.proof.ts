@@ -55,7 +55,7 @@ suite('behind MSW', { skip }, () => {
   after(() => close());
 
   for (const [index, [name, send]] of Object.entries(CLIENTS).entries()) {
-    test(`${name} lists and cancels orders, and receives 429 responses and failures`, async () => {
+    test(`through MSW, ${name} lists and cancels orders, and receives 429 responses and failures`, async () => {
       const id = ids[index] ?? 0n;
       const apiKey = service.issueKey();
       const headers = { Authorization: `Bearer ${apiKey}` };
@@ -73,7 +73,7 @@ suite('behind MSW', { skip }, () => {
     });
   }
 
-  test('undici, whose sockets MSW does not intercept, reaches the service by listen()', async (t) => {
+  test('undici, which MSW does not intercept, reaches the service through the port that listen() opens', async (t) => {
     const listening = await service.listen();
     t.after(() => listening.close());
     const headers = { Authorization: `Bearer ${service.issueKey()}` };

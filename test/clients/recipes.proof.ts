@@ -42,7 +42,7 @@ async function printed(t: TestContext, command: string, ...parameters: readonly 
   return (await promisify(execFile)('sh', ['-c', script, 'sh', ...parameters], { env })).stdout;
 }
 
-test('JavaScript: the recipe keeps every digit', async () => {
+test('the JavaScript example of the OpenAPI document keeps every digit of an id', async () => {
   const { fetch, url, apiKey } = createTestService({ orders: IDS.map((id) => ({ id: BigInt(id) })) });
   const text = await (await fetch(`${url}/store/orders`, { headers: { Authorization: `Bearer ${apiKey}` } })).text();
   const orders: { id: string }[] = new Function('text', `return ${recipe('js')}`)(text);
@@ -52,7 +52,7 @@ test('JavaScript: the recipe keeps every digit', async () => {
   );
 });
 
-test('shell: the recipe keeps every digit with any version of jq; without the recipe, jq 1.6 does not', {
+test('the shell example of the OpenAPI document keeps every digit of an id, but plain jq 1.6 does not', {
   skip: withoutJq,
 }, async (t) => {
   assert.equal(await printed(t, recipe('sh')), `${IDS.join('\n')}\n`);
@@ -60,7 +60,7 @@ test('shell: the recipe keeps every digit with any version of jq; without the re
   assert.deepEqual((await printed(t, "jq -r '.[1,2].id'")).split('\n'), [`${EVEN}`, `${EVEN}`, '']);
 });
 
-test('Python: the module json keeps every digit, and a float does not', { skip: withoutPython }, async (t) => {
+test('the Python module json keeps every digit of an id; a float does not', { skip: withoutPython }, async (t) => {
   const print =
     'import json, sys\nfor order in json.load(sys.stdin): print(order["id"], int(float(order["id"])) == order["id"])';
   const lines = (await printed(t, 'python3 -c "$1"', print)).trim().split('\n');
@@ -97,7 +97,9 @@ class Recipe {
   }
 }`;
 
-test('Java: the recipe keeps every digit, and a Map read by Gson does not', { skip: withoutJava }, async (t) => {
+test('the Java example of the OpenAPI document keeps every digit of an id, but a Map read by Gson does not', {
+  skip: withoutJava,
+}, async (t) => {
   const { url, apiKey, store } = await listen(t);
   const run = promisify(execFile);
   const cwd = temporaryDirectory(t);

@@ -55,7 +55,7 @@ test('on a full disk, lists are still served, and a cancel is acknowledged only 
     server.log().some(({ error }) => /^cannot write store-orders\.db: the disk is full; free some/.test(`${error}`)),
   );
   assert.equal(server.child.exitCode, null);
-  assert.deepEqual(orders.look().cancelled, promised, 'exactly what was acknowledged is stored');
+  assert.deepEqual(orders.look().cancelled, promised, 'exactly the orders with a 204 are stored as cancelled');
   const countedMeanwhile = requests;
 
   rmSync(ballast);

@@ -16,7 +16,7 @@ const MOST_WRONG = FLIPS / 4;
 
 // SQLite has no checksums, so a wrong byte within a value cannot be noticed. A file with a wrong
 // byte anywhere else must be rejected, unless its orders are unchanged.
-test(`of ${FLIPS} database files with one flipped bit, each is either rejected or exported completely, with at most one order changed`, async (t) => {
+test(`each of ${FLIPS} database files with one flipped bit is either rejected or exported completely, with at most one order changed`, async (t) => {
   const random = seededRandom(t);
   const { cwd } = await createOrderFile(temporaryDirectory(t), 500);
   const file = join(cwd, 'store-orders.db');

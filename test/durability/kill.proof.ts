@@ -19,7 +19,7 @@ const FORGOTTEN_MS = 1_000;
  */
 const NO_ORDER = 0n;
 
-test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no acknowledged cancel is lost`, async (t) => {
+test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel orders: no acknowledged cancel is lost`, async (t) => {
   const random = seededRandom(t);
   const orders = await createOrderFile(temporaryDirectory(t), ROUNDS * CANCELS);
   const asked = new Set<bigint>();
@@ -54,7 +54,7 @@ test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel: no acknowled
   assert.ok(median(startsMs) <= START_MS);
 });
 
-test('after a server is killed, at most the requests of its last second are missing from the quotas', async (t) => {
+test('after a server is killed, the saved quotas lack at most the requests of its last second', async (t) => {
   const random = seededRandom(t);
   const orders = await createOrderFile(temporaryDirectory(t), 1);
   const kills = Math.ceil(ROUNDS / 10);
@@ -69,7 +69,7 @@ test('after a server is killed, at most the requests of its last second are miss
     forgotten += forgottenBetween(life, next);
     life = next;
   }
-  t.diagnostic(`${forgotten} of ${counted} counted requests forgotten by ${kills} kills`);
+  t.diagnostic(`${kills} kills lost the counts of ${forgotten} of ${counted} requests`);
 });
 
 /** A server, from its start until it is killed. */

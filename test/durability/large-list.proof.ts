@@ -10,7 +10,7 @@ import { MIB, mebibytes, peakBytes } from '../support/memory.js';
 const MANY = 1_000_000;
 const SLOW_READERS = 50;
 
-test('a million orders are listed from one snapshot and in bounded memory, even during an import or while other clients do not read', async (t) => {
+test('a million orders are listed from one snapshot and in bounded memory, even during an import or while other clients do not read their responses', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'business', '--db', 'many.db');
   fill(join(cwd, 'many.db'));
@@ -60,7 +60,7 @@ test('a million orders are listed from one snapshot and in bounded memory, even 
   assert.deepEqual([meanwhile.length, ...new Set(meanwhile)], [100, 404]);
   for (const socket of slow) socket.destroy();
   const withReaders = peakBytes(server.child.pid) - baseBytes - first.bytes();
-  t.diagnostic(`memory above baseline and list, with ${SLOW_READERS} slow readers: ${mebibytes(withReaders)}`);
+  t.diagnostic(`memory beyond the baseline and the list, with ${SLOW_READERS} slow readers: ${mebibytes(withReaders)}`);
   assert.ok(
     baseBytes === 0 || withReaders <= (64 + SLOW_READERS) * MIB,
     `${withReaders} bytes more than the idle server's memory plus the list's length`,

@@ -23,7 +23,7 @@ for (const { calls, operation, says } of [
       'and put a sound backup in its place with db restore',
   },
 ]) {
-  test(`a disk that fails to ${operation} is reported in the log as a sentence`, {
+  test(`if the disk fails to ${operation}, the log explains the failure and what to do in a sentence`, {
     skip: cannotTrace(),
   }, async (t) => {
     const orders = await createOrderFile(temporaryDirectory(t), 2_000);

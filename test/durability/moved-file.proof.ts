@@ -26,7 +26,7 @@ async function serving(t: TestContext) {
 const REMOVED = /store-orders\.db was moved or removed while in use; put it back, or stop the server and restore/;
 const REPLACED = /store-orders\.db was replaced by another file while in use; restart the server to serve what is/;
 
-test('a file that is moved away is neither written nor listed until it is back', async (t) => {
+test('while the database file is moved away, the server neither writes to it nor lists its orders', async (t) => {
   const { client, file, readiness, cancel, isLogged } = await serving(t);
   renameSync(file(), file('.moved'));
   assert.equal(await cancel(), 503);
@@ -38,7 +38,7 @@ test('a file that is moved away is neither written nor listed until it is back',
   assert.deepEqual([await cancel(), (await client.list()).status], [204, 200]);
 });
 
-test('after the file is removed, cancels get 503, and the log reports the removal even without requests', async (t) => {
+test('after the database file is removed, cancels get 503, and the log reports the removal even without requests', async (t) => {
   const { readiness, cancel, isLogged } = await (async () => {
     const serves = await serving(t);
     rmSync(serves.file());
@@ -49,7 +49,7 @@ test('after the file is removed, cancels get 503, and the log reports the remova
   assert.deepEqual(await readiness(), [503, 'unavailable']);
 });
 
-test('after the file is replaced by another, the list in memory is not served', async (t) => {
+test('after the database file is replaced by another, the server no longer serves the list that it has in memory', async (t) => {
   const { client, file, readiness, cancel, isLogged } = await serving(t);
   copyFileSync(file(), file('.copy'));
   renameSync(file('.copy'), file());

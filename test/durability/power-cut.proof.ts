@@ -35,7 +35,7 @@ describe('the SQLite store when the power fails', { skip: cannotTrace() }, () =>
   // These tests show that the test above would notice a loss.
   for (const { store, title } of [
     { store: 'relaxed', title: 'a power cut loses cancels under synchronous=NORMAL' },
-    { store: 'hasty', title: 'a power cut loses cancels of a store that responds before it commits' },
+    { store: 'hasty', title: 'a power cut loses cancels if the store responds before it commits' },
   ] satisfies { store: StoreName; title: string }[]) {
     test(title, async (t) => {
       const { losses } = await powerCuts(t, [{ steps: SHORT, store }]);
@@ -97,7 +97,7 @@ async function powerCuts(t: TestContext, runs: readonly Run[]) {
   const { losses, contents } = await cutPower(folder, records);
   t.diagnostic(JSON.stringify(losses));
   for (const [name, bytes] of contents) {
-    assert.ok(bytes.equals(readFileSync(join(folder, name))), `the record has every byte of ${name}`);
+    assert.ok(bytes.equals(readFileSync(join(folder, name))), `the strace record has every byte of ${name}`);
   }
   return { losses };
 }

@@ -29,7 +29,7 @@ test('a damaged page leads to a 503 rather than a truncated list, and /readyz an
   await until(() => server.log().some(({ error }) => said.test(String(error))), 2_000);
 });
 
-test('nothing is acknowledged on a file system that has become read-only, and /readyz reports it', async (t) => {
+test('on a file system that has become read-only, cancels get 503, and /readyz reports that the database is unavailable', async (t) => {
   const image = mountImage(t);
   if (image === undefined) return t.skip('no image can be mounted: run this as root on Linux, with mkfs.ext4');
   const orders = await createOrderFile(image.directory, 10);

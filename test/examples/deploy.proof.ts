@@ -142,7 +142,7 @@ test('the image runs unprivileged on a read-only file system, is healthy, and st
   assert.equal((await ended(start(health, env))).code, 1);
 });
 
-test('the systemd unit is valid, with an exposure level below 2', {
+test('systemd-analyze finds the unit valid, and its exposure level below 2', {
   skip: spawnSync('systemd-analyze', ['--version']).error !== undefined && 'needs systemd-analyze',
 }, () => {
   const unit = join(deploy, 'store-orders.service');
@@ -154,7 +154,7 @@ test('the systemd unit is valid, with an exposure level below 2', {
   assert.match(stdout, /Overall exposure level for store-orders\.service: [01]\.\d /);
 });
 
-test('the deployment files set only known settings and probe only paths of the server', () => {
+test('the deployment files use only settings and probe only paths that the server knows', () => {
   const settings = execFileSync(process.execPath, [join(root, 'dist/server/main.js'), 'serve', '--help'], {
     encoding: 'utf8',
   });

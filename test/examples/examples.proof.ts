@@ -99,7 +99,7 @@ suite('every example works', { concurrency: 2 }, () => {
   }
 
   for (const file of sampled(servers)) {
-    test(`examples/${file} serves both the orders and the routes of its host`, async (t) => {
+    test(`examples/${file} serves both the orders and its own routes`, async (t) => {
       const child = start(file, process.execPath, '--import', 'tsx');
       t.after(() => child.kill());
       const mounted = { origin: await originOf(child), close: async () => {} };

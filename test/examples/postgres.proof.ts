@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { missingEngine, startEngine } from '../databases/postgres/support/engine.js';
 
-test('examples/postgres.ts serves the orders table of its host', { skip: missingEngine }, async (t) => {
+test('examples/postgres.ts lists and cancels the orders in its own table', { skip: missingEngine }, async (t) => {
   const engine = await startEngine();
   const file = fileURLToPath(new URL('../../examples/postgres.ts', import.meta.url));
   const child = spawn(process.execPath, ['--import', 'tsx', file], {

@@ -34,7 +34,7 @@ function secondsOf({ nowMs }: { nowMs(): number }): number {
   return nowMs() / 1_000;
 }
 
-test('during a ban X-RateLimit-* do not change, and RateLimit reports what is really left in each window', async () => {
+test('during a ban, X-RateLimit-* stay the same, and RateLimit reports the tokens that are left in each window', async () => {
   const { ask, clock } = open();
   for (let n = 0; n < 60; n++) assert.equal((await ask()).status, 200);
   assert.equal((await ask()).status, 429);
@@ -64,7 +64,7 @@ test('responses announce the end of a ban even if the key has not used its quota
   }
 });
 
-test('if a window refuses requests for longer than the ban does, the fields announce the end of the window', async () => {
+test('if a used-up window ends later than the ban, X-RateLimit-Reset and Retry-After announce the end of the window', async () => {
   const plan = createPlan({ name: 'small', policies: [perMinute(60), perDay(2)] });
   const { ask, ban, apiKey, clock } = open({ plan });
   for (let n = 0; n < 2; n++) await ask();
@@ -77,7 +77,7 @@ test('if a window refuses requests for longer than the ban does, the fields anno
   }
 });
 
-test('with continuous refill, RateLimit announces when the next token comes back, and X-RateLimit-Reset when all are back', async () => {
+test('with continuous refill, RateLimit announces when the next token comes back, and X-RateLimit-Reset when all tokens are back', async () => {
   const trickle = { name: 'trickle', quota: 4, windowMs: 80_000, refill: 'continuous' } as const;
   const { ask, clock, quota, apiKey } = open({ plan: createPlan({ name: 'trickle', policies: [trickle] }) });
   const startsAt = secondsOf(clock);

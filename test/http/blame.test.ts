@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { OrderServiceOptions } from 'store-orders';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
-suite('responds with 503 if code of the host fails, and with 500 if code of the service fails', () => {
+suite('the service sends a 503 if a function that it was given throws, and a 500 if its own code throws', () => {
   async function statusOf(options: Partial<OrderServiceOptions>): Promise<number> {
     const { service } = createShop(options);
     return (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).status;
@@ -32,7 +32,7 @@ suite('responds with 503 if code of the host fails, and with 500 if code of the 
     }
   });
 
-  test('a list that fails while it is read leads to a 503, whatever it throws', async () => {
+  test('if reading the list throws, the response is a 503, whatever was thrown', async () => {
     for (const thrown of [new Error('the disk is gone'), 'text', undefined]) {
       const fail = () => {
         throw thrown;

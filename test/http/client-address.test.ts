@@ -8,7 +8,7 @@ function forwarded(proxies: number, field: string | string[] | undefined, peer: 
   return forwardedAddress(proxies)({ socket: { remoteAddress: peer }, headers: { 'x-forwarded-for': field } });
 }
 
-test('forwardedAddress(n) returns the n-th address from the right, but reads no further than the first invalid one', () => {
+test('forwardedAddress(n) returns the n-th address from the right of X-Forwarded-For, but reads no further than the first invalid one', () => {
   const rows: [number, string | string[] | undefined, string][] = [
     [0, '198.51.100.1', '192.0.2.9'],
     [1, undefined, '192.0.2.9'],
@@ -47,7 +47,7 @@ test('forwardedAddress throws for an invalid number of proxies', () => {
   }
 });
 
-test('requests without a valid key have one limit per IPv4 address or IPv6 /64 network, and share one if they have no address', async () => {
+test('requests without a valid key have one limit per IPv4 address or IPv6 /64 network, and share one limit if their address is unknown', async () => {
   const groups: (string | undefined)[][] = [
     [
       '192.0.2.1',

@@ -9,7 +9,7 @@ const orders: readonly Order[] = Array.from({ length: 1_000 }, (_, i) => Object.
 
 const LISTS: Readonly<Record<string, () => ListedOrders>> = {
   'a short list': () => Object.freeze(orders.slice(0, 2)),
-  'a list that is serialised in several turns of the event loop': () => Object.freeze([...orders]),
+  'a long list that is serialised in several turns of the event loop': () => Object.freeze([...orders]),
   'a streamed list': () =>
     Object.freeze({
       async *[Symbol.asyncIterator]() {
@@ -21,7 +21,7 @@ const LISTS: Readonly<Record<string, () => ListedOrders>> = {
 for (const way of WAYS) {
   suite(`reached by ${way.name}`, () => {
     for (const [name, createList] of Object.entries(LISTS)) {
-      test(`If-Match for ${name}: the response is 412 unless the field is * or contains the list's tag (RFC 9110 §13.1.1)`, async () => {
+      test(`a request for ${name} gets a 412 if its If-Match is neither * nor contains the list's tag (RFC 9110 §13.1.1)`, async () => {
         const listed = createList();
         const { service } = createShop({ store: { list: () => listed, cancel: () => 'not_found' } });
         const { ask, close } = await way.open(service);
@@ -59,7 +59,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('a list that its host may still change has no tag, so If-Match leads to a 412 unless it is *', async () => {
+    test('if the store returns an array that is not frozen, the list has no tag, and any If-Match other than * leads to a 412', async () => {
       await withShop(
         async (ask) => {
           assert.equal((await ask('GET', ORDERS, [KEY, ['If-Match', '*']])).status, 200);
@@ -69,7 +69,7 @@ for (const way of WAYS) {
       );
     });
 
-    test('If-Unmodified-Since is ignored, because the list has no date (RFC 9110 §13.1.4)', async () => {
+    test('If-Unmodified-Since is ignored, because the list has no modification date (RFC 9110 §13.1.4)', async () => {
       await withShop(async (ask) => {
         const since: [string, string] = ['If-Unmodified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'];
         assert.equal((await ask('GET', ORDERS, [KEY, since])).status, 200);
@@ -77,7 +77,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('a cancellation with If-Match gets a 412 unless the field is *, but an invalid id always gets a 404', async () => {
+    test('a DELETE whose If-Match is not * gets a 412, but an invalid order id always gets a 404', async () => {
       await withShop(async (ask) => {
         for (const field of ['"a"', 'W/"a"', '', '"a", *']) {
           const fields: [string, string][] = [KEY, ['If-Match', field]];

@@ -4,7 +4,7 @@ import { CONTRACT } from './support/contract.js';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 import { WAYS } from './support/ways.js';
 
-test('every clause has a unique id', () => {
+test('every tested clause of the specification has a unique id', () => {
   assert.equal(new Set(CONTRACT.map(({ id }) => id)).size, CONTRACT.length);
 });
 
@@ -38,7 +38,7 @@ for (const way of WAYS) {
   });
 }
 
-test('an invalid option throws at construction, and the error names it', () => {
+test('createOrderService throws an error that names the invalid option', () => {
   const rows: [RegExp, Parameters<typeof createShop>[0]][] = [
     [/^basePath:/, { basePath: '/v1/' }],
     [/^basePath:/, { basePath: 'v1' }],

@@ -112,7 +112,7 @@ for (const way of WAYS) {
   suite(`reached by ${way.name}`, () => {
     for (const part of PARTS) {
       for (const [how, misbehave] of Object.entries(FAILURES)) {
-        test(`if ${part} ${how}, the response is 503 without details, the channel reports the error, and the next request succeeds`, async () => {
+        test(`if ${part} ${how}, the response is 503 without details, the diagnostics channel reports the error, and the next request succeeds`, async () => {
           const shop = shopWith(part, misbehave);
           const opened = await way.open(shop.service);
           try {
@@ -137,7 +137,7 @@ for (const way of WAYS) {
 }
 
 for (const part of PARTS) {
-  test(`if ${part} returns or resolves to an invalid value, the response is an Error object, and the next request succeeds`, async () => {
+  test(`if ${part} returns or resolves to an invalid value, the client gets an error response, and the next request succeeds`, async () => {
     for (const rubbish of [undefined, ...RUBBISH]) {
       for (const answerWith of [
         () => rubbish,
@@ -166,7 +166,7 @@ test('if the limiter returns no decision, the request fails before it cancels th
   }
 });
 
-test('a thenable works like a promise', async () => {
+test('authenticate, the limiter and the store may return a thenable instead of a promise', async () => {
   for (const part of PARTS) {
     const good = createShop();
     const value: Readonly<Record<Part, Misbehaviour>> = {
@@ -189,14 +189,14 @@ function authenticatePlan() {
   return principal.plan;
 }
 
-test("after a failing limiter, X-RateLimit-* show the plan's limits with nothing remaining", async () => {
+test("if the limiter fails, X-RateLimit-* show the plan's limits with nothing remaining", async () => {
   const { open } = core;
   const { ask } = await open(shopWith('limiter', () => Promise.reject(failure)).service);
   const { limit, remaining } = trioOf(await ask('GET', ORDERS, [KEY]));
   assert.deepEqual([limit, remaining], [1_000, 0]);
 });
 
-test('the diagnostics channel reports what was done, and never the API key', async () => {
+test('the diagnostics channel reports the operation, the order and the id of the key, but never the API key itself', async () => {
   const { service } = createShop();
   await service.respond({ method: 'DELETE', url: `${ORDERS}/1`, rawHeaders: KEY });
   await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
@@ -214,7 +214,7 @@ test('the diagnostics channel reports what was done, and never the API key', asy
   ]);
 });
 
-test('if a list fails midway, the diagnostics channel gets a second message for the request, which has the error', async () => {
+test('if a list fails midway, the diagnostics channel gets a second message for the request, with the error', async () => {
   for (const freeze of [(list: object) => list, Object.freeze]) {
     messages = [];
     const list = {

@@ -6,7 +6,7 @@ import { createKeyAuthenticator, createOrderService, ERROR_CODES } from 'store-o
 const shop: Principal = { id: 'shop', plan: PLANS.pro };
 const ann: Principal = { id: 'ann', plan: PLANS.free };
 
-test('only a known key has a principal, and a key that differs in one character has none', () => {
+test('createKeyAuthenticator finds the principal of a known key, and none for a key that differs in one character', () => {
   const authenticate: (apiKey: string) => MaybePromise<Principal | undefined> = createKeyAuthenticator({
     'open-sesame': shop,
     '4711': ann,
@@ -29,7 +29,7 @@ test('the keys are read once, so later changes of the object have no effect', ()
   assert.equal(authenticate('another'), undefined);
 });
 
-test('a service with this authenticator accepts a known key and refuses an unknown one', () => {
+test('a service with createKeyAuthenticator accepts a known key and refuses an unknown one', () => {
   const { respond } = createOrderService({
     store: createMemoryOrderStore([{ id: 1 }]),
     limiter: createMemoryLimiter(),

@@ -44,7 +44,7 @@ test('RateLimit-Policy lists every quota, and RateLimit lists what remains of ea
   assert.deepEqual(read(second.fields.get('ratelimit')), { minute: { r: 58, t: 59 }, day: { r: 998, t: 86_399 } });
 });
 
-test('the fields can describe any plan, for example with three windows, unusual names or the largest numbers', async () => {
+test('RateLimit and RateLimit-Policy can describe any plan, for example with three windows, unusual names or the largest numbers', async () => {
   const largest = 999_999_999_999_999;
   const plans = [
     planOf({ name: 'a', quota: 1, windowMs: 1 }),
@@ -101,7 +101,7 @@ test('if several windows refuse a request, X-RateLimit-* report the one that res
   }
 });
 
-test("X-RateLimit-Reset is the limiter's time of the reset plus its clock's offset from UTC, rounded up to whole seconds", async () => {
+test("X-RateLimit-Reset is the reset time on the limiter's clock plus that clock's offset from UTC, rounded up to whole seconds", async () => {
   const { createMemoryLimiter } = await import('store-orders/limiter');
   const limiter = createMemoryLimiter({ clock: { nowMs: () => 5_001, utcOffsetMs: () => 1_000_000 } });
   const shop = createShop({ limiter, authenticate: () => ({ id: 'owner', plan: planOf(perMinute(2)) }) });

@@ -21,7 +21,7 @@ function isReplyMessage(message: unknown): message is ReplyMessage {
 }
 
 for (const way of WAYS) {
-  test(`reached by ${way.name}: the message on the channel has the request, its id and the reply`, async (t) => {
+  test(`reached by ${way.name}: the message on the diagnostics channel describes the request, its id and the reply`, async (t) => {
     const messages = listen(t);
     const { ask, close } = await way.open(createShop().service);
     t.after(close);
@@ -56,7 +56,7 @@ for (const way of WAYS) {
   });
 }
 
-test('each request has its own id', async (t) => {
+test('each request gets its own request id', async (t) => {
   const messages = listen(t);
   const { ask } = await core.open(createShop().service);
   for (let n = 0; n < 300; n++) await ask('DELETE', order('x'), []);
@@ -65,7 +65,7 @@ test('each request has its own id', async (t) => {
   assert.equal(new Set(ids.join('')).size, 32, 'all digits occur');
 });
 
-test('an id that is too long, unsafe or sent twice is replaced', async (t) => {
+test('an X-Request-Id that is too long, unsafe or sent twice is replaced', async (t) => {
   listen(t);
   const { ask } = await core.open(createShop().service);
   for (const id of ['', 'a b', 'a"', 'é', '\u007f', 'x'.repeat(129), '$(id)']) {
@@ -75,16 +75,16 @@ test('an id that is too long, unsafe or sent twice is replaced', async (t) => {
   const twice = await ask('GET', ORDERS, [KEY, ['X-Request-Id', 'a'], ['x-request-id', 'b']]);
   assert.match(twice.fields.get('x-request-id') ?? '', /^[a-z0-9]{14}$/);
   const longest = await ask('GET', ORDERS, [['X-REQUEST-ID', 'x'.repeat(128)]]);
-  assert.equal(longest.fields.get('x-request-id'), 'x'.repeat(128), 'a 401 has the id too');
+  assert.equal(longest.fields.get('x-request-id'), 'x'.repeat(128), 'a 401 returns the X-Request-Id too');
 });
 
-test('if nobody subscribes to replies, the service creates no request id, but returns the id that a client sends', async () => {
+test('if nobody subscribes to the diagnostics channel, the service creates no request id, but returns the id that a client sends', async () => {
   const { ask } = await core.open(createShop().service);
   assert.equal((await ask('GET', ORDERS, [KEY])).fields.has('x-request-id'), false);
   assert.equal((await ask('GET', ORDERS, [KEY, ['X-Request-Id', 'mine']])).fields.get('x-request-id'), 'mine');
 });
 
-test('only a valid traceparent is passed on', async (t) => {
+test('only a valid traceparent reaches the diagnostics channel', async (t) => {
   const messages = listen(t);
   const { ask } = await core.open(createShop().service);
   const rows: readonly (readonly [sent: string, isValid: boolean])[] = [
@@ -108,7 +108,7 @@ test('only a valid traceparent is passed on', async (t) => {
   assert.equal(messages.at(-1)?.traceparent, undefined, 'sent twice');
 });
 
-test('a request with a valid key is served even if clientAddress throws; the path that the channel reports has no secrets', async (t) => {
+test('a request with a valid key is served even if clientAddress throws; the path that the diagnostics channel reports has no secrets', async (t) => {
   const messages = listen(t);
   const { service } = createShop();
   const reply = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: [...KEY] }, () => {

@@ -29,11 +29,11 @@ const withContent = (method: string, ...fields: string[]) =>
 
 suite('a request that is hidden in another request is not executed', () => {
   const rows: [string, number[], string][] = [
-    ['in the content of a GET', [200], withContent('GET', `Content-Length: ${DELETE.length}`) + DELETE],
+    ['in the body of a GET', [200], withContent('GET', `Content-Length: ${DELETE.length}`) + DELETE],
     ['if Content-Length has a leading 0', [200], withContent('GET', `content-length: 0${DELETE.length}`) + DELETE],
-    ['in the content of a POST', [405], withContent('POST', `Content-Length: ${DELETE.length}`) + DELETE],
+    ['in the body of a POST', [405], withContent('POST', `Content-Length: ${DELETE.length}`) + DELETE],
     [
-      'in chunked content',
+      'in a chunked body',
       [200],
       `${withContent('GET', 'Transfer-Encoding: chunked')}${DELETE.length.toString(16)}\r\n${DELETE}\r\n0\r\n\r\n`,
     ],
@@ -48,10 +48,10 @@ suite('a request that is hidden in another request is not executed', () => {
       [400],
       `${withContent('GET', 'Content-Length: 4', 'Transfer-Encoding: chunked')}0\r\n\r\n${DELETE}`,
     ],
-    ['after the content', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
+    ['after the body', [200], `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`],
     ['with two lengths', [400], withContent('GET', 'Content-Length: 0', `Content-Length: ${DELETE.length}`) + DELETE],
     ['with an invalid Content-Length', [400], withContent('GET', 'Content-Length: +5') + DELETE],
-    ['with a space before the colon', [400], withContent('GET', `Content-Length : ${DELETE.length}`) + DELETE],
+    ['with a space after a field name', [400], withContent('GET', `Content-Length : ${DELETE.length}`) + DELETE],
     ['with an unknown transfer coding', [200], withContent('GET', 'Transfer-Encoding: xchunked') + DELETE],
   ];
   for (const [name, expected, bytes] of rows) {
@@ -68,7 +68,7 @@ test('pipelined requests get their responses in the order of the requests', asyn
   assert.equal(order, 'cancelled');
 });
 
-test('a request after unread content is not executed, even if the first response is slow', async () => {
+test('a request that follows an unread request body is not executed, even if authenticate is asynchronous', async () => {
   const { service, store } = createShop({ authenticate: async (apiKey) => authenticate(apiKey) });
   const { port, close } = await listen(nodeHandler(service));
   const { answers } = await exchange(port, `${withContent('GET', 'Content-Length: 5')}hello${DELETE}`);
@@ -133,7 +133,7 @@ test('a key of many thousand characters gets a 401', async () => {
   assert.deepEqual((await send(long)).statuses, [401]);
 });
 
-test('the response does not wait for content that comes after the head', async () => {
+test('the response does not wait for a request body that arrives after the head', async () => {
   const { statuses } = await send(withContent('GET', 'Content-Length: 5', 'Connection: close'), 'hello');
   assert.deepEqual(statuses, [200]);
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Reply, RequestHead } from 'store-orders';
 import { createShop, KEY, ORDERS } from './support/shop.js';
 
-test("if the host's functions are synchronous, every kind of request gets its reply without a promise", async () => {
+test('if authenticate, the limiter and the store are synchronous, respond() returns every reply without a promise', async () => {
   const { service, limiter } = createShop();
   const rows: [number, RequestHead][] = [
     [200, { method: 'GET', url: ORDERS, rawHeaders: KEY }],
@@ -46,7 +46,7 @@ test('if authenticate throws synchronously, the reply is synchronous too', () =>
   assert.equal(reply.status, 503);
 });
 
-test('a frozen list is serialised once, but an array that its host may change is serialised for each request', async () => {
+test('a frozen list is serialised only once, but an array that is not frozen is serialised for each request', async () => {
   const frozen = createShop();
   const bodyOf = async ({ service }: Pick<ReturnType<typeof createShop>, 'service'>) =>
     (await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY })).body;
@@ -55,11 +55,18 @@ test('a frozen list is serialised once, but an array that its host may change is
   assert.ok(typeof first === 'object' && Symbol.asyncIterator in first, 'a long list is sent in pieces');
   const pieces = await piecesOf(first);
   const again = await piecesOf(await bodyOf(frozen));
-  assert.ok(pieces.length > 10 && pieces.every((piece, index) => piece === again[index]), 'the same pieces again');
+  assert.ok(
+    pieces.length > 10 && pieces.every((piece, index) => piece === again[index]),
+    'the second response has the same pieces as the first',
+  );
   frozen.store.put([{ id: 7 }]);
   const changed = await piecesOf(await bodyOf(frozen));
   const reprinted = changed.filter((piece) => !pieces.includes(piece));
-  assert.deepEqual([reprinted.length, changed.length], [1, pieces.length], 'one changed order changes one piece');
+  assert.deepEqual(
+    [reprinted.length, changed.length],
+    [1, pieces.length],
+    'after a change of one order, only one piece of the list is serialised again',
+  );
 
   const orders = [{ id: 1n }];
   const changing = createShop({ store: { list: () => orders, cancel: () => 'not_found' } });

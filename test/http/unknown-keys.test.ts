@@ -36,35 +36,35 @@ function createParts(withKnownKeys = true) {
   return { asked, get, flood, guard, limiter, clock };
 }
 
-describe('a key that was never seen', () => {
-  test('gets a 429 without a look-up or a charge while the address that sends it is over its limit', async () => {
+describe('API keys that the process has not seen before', () => {
+  test('an unseen key gets a 429 without a look-up and without a charge if its address is over the limit', async () => {
     const { asked, get, flood, clock, limiter } = createParts();
     await flood();
     for (let i = 0; i < 50; i++) assert.equal((await get(`made-up-${i}`)).status, 429);
     const refused = await get('valid-ann');
     assert.deepEqual([refused.status, asked], [429, []]);
-    assert.equal(fieldOf(refused, 'X-RateLimit-Limit'), `${QUOTA}`, 'the limit is that of the address');
+    assert.equal(fieldOf(refused, 'X-RateLimit-Limit'), `${QUOTA}`, 'X-RateLimit-Limit is the limit of the address');
     assert.match(String(refused.body), /rate_limit_exceeded/);
     assert.equal(limiter.inspect('ann'), undefined);
     clock.advance(Number(fieldOf(refused, 'Retry-After')) * 1_000);
     assert.equal((await get('valid-ann')).status, 200, 'a request passes after the announced Retry-After');
   });
 
-  test('is looked up while the address that sends it has quota left, and a valid key does not use the quota of the address', async () => {
+  test('an unseen key is looked up while its address has quota left, and a valid key does not use the quota of the address', async () => {
     const { get } = createParts();
     for (let i = 0; i < QUOTA - 1; i++) assert.equal((await get('made-up')).status, 401);
     for (let i = 0; i < 20; i++) assert.equal((await get(`valid-${i}`)).status, 200);
-    assert.equal((await get('made-up')).status, 401, 'the last request of the quota is still left');
+    assert.equal((await get('made-up')).status, 401, 'valid keys have not used the quota of the address');
     assert.equal((await get('made-up')).status, 429);
   });
 
-  test('is looked up if it is sent from another address', async () => {
+  test('an unseen key is looked up if it is sent from an address that has quota left', async () => {
     const { get, flood } = createParts();
     await flood();
     assert.equal((await get('valid-ann', '192.0.2.2')).status, 200);
   });
 
-  test('is looked up in shadow mode, and also if the host passes no isKnownKey', async () => {
+  test('an unseen key is looked up in shadow mode, and also if the host passes no isKnownKey', async () => {
     const shadow = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)], enforce: false });
     const { service } = createShop({
       addressPlan: shadow,
@@ -91,7 +91,7 @@ test('a key that this process has found valid before is served even if its addre
   assert.deepEqual([admitted.admitted, refused.admitted], [true, false]);
 });
 
-test('an isKnownKey that is not a function throws at construction', () => {
+test('createOrderService throws if isKnownKey is not a function', () => {
   assert.throws(() => createShop({ isKnownKey: Object(true) }), {
     name: 'TypeError',
     message: 'isKnownKey: expected a function',

@@ -91,7 +91,7 @@ function slower(plan: Plan, scale: number): Plan {
   });
 }
 
-test('the memory limiter, with packed state or without, and the Redis limiter decide alike', { skip }, async (t) => {
+test('the memory limiter, with or without packed state, decides as the Redis limiter does', { skip }, async (t) => {
   const random = fc.sample(fc.infiniteStream(fc.nat()), { seed: SEED, numRuns: 1 })[0] ?? assert.fail();
   const below = (end: number) => random.next().value % end;
   t.diagnostic(`SEED=${SEED}`);

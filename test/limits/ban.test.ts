@@ -22,7 +22,7 @@ function strict(ban?: Partial<BanPolicy> | false) {
   return createPlan({ name: 'strict', policies, ...(ban === undefined ? {} : { ban }) });
 }
 
-test('20 strikes within a minute ban a key, where a strike is a refusal more than 2 s after the first refusal', () => {
+test('20 refusals within a minute ban a key, but refusals up to 2 s after the first do not count', () => {
   const plan = strict();
   /**
    * Each row has the milliseconds since the first refusal, the number of requests, and the verdict
@@ -66,10 +66,10 @@ test('the refusals that count towards a ban are those of the last 60 seconds, no
   beRefused(plan, 2);
   clock.advance(1);
   beRefused(plan, 1);
-  assert.equal(limiter.take('key', plan).verdict, 'banned', '4 refusals within 2 ms');
+  assert.equal(limiter.take('key', plan).verdict, 'banned', 'the last 4 refusals came within 2 ms');
 });
 
-test('if three refusals within a minute lead to a ban, one refusal every 30 s never does', () => {
+test('one refusal every 30 s never leads to a ban if a ban needs three refusals within a minute', () => {
   const plan = strict({ after: 3 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -85,7 +85,7 @@ for (const { quota, after, forgiven } of [
   { quota: 1_000, after: 20, forgiven: 1_000 },
   { quota: 1, after: 1, forgiven: 10 },
 ]) {
-  test(`with a ban after ${after} strikes and a quota of ${quota}, the grace period forgives ${forgiven} refusals`, () => {
+  test(`with a ban after ${after} refusals that count and a quota of ${quota}, at most ${forgiven} refusals in the grace period do not count`, () => {
     const policies = [
       { name: 'month', quota, windowMs: 30 * DAY },
       { name: 'year', quota: 2 * quota, windowMs: 365 * DAY },
@@ -143,7 +143,7 @@ for (const { laterMs, banMs } of [
   });
 }
 
-test('requests during a ban neither prolong it nor use quota, and its end never moves', () => {
+test('requests during a ban neither prolong the ban nor use quota', () => {
   const plan = createPlan({ name: 'small', policies: [{ name: 'moment', quota: 2, windowMs: SECOND }] });
   limiter.ban('key', MINUTE);
   for (let leftMs = MINUTE; leftMs > 0; leftMs -= 500) {
@@ -160,7 +160,7 @@ test('requests during a ban neither prolong it nor use quota, and its end never 
   assert.equal(limiter.inspect('key')?.ban, undefined);
 });
 
-test('a banned client must also wait for its windows, if they reset after the ban ends', () => {
+test('if a used-up window resets after the ban ends, the key must wait for the window', () => {
   const plan = strict({ graceMs: 0, after: 1 });
   limiter.take('key', plan);
   beRefused(plan, 1);
@@ -254,7 +254,7 @@ test('a ban by hand does not make the next automatic ban longer, but an earlier 
   assert.equal(getBanned(plan), 4 * MINUTE);
 });
 
-test('unbanning a key erases its earlier bans, and erases its whole state if it has taken no tokens', () => {
+test('unbanning a key erases its earlier bans, and erases its whole state if the key has taken no tokens', () => {
   const plan = strict();
   limiter.take('key', plan);
   getBanned(plan);

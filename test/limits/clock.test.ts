@@ -21,7 +21,7 @@ function mockClocks() {
   };
 }
 
-test('the offset to the wall clock changes only when it is wrong by more than a second', () => {
+test('the clock corrects its offset to the wall clock only when the offset is wrong by more than a second', () => {
   using clocks = mockClocks();
   const { machine } = clocks;
   const originMs = Math.floor(performance.timeOrigin);
@@ -77,7 +77,7 @@ test('the clock returns whole milliseconds, close to Unix time', () => {
   }
 });
 
-test('if the wall clock is set, the announced reset moves, but no window of the default limiter does', () => {
+test('if the wall clock is set, the announced reset time moves, but the windows of the limiter do not', () => {
   using clocks = mockClocks();
   const { machine } = clocks;
   const limiter = createMemoryLimiter();

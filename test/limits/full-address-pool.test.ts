@@ -11,7 +11,7 @@ import { createManualClock } from 'store-orders/testing';
 const SECOND = 1_000;
 
 for (const refill of ['interval', 'continuous'] as const) {
-  test(`with ${refill} refill, an address that was refused in the shared bucket must wait for its Retry-After`, () => {
+  test(`with ${refill} refill, an address that the shared bucket has refused must wait for its Retry-After`, () => {
     const clock = createManualClock();
     const limiter = createMemoryLimiter({ clock, maxAddresses: 2 });
     const plan = createPlan({ name: 'strangers', policies: [{ ...perMinute(5), refill }], partition: 'address' });
@@ -39,7 +39,7 @@ test('an address that used the shared bucket gets a full bucket of its own after
   assert.equal(limiter.take('late 1', plan).inForce.remaining, 4);
 });
 
-test('no address is admitted before its Retry-After or above its quota, whichever addresses come and go', () => {
+test('no address is admitted before its Retry-After or above its quota, whatever other addresses send', () => {
   const plan = createPlan({
     name: 'strangers',
     policies: [{ name: 'w', quota: 3, windowMs: 50 }],

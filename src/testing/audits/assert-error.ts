@@ -10,7 +10,7 @@ export function assertError({ status, headers, text }: Answer, expected: number,
   assert.equal(status, expected, which);
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/);
   const error: unknown = JSON.parse(text);
-  assert.ok(typeof error === 'object' && error !== null, 'an Error is an object');
+  assert.ok(typeof error === 'object' && error !== null, 'the body of an error response is an object');
   const field = (name: string): unknown => Reflect.get(error, name);
   assert.equal(field('status'), status, 'Error.status equals the status of the response');
   for (const name of ['code', 'message']) {

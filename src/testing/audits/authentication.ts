@@ -24,7 +24,7 @@ export const authenticationClauses: readonly Clause[] = [
           assertError(await ask(method, path, ...fields), 401, `${method} with ${value?.replace(key, 'KEY')}`);
         }
       }
-      assert.equal((await ask('DELETE', order(1), bearer(key))).status, 204, 'order 1 was pending');
+      assert.equal((await ask('DELETE', order(1), bearer(key))).status, 204, 'order 1 was still pending');
     },
   },
   {
@@ -53,7 +53,7 @@ export const authenticationClauses: readonly Clause[] = [
           assert.ok(!answer.text.includes(other) || other.length === 1, 'the response does not repeat the key');
         }
       }
-      assert.equal((await ask('DELETE', order(1), bearer(key))).status, 204, 'order 1 was pending');
+      assert.equal((await ask('DELETE', order(1), bearer(key))).status, 204, 'order 1 was still pending');
     },
   },
   {
@@ -87,7 +87,7 @@ export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-two',
     level: 'SHOULD',
-    says: 'reject two Authorization fields, even if both are the same valid key',
+    says: 'reject a request with two Authorization fields, even if both have the same valid key',
     async check({ ask, issueKey }) {
       const key = await issueKey(PLANS.business);
       for (const other of [key, 'nobody']) {

@@ -42,7 +42,7 @@ export const limitClauses: readonly Clause[] = [
         const answer = await subject.ask(method, path, ...fields);
         assert.equal(answer.status, status, `${method} ${path}`);
         const { limit, remaining } = trioOf(answer);
-        assert.ok(remaining <= limit, 'the remaining requests are at most the limit');
+        assert.ok(remaining <= limit, 'X-RateLimit-Remaining is at most X-RateLimit-Limit');
       }
     },
   },
@@ -65,7 +65,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-every-request-costs',
     level: 'SHOULD',
-    says: 'count every request of a key once, whatever its outcome',
+    says: 'count every request within the limit once, even if the response is 404 or 405',
     needs: ['issueKey'],
     async check({ ask, issueKey }) {
       const key = bearer(await issueKey(PLANS.free));
@@ -95,7 +95,7 @@ export const limitClauses: readonly Clause[] = [
       const refused = await ask('GET', ORDERS, key);
       assertError(refused, 429);
       assert.equal(trioOf(refused).remaining, 0);
-      assert.ok(retryAfterOf(refused) <= 60, 'no wait is longer than the window');
+      assert.ok(retryAfterOf(refused) <= 60, 'Retry-After is at most the length of the window');
     },
   },
   {
@@ -120,7 +120,7 @@ export const limitClauses: readonly Clause[] = [
         assert.equal((await subject.ask('GET', ORDERS, bearer(key))).status, 200, `after waiting, limit ${limit}`);
         passed++;
       }
-      assert.deepEqual(waits, [2, 2, 5], 'X-RateLimit-Limit belongs to the window that refuses');
+      assert.deepEqual(waits, [2, 2, 5], 'X-RateLimit-Limit is the quota of the window that refuses');
     },
   },
   {
@@ -170,7 +170,7 @@ export const limitClauses: readonly Clause[] = [
   {
     id: '8-apart',
     level: 'MUST',
-    says: 'not charge a key for the requests of other keys or for requests without a valid key',
+    says: 'charge a key for its own requests only',
     needs: ['issueKey'],
     async check(subject) {
       const key = bearer(await subject.issueKey(PLANS.free));
@@ -197,7 +197,7 @@ export const limitClauses: readonly Clause[] = [
       await subject.advance(59_000);
       const last = await subject.ask('DELETE', order(1), key);
       assert.equal(retryAfterOf(last), 1);
-      assert.deepEqual(trioOf(last), announced, 'the window and the end of the ban stay the same');
+      assert.deepEqual(trioOf(last), announced, 'X-RateLimit-* stay the same during the ban');
       const other = bearer(await subject.issueKey(PLANS.free));
       assert.equal((await subject.ask('GET', ORDERS, other)).status, 200, 'another key is not banned');
       await subject.advance(1_000);
@@ -247,7 +247,7 @@ async function exhausted(subject: Subject, apiKey: string, afterMs = 0) {
     await subject.advance(afterMs);
     return { key, answer: await subject.ask('GET', ORDERS, key) };
   }
-  return assert.fail('60 requests did not use up a quota of a few requests a minute');
+  return assert.fail('60 requests did not use up a quota of at most 2 requests a minute');
 }
 
 function trioOf({ headers }: Answer) {

@@ -44,7 +44,7 @@ export const orderClauses: readonly Clause[] = [
       const answer = await subject.asked('GET', ORDERS);
       const listed = ordersOf(answer);
       for (const { id } of many) assert.ok(listed.has(id), `order ${id} is listed`);
-      const order = listed.get(2n ** 53n + 1n) ?? assert.fail('an order is not listed');
+      const order = listed.get(2n ** 53n + 1n) ?? assert.fail('order 9007199254740993 is not listed');
       for (const [name, value] of Object.entries(SHOWN)) assert.equal(Reflect.get(order, name), value, name);
     },
   },
@@ -64,7 +64,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-absent',
     level: 'SHOULD',
-    says: 'omit the status of an order, and every field that has no value',
+    says: 'list an order without its status, and without fields that have no value',
     needs: ['store'],
     async check(subject) {
       await subject.put({ id: 700_000n, status: 'shipped' });
@@ -87,7 +87,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.1-head',
     level: 'MUST',
-    says: 'respond to HEAD as to GET, but without content (RFC 9110, section 9.3.2)',
+    says: 'respond to HEAD as to GET, but without a body (RFC 9110, section 9.3.2)',
     async check(subject) {
       const whole = await subject.asked('GET', ORDERS);
       const head = await subject.asked('HEAD', ORDERS);
@@ -112,7 +112,7 @@ export const orderClauses: readonly Clause[] = [
   {
     id: '4.2-json',
     level: 'MUST',
-    says: 'ignore the Content-Type, such as application/json, of a DELETE without content',
+    says: 'ignore the Content-Type of a DELETE that has no body',
     needs: ['store'],
     async check(subject) {
       for (const type of [

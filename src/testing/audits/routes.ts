@@ -20,7 +20,7 @@ export const routeClauses: readonly Clause[] = [
           assert.deepEqual(headers.get('allow')?.split(/, */).sort(), allowed, `Allow of ${method} ${path}`);
         }
       }
-      assert.equal((await subject.asked('DELETE', order(1))).status, 204, 'order 1 was pending');
+      assert.equal((await subject.asked('DELETE', order(1))).status, 204, 'order 1 was still pending');
     },
   },
   {
@@ -39,7 +39,7 @@ export const routeClauses: readonly Clause[] = [
           assert.equal((await subject.asked(method, path)).status, 404, `${method} ${path}`);
         }
       }
-      assert.equal((await subject.asked('DELETE', order(1))).status, 204, 'order 1 was pending');
+      assert.equal((await subject.asked('DELETE', order(1))).status, 204, 'order 1 was still pending');
     },
   },
 ];

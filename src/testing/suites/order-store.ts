@@ -160,7 +160,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
   );
 
   storeCase(
-    'lets either a cancel or a concurrent shipment win, never both (needs `ship`)',
+    'lets either a cancel or a concurrent shipment succeed, never both (tested only if `ship` is passed)',
     ascending(1_000),
     async (store, { ship }) => {
       if (ship === undefined) return;

@@ -75,7 +75,7 @@ export function rateLimiterSuite(open: OpenRateLimiter): TestCase[] {
 
 const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<void>])[] = [
   [
-    'takes from all windows or from none, and announces the window that would refuse first',
+    'takes a token from every window or from none, and announces the window that would refuse first',
     async ({ take }) => {
       const rows = [
         ['within_quota', 1, 2, 'minute'],
@@ -91,7 +91,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'reports the plan, the cost and times in whole milliseconds, and announces one of the windows',
+    'reports the plan, the cost, all windows, the window in force, and times in whole milliseconds',
     async ({ take }) => {
       for (const cost of [1, 2, 2]) {
         const decision = await take('key', BOTH, cost);
@@ -108,7 +108,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'allows exactly as many more requests as it reports, even if they are concurrent',
+    'allows exactly as many more requests as it reports as remaining, even if they are concurrent',
     async ({ take }) => {
       const plan = createPlan({ name: 'many', policies: [perMinute(20), perDay(1_000)], ban: false });
       const { inForce } = await take('key', plan);
@@ -139,7 +139,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'keeps the reset constant within a window: the time of its first request plus its length',
+    'keeps the reset time constant within a window: the time of the first request plus the length of the window',
     async ({ take, advance }) => {
       const first = await take('key', MOMENT);
       assert.equal(first.inForce.resetAtMs, first.nowMs + 1_200);
@@ -198,7 +198,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
     },
   ],
   [
-    'applies a new plan at the next request, and counts what was taken before',
+    'applies a new plan at the next request, and still counts the tokens taken under the old plan',
     async ({ take }) => {
       const larger = createPlan({ name: 'larger', policies: [perMinute(10), perDay(100)], ban: false });
       await take('key', larger, 4);
@@ -235,7 +235,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 500, baseMs: 900 } });
       await take('key', plan);
       for (let n = 0; n < 5; n++)
-        assert.equal((await take('key', plan)).verdict, 'over_quota', 'the plan does not ban this early');
+        assert.equal((await take('key', plan)).verdict, 'over_quota', 'no ban in the grace period');
       await advance(501);
       let banned = await take('key', plan);
       for (let n = 0; n < 3 && banned.verdict !== 'banned'; n++) banned = await take('key', plan);
@@ -248,7 +248,7 @@ const CASES: readonly (readonly [string, (limiter: LimiterUnderTest) => Promise<
       if (other.nowMs < banned.nowMs + 900) {
         assert.deepEqual([other.verdict, other.retryAfterMs], ['banned', banned.nowMs + 900 - other.nowMs]);
         assert.deepEqual([other.inForce.remaining, other.inForce.resetAtMs], [0, banned.nowMs + 900]);
-        assert.equal(other.windows[0]?.remaining, 9, 'a ban changes no window');
+        assert.equal(other.windows[0]?.remaining, 9, 'a ban takes no tokens');
       }
       await advance(other.retryAfterMs);
       assert.equal((await take('key', roomy)).verdict, 'within_quota');

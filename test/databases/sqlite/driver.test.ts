@@ -39,7 +39,7 @@ function openedBy(file: string): unknown {
   return Reflect.get(openSqliteDatabase(file), 'opened');
 }
 
-test('opens a SQLite file with an available driver, and a store works on it', async () => {
+test('openSqliteDatabase opens a file with an installed driver, and an order can be cancelled in it', async () => {
   const database = openSqliteDatabase(temporaryFile());
   const store = createSqliteOrderStore(database);
   await store.put([{ id: 2n ** 53n + 1n }]);
@@ -62,7 +62,7 @@ test("Node's own driver is preferred to libsql, and libsql is preferred to bette
   }
 });
 
-test('better-sqlite3 is not even loaded where it would crash the process: version 13 on Node 20', (t) => {
+test('better-sqlite3 13 is not loaded on Node 20, because it would crash the process', (t) => {
   withNodeVersion(t, '20.19.0');
   const modules = { 'better-sqlite3': driver('better-sqlite3'), 'better-sqlite3/package.json': { version: '13.0.1' } };
   const asked = installOnly(t, modules);
@@ -81,7 +81,7 @@ test('without a driver, the error names what to install', (t) => {
   });
 });
 
-test('a driver that fails to open the file is not treated as a driver that is not installed', (t) => {
+test('if a driver fails to open the file, its error is reported, and no other driver is tried', (t) => {
   class Failing {
     constructor(file: string) {
       throw new Error(`cannot open ${file}`);

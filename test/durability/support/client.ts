@@ -63,6 +63,6 @@ export function isRefused(error: unknown): boolean {
 /** Returns the number of requests counted today, including the request of this response. */
 export function countedToday({ headers }: Answer, quota: number): number {
   const remaining = /"day";r=(\d+)/.exec(String(headers['ratelimit']))?.[1];
-  if (remaining === undefined) throw new Error(`the response has no count for the day: ${JSON.stringify(headers)}`);
+  if (remaining === undefined) throw new Error(`the response has no quota for the day: ${JSON.stringify(headers)}`);
   return quota - Number(remaining);
 }

@@ -45,7 +45,7 @@ export async function createOrderFile(cwd: string, orders: number): Promise<Orde
     key,
 
     next(count) {
-      if (given + count > orders) throw new RangeError(`only ${orders} orders can be cancelled`);
+      if (given + count > orders) throw new RangeError(`the file has only ${orders} orders to cancel`);
       const ids = Array.from({ length: count }, (_, index) => FIRST_ID + 1n + 2n * BigInt(given + index));
       given += count;
       return ids;

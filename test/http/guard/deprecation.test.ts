@@ -18,13 +18,13 @@ test('a deprecated operation announces its dates and its documentation (RFC 9745
   assert.deepEqual([headers.get('deprecation'), headers.has('link')], ['@1688169599', false]);
 });
 
-test('without deprecatedAt, the Link has rel="sunset" if there is an end date, and rel="service-doc" if there is none', () => {
+test('without deprecatedAt, the Link field has rel="sunset" if there is an end date, and rel="service-doc" if there is none', () => {
   assert.match(linkOf({ sunsetAt, documentation }), /rel="sunset"/);
   assert.match(linkOf({ documentation }), /rel="service-doc"/);
   assert.deepEqual(announcementFields({}), []);
 });
 
-test('an error names the invalid option', () => {
+test('announcementFields throws an error that names the invalid option', () => {
   assert.throws(
     () => announcementFields({ deprecatedAt: sunsetAt, sunsetAt: deprecatedAt }),
     /^RangeError: sunsetAt: /,
@@ -45,7 +45,7 @@ test('an error names the invalid option', () => {
   assert.throws(() => announcementFields({ documentation: 'docs' }), /^TypeError: documentation: /);
 });
 
-test('special characters in the documentation address cannot end the Link field or the target in it', () => {
+test('a > or a line break in the documentation address cannot break the Link field', () => {
   const link = linkOf({ documentation: 'https://store.example/a>b?\r\nX: y' });
   assert.match(link, /^<[^<>\r\n]*>; [^\r\n]*$/);
 });

@@ -88,7 +88,7 @@ const remaining = (response: Response) => response.headers.get('X-RateLimit-Rema
 
 for (const [name, open] of Object.entries(HOSTS)) {
   suite(`a guarded route of ${name}`, () => {
-    test('serves a valid key, with the headers of the host and the limit fields', async (t) => {
+    test('serves a request with a valid key, and adds the limit fields to the headers of the host', async (t) => {
       const { limiter } = createShop();
       const ask = await open(t, createGuard({ limiter, authenticate }));
       const response = await ask('POST', [KEY, ['Content-Type', 'application/json']], '{"name":"Rex"}');
@@ -99,7 +99,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
       assert.match(response.headers.get('RateLimit') ?? '', /"minute";r=999/);
     });
 
-    test('shares its quota with the service', async (t) => {
+    test('shares the quota of each key with the order service', async (t) => {
       const { service, limiter } = createShop();
       const ask = await open(t, createGuard({ limiter, authenticate }));
       assert.equal(remaining(await ask('GET', [bearer('tiny-key')])), '1');
@@ -148,7 +148,7 @@ for (const [name, open] of Object.entries(HOSTS)) {
   });
 }
 
-test('a request that is admitted after the host has responded does not reach the handler', async (t) => {
+test('if the host has responded before the guard admits the request, the guard does not call the handler', async (t) => {
   const { limiter } = createShop();
   let onDecided = () => {};
   const decided = new Promise<void>((resolve) => {
@@ -197,7 +197,7 @@ test('fetchGuard returns a response unchanged if no header fields can be added t
   assert.equal((await handle(new Request('http://pets.test/', { headers: [KEY] }))).type, 'error');
 });
 
-test('refusing a request with unread content closes the connection', async () => {
+test('if the guard refuses a request that has a body, the reply closes the connection', async () => {
   const { limiter } = createShop();
   const outcome = await createGuard({ limiter, authenticate }).admit({
     method: 'POST',
@@ -212,7 +212,7 @@ test('admit() is synchronous if authenticate and the limiter are', () => {
   assert.ok(!(createGuard({ limiter, authenticate }).admit({ rawHeaders: KEY }) instanceof Promise));
 });
 
-test('an invalid option throws at construction, and the error names it', () => {
+test('createGuard throws an error that names the invalid option', () => {
   const { limiter } = createShop();
   assert.throws(() => Reflect.apply(createGuard, undefined, [{ limiter }]), /^TypeError: authenticate: /);
   assert.throws(() => Reflect.apply(createGuard, undefined, [{ limiter: {}, authenticate }]), /^TypeError: limiter: /);

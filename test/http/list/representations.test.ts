@@ -92,7 +92,7 @@ for (const way of WAYS) {
       }
     });
 
-    test('sends a small list uncompressed, unless the client refuses that and accepts a compressed list', async () => {
+    test('sends a small list uncompressed, unless Accept-Encoding forbids identity and allows a compression', async () => {
       await withList(few, async (ask) => {
         for (const [acceptEncoding, coding] of [
           ['gzip, br', undefined],
@@ -110,7 +110,7 @@ for (const way of WAYS) {
       });
     });
 
-    test('equal lists have equal strong tags, and the tag differs from one list or coding to another', async () => {
+    test('equal lists in the same coding have equal strong tags, and other lists or codings have other tags', async () => {
       const tags = new Set<string>();
       for (const orders of [few, some, many, Object.freeze(many.slice(1))]) {
         await withList(orders, async (ask) => {
@@ -128,10 +128,10 @@ for (const way of WAYS) {
           assert.ok(tags.has(tagOf(await ask('HEAD', ORDERS, [KEY]))), 'an equal list has the same tag');
         });
       }
-      assert.equal(tags.size, 1 + 3 * 3, 'the small list has only one coding');
+      assert.equal(tags.size, 1 + 3 * 3, 'the small list has one tag, and each other list has three');
     });
 
-    test('a request whose If-None-Match names the tag is charged, and gets a 304 with the same ETag and Vary as a 200', async () => {
+    test('a request whose If-None-Match names the tag of the list is charged, and gets a 304 with the same ETag and Vary as a 200', async () => {
       for (const orders of [few, some, many]) {
         for (const coding of ['identity', 'gzip', 'br']) {
           await withList(orders, async (ask) => {
@@ -181,7 +181,7 @@ for (const way of WAYS) {
       }
     });
 
-    test('a list that its host may still change has no tag and is not compressed', async () => {
+    test('a list whose arrays are not frozen has no tag and is not compressed', async () => {
       for (const listed of [[...some], [[...some]]]) {
         await withList(listed, async (ask) => {
           const answer = await get(ask, ['Accept-Encoding', 'gzip'], ['If-None-Match', '"x"']);
@@ -207,7 +207,7 @@ test('after a change of the orders, clients get the new list in every coding', a
   await close();
 });
 
-test('after each random change of the orders and their batches, the response has exactly the listed orders', async () => {
+test('after each random change of the orders and their batches, the response has exactly the orders that the store lists', async () => {
   const change = fc.record({ at: fc.nat(30), cut: fc.nat(30), quantity: fc.nat(9) });
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 12 }), fc.boolean(), async (changes, isStreamed) => {

@@ -89,7 +89,7 @@ for (const way of WAYS) {
       assertError(await get({ list: () => rubbish, cancel: () => 'not_found' }), 'service_unavailable');
     });
 
-    test('a stream that fails later aborts the response: the reader sees an error rather than a short list', async () => {
+    test('a stream that fails after its first order aborts the response, so that the client gets an error rather than a short list', async () => {
       const store = streaming([[{ id: 1n }], fail]);
       await assert.rejects(get(store));
       await store.ended;

@@ -32,7 +32,7 @@ const REFUSED: readonly (readonly [name: string, code: ErrorCode, request: strin
   ['HTTP/2.0 in a request line', 'bad_request', lines(`GET ${ORDERS} HTTP/2.0`, 'Host: a', AUTHORIZATION)],
   ['a thousand fields', 'headers_too_large', lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...many(998))],
   [
-    'a second credential after a thousand fields',
+    'a second Authorization field after a thousand others',
     'headers_too_large',
     lines(`GET ${ORDERS} HTTP/1.1`, 'Host: a', AUTHORIZATION, ...many(1_100), 'Authorization: Bearer other'),
   ],
@@ -60,7 +60,7 @@ for (const [name, create] of Object.entries(SERVERS)) {
     after(() => mounted.close());
 
     for (const [what, code, request] of REFUSED) {
-      test(`${what} gets ${code} with the limit fields, and the connection is closed`, async () => {
+      test(`${what} gets ${code} with the X-RateLimit-* fields, and the connection is closed`, async () => {
         const { answers } = await exchange(port, request);
         assert.equal(answers.length, 1);
         assertError(answers[0] ?? assert.fail(), code);
@@ -96,11 +96,11 @@ for (const [name, create] of Object.entries(SERVERS)) {
   });
 }
 
-test('even without attach(), a second Authorization field is noticed after a thousand other fields', async (t) => {
+test('even without attach(), a request with a second Authorization field after a thousand others gets a 431', async (t) => {
   const { service } = createShop();
   const { origin, close } = await listening(createServer(nodeHandler(service)));
   t.after(close);
-  const [, , request = ''] = REFUSED.find(([name]) => name.startsWith('a second credential')) ?? [];
+  const [, , request = ''] = REFUSED.find(([name]) => name.startsWith('a second Authorization')) ?? [];
   // On Node.js 20 the handler sends this 431. From Node.js 22 on, Node.js itself sends it.
   assert.match(await readText(open(Number(new URL(origin).port), request)), /^HTTP\/1\.1 431 /);
 });

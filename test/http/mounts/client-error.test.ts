@@ -31,7 +31,7 @@ async function expectRefusal(port: number, code: ErrorCode, ...pieces: string[])
   return answer;
 }
 
-test('malformed HTTP gets 400 with the Error object and X-RateLimit-*, is charged to the peer, and closes the connection', async () => {
+test('a malformed request gets 400 with the Error object and X-RateLimit-*, is charged to the client address, and its connection is closed', async () => {
   const shop = createShop();
   const { port, close, sockets } = await serve(shop);
   const malformed = [
@@ -113,7 +113,7 @@ test('more bytes after a malformed request cause no second response and no secon
   await close();
 });
 
-test('a complete request followed by malformed bytes gets its own response, and no response is corrupted', async () => {
+test('a complete request followed by malformed bytes gets its response, and the malformed bytes get none', async () => {
   const shop = createShop();
   const { port, close } = await serve(shop);
   const { answers } = await exchange(
@@ -128,17 +128,17 @@ test('a complete request followed by malformed bytes gets its own response, and 
   await close();
 });
 
-test('a request in progress does not get the error response to malformed bytes that follow it', async () => {
+test('while a cancel is in progress, malformed bytes that follow its request get no error response', async () => {
   const { port, close } = await serve(createShop({ store: { list: () => [], cancel: () => new Promise(() => {}) } }));
   const { text } = await exchange(
     port,
     `DELETE ${ORDERS}/1 HTTP/1.1\r\nHost: a\r\n${KEY.join(': ')}\r\n\r\n${GARBAGE}`,
   );
-  assert.equal(text, '', 'nothing is sent, because nobody knows whether the order was cancelled');
+  assert.equal(text, '', 'nothing is sent, because it is unknown whether the order was cancelled');
   await close();
 });
 
-test('a response that has begun is not corrupted by a second one', async () => {
+test('if malformed bytes arrive after a response has begun, no error response is mixed into it', async () => {
   async function* list() {
     yield [{ id: 1n }];
     await new Promise(() => {});
@@ -172,7 +172,7 @@ test('a response is sent to its end although malformed bytes follow the request 
   await close();
 });
 
-test('a request gets a 400 if its content is malformed and its response has not begun', async () => {
+test('a request with a malformed body gets a 400 if its response has not begun', async () => {
   const shop = createShop();
   const { server, port, close } = await listen(() => {});
   nodeHandler(shop.service).attach(server);

@@ -9,7 +9,7 @@ import { createShop, KEY, ORDERS, order } from '../support/shop.js';
 
 const headers = Object.fromEntries([KEY]);
 
-test('a prefix that is not the beginning of the base path throws when the app starts', async () => {
+test('the app fails to start if the prefix is not the beginning of the base path', async () => {
   const app = fastify();
   app.register(fastifyPlugin(createShop().service), { prefix: '/shop' });
   await assert.rejects(async () => app.ready(), { name: 'TypeError', message: /^prefix: .* basePath, \/v1$/ });
@@ -22,7 +22,7 @@ test('colons in the base path do not begin parameters of the route', async () =>
   assert.equal((await app.inject({ url: '/v1anything/store/orders', headers })).statusCode, 404);
 });
 
-test("requests with any content are accepted, and cause no error in the host's hooks", async () => {
+test("a DELETE with any body is accepted, and causes no error in the host's hooks", async () => {
   const app = fastify();
   const errors: string[] = [];
   app.addHook('onError', async (_request, _reply, error) => void errors.push(error.message));
@@ -96,7 +96,7 @@ test("the host's own OpenAPI document lists the host's routes, but no route of t
   assert.deepEqual(Object.keys(app.swagger().paths ?? {}), ['/host']);
 });
 
-test("the response does not wait for the request's content", { timeout: 10_000 }, async (t) => {
+test('the response does not wait for the request body', { timeout: 10_000 }, async (t) => {
   const { service, store } = createShop();
   const app = fastify({ forceCloseConnections: true });
   app.register(fastifyPlugin(service));

@@ -5,7 +5,7 @@ import { createShop, KEY, ORDERS } from '../support/shop.js';
 
 const remainingOf = (response: Response) => Number(response.headers.get('X-RateLimit-Remaining'));
 
-test('clientAddress gets the further arguments that the runtime passes to the handler', async () => {
+test('clientAddress gets the arguments that the runtime passes to the handler after the request', async () => {
   const handle = fetchHandler(createShop().service, {
     clientAddress: (_, info: { readonly remote: string }, extra: number) => (extra === 1 ? info.remote : undefined),
   });

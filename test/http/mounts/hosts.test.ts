@@ -8,7 +8,7 @@ process.on('warning', (warning) => warnings.push(warning.message));
 
 for (const mount of MOUNTS) hostSuite(mount);
 
-test('Node.js has not warned that a host has sent a header field that HTTP/2 forbids', () => {
+test('during the tests of all mounts, Node.js has not warned about header fields that HTTP/2 forbids', () => {
   assert.deepEqual(
     warnings.filter((warning) => warning.includes('header')),
     [],

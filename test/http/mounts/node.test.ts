@@ -62,7 +62,7 @@ test('headers that the host has set are kept, but the service replaces its own f
   await close();
 });
 
-test('if the host removes a mount path from the URL, the handler matches the original URL', async () => {
+test('if a framework shortens request.url, the handler matches request.originalUrl', async () => {
   const { service, store } = createShop();
   const handle = nodeHandler(service);
   const { port, close } = await listen((request, response) => {
@@ -74,11 +74,11 @@ test('if the host removes a mount path from the URL, the handler matches the ori
   assert.equal(store.get(1n)?.status, 'cancelled');
   assertError(await askNode({ agent, port }, 'DELETE', `${ORDERS}/1`, [['Host', ''], KEY]), 'bad_request');
   const { answers } = await exchange(port, `GET ${ORDERS} HTTP/1.1\r\nConnection: close\r\n\r\n`);
-  assert.equal(answers[0]?.status, 400, 'a missing Host is refused under a mount path too');
+  assert.equal(answers[0]?.status, 400, 'a request without Host gets a 400 under a mount path too');
   await close();
 });
 
-test('the client address is the peer of the connection, or the address that the host returns', async () => {
+test('the client address is the remote address of the connection, or the one that the clientAddress option returns', async () => {
   const { service } = createShop();
   const direct = await listen(nodeHandler(service));
   const proxied = await listen(nodeHandler(service, { clientAddress: forwardedAddress(1) }));
@@ -89,7 +89,7 @@ test('the client address is the peer of the connection, or the address that the 
   assert.equal(await ask(proxied.port, '198.51.100.1'), 599);
   assert.equal(await ask(proxied.port, '198.51.100.1'), 598);
   assert.equal(await ask(proxied.port, '198.51.100.2'), 599);
-  assert.equal(await ask(proxied.port, 'unknown'), 597, 'the address of the peer is used if the entry is malformed');
+  assert.equal(await ask(proxied.port, 'unknown'), 597, 'the remote address replaces a malformed X-Forwarded-For');
   await direct.close();
   await proxied.close();
 });
@@ -131,7 +131,7 @@ test('an HTTP/2 request whose Host differs from its authority gets a 400', async
   }
 });
 
-test('the service writes no response if meanwhile the host has sent one or the client has hung up', async () => {
+test('the service writes no response if the host has already sent one or the client has hung up', async () => {
   for (const leave of ['host has sent', 'host has begun', 'client has left'] as const) {
     let finish = (_: []) => {};
     let isListing = () => {};
@@ -184,7 +184,7 @@ test('the handler has three parameters, and returns nothing when it is called wi
   await close();
 });
 
-test('a small response is sent in one write, or through `end` if middleware has replaced `end`', async () => {
+test('a small response is sent in one write, or by response.end() if middleware has replaced that function', async () => {
   const handle = nodeHandler(createShop().service);
   const chunks: number[] = [];
   const ended: unknown[] = [];

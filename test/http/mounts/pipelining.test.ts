@@ -85,5 +85,5 @@ test('at most a few thousand requests wait on all connections together, and furt
   release();
   assert.equal((await modest).answers.length, 11);
   for (const socket of sockets) if (!socket.closed) await once(socket, 'close');
-  assert.equal((await exchange(port, request(3).repeat(2_000), LAST)).answers.length, 2_001, 'there is room again');
+  assert.equal((await exchange(port, request(3).repeat(2_000), LAST)).answers.length, 2_001, 'new requests are served');
 });

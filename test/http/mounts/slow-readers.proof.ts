@@ -140,7 +140,7 @@ for (const [name, listed, method] of [
       const now = handedOver();
       most = Math.max(most, now - before);
       // Between two checks of this loop, the server may send `WINDOW_BYTES` to each of two readers.
-      assert.ok(most < 3 * WINDOW_BYTES, `${most} bytes between two checks`);
+      assert.ok(most < 3 * WINDOW_BYTES, `the server sent ${most} bytes between two checks`);
       before = now;
     }
     for (const client of [first, ...clients]) client.destroy();
@@ -175,7 +175,7 @@ test('a reader that pauses now and then gets the complete list, and is not dropp
   await close();
 });
 
-test('a slow store does not count as a slow reader', async (t) => {
+test('a reader is not dropped because the store is slow', async (t) => {
   checkEach(t, 20);
   const orders: readonly Order[] = [{ id: 1n }];
   const { port, close } = await listenWith(() => ({
@@ -190,7 +190,7 @@ test('a slow store does not count as a slow reader', async (t) => {
   await close();
 });
 
-test('a reader that stalls is dropped earlier if the host has set a shorter time-out', async (t) => {
+test('a reader that stalls is dropped earlier if the host has set a shorter server.timeout', async (t) => {
   const { server, port, close, sockets } = await listenWith(() => LONG.list());
   server.timeout = 200;
   const accepted = once(server, 'connection');

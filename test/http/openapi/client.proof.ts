@@ -13,7 +13,7 @@ import { text } from './support/validate.js';
 const tsc = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url));
 const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 
-test('types generated from the document compile in strict mode, and a client written with them can list and cancel orders', {
+test('types generated from the OpenAPI document compile in strict mode, and a client written with them can list and cancel orders', {
   skip: withoutTools,
 }, async () => {
   const generated = join(toolsFolder, 'generated');

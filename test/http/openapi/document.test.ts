@@ -41,7 +41,7 @@ async function replay(operation: Operation, response: OpenApiResponse, pointer: 
 }
 
 for (const operation of ['listOrders', 'cancelOrder'] as const) {
-  suite(`${operation}: the service sends each documented example, with its header fields and body`, () => {
+  suite(`${operation}: the service sends each documented example of an error, with its header fields and body`, () => {
     for (const status of Object.keys(operations[operation].responses).map(Number)) {
       if (status < 400) continue;
       test(`${status}`, async () => {
@@ -65,7 +65,7 @@ test('requests that match no operation get documented responses too', async () =
   assert.equal(answer.fields.get('allow'), 'DELETE');
 });
 
-test("the service lists the example's orders exactly as documented, and cancels the order of the example orderId", async () => {
+test('the service lists the orders of the documented example exactly as shown there, and cancels the order whose id is the example of orderId', async () => {
   const { response, pointer } = documented('listOrders', 200) ?? assert.fail();
   const [[, value] = assert.fail()] = examplesOf(response);
   assert.ok(Array.isArray(value));
@@ -154,7 +154,7 @@ test('every response to a random request is documented', async () => {
   );
 });
 
-test('every error code has exactly one example, and the schema of Error lists all codes', () => {
+test('every error code has exactly one example, and the schema named Error lists all codes', () => {
   const all = [...Object.values(document.components.responses), ...Object.values(document['x-responses-elsewhere'])]
     .flatMap(examplesOf)
     .map(([name]) => name)
@@ -164,9 +164,9 @@ test('every error code has exactly one example, and the schema of Error lists al
   assert.deepEqual(codes.toSorted(), ERROR_CODES.toSorted());
 });
 
-test('the document has the limits of int64 to the last digit, and both are valid ids', () => {
+test('the OpenAPI document has the limits of int64 with all digits, and accepts both as ids', () => {
   for (const limit of [INT64_MIN, INT64_MAX]) {
-    assert.equal(text.match(new RegExp(`": ${limit},`, 'g'))?.length, 3, 'OrderId, id and petId');
+    assert.equal(text.match(new RegExp(`": ${limit},`, 'g'))?.length, 3, 'OrderId, id and petId have this limit');
     validate('#/components/schemas/Order', { id: Number(limit) });
   }
   assert.equal(/\d{16,}000\b/.test(text), false);
@@ -210,7 +210,7 @@ test('the document has the paths, names, parameters, plans, bearer scheme and ve
   }
 });
 
-test('the base path becomes the server’s URL in the document, and an invalid one throws', () => {
+test('the base path becomes the server’s URL in the document, and an invalid base path throws', () => {
   assert.equal(createOpenApiDocument().servers[0]?.url, '/v1');
   assert.equal(createOpenApiDocument({ basePath: '/shop/v1' }).servers[0]?.url, '/shop/v1');
   assert.equal(createOpenApiDocument({ basePath: '' }).servers[0]?.url, '/');

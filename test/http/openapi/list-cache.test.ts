@@ -20,7 +20,7 @@ function checkAsDocumented(answer: Answer): void {
   checkDocumented(answer, response, pointer);
 }
 
-test("the example's entity tag is that of the example's orders, and leads to a 304 as documented", async () => {
+test('the documented example of ETag is the tag of the documented orders, and leads to a 304 as documented', async () => {
   const { response } = documented('listOrders', 200) ?? assert.fail();
   const value = response.content?.['application/json'].examples['orders']?.value;
   assert.ok(Array.isArray(value));

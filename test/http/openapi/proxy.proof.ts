@@ -53,7 +53,7 @@ const ROWS: Readonly<Record<number, Row>> = {
 
 let ask: (request: { method: string; path: string }, row: Row) => Promise<Response>;
 
-suite('Prism, as a proxy, finds no violation', { skip: withoutTools }, () => {
+suite('Prism, as a proxy, finds no violation of the OpenAPI document', { skip: withoutTools }, () => {
   const open: (() => unknown)[] = [];
   after(async () => {
     for (const close of open.reverse()) await close();

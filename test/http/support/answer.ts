@@ -41,7 +41,7 @@ export function trioOf({ fields }: Answer): Trio {
 
 export function retryAfterOf({ fields }: Answer): number {
   const value = fields.get('retry-after') ?? 'absent';
-  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is whole seconds, at least 1');
+  assert.match(value, /^[1-9][0-9]*$/, 'Retry-After is a whole number of seconds, at least 1');
   return Number(value);
 }
 
@@ -73,7 +73,7 @@ export const ERROR_CODES: readonly string[] = Object.keys(STATUS_OF);
 export function checkAnswer(answer: Answer, method: string): void {
   const { status, fields, text } = answer;
   const { limit, remaining } = trioOf(answer);
-  assert.ok(remaining <= limit, 'the remainder is at most the limit');
+  assert.ok(remaining <= limit, 'X-RateLimit-Remaining is at most X-RateLimit-Limit');
   assert.equal(fields.has('retry-after'), status === 429 || status === 503, `Retry-After with ${status}`);
   assert.equal(fields.has('allow'), status === 405, `Allow with ${status}`);
   assert.equal(fields.has('www-authenticate'), status === 401, `WWW-Authenticate with ${status}`);
@@ -92,7 +92,7 @@ export function checkAnswer(answer: Answer, method: string): void {
   // A streamed list has no Content-Length. If fetch has decoded the list, Content-Length is not the
   // length of the text.
   if (status !== 200 || (fields.has('content-length') && !fields.has('content-encoding'))) {
-    assert.equal(fields.get('content-length'), `${text.length}`, 'the text is ASCII, so each byte is a character');
+    assert.equal(fields.get('content-length'), `${text.length}`, 'Content-Length is the length of the ASCII text');
   }
   if (status >= 400) checkErrorObject(status, text);
 }
@@ -101,7 +101,7 @@ function checkErrorObject(status: number, text: string): void {
   const object: Record<string, unknown> = JSON.parse(text);
   assert.deepEqual(Object.keys(object).sort(), ['code', 'message', 'status'], 'exactly three fields');
   assert.equal(object['status'], status);
-  assert.ok(typeof object['message'] === 'string' && object['message'].length > 20, 'a message in words');
+  assert.ok(typeof object['message'] === 'string' && object['message'].length > 20, 'the message is a sentence');
   assert.ok(ERROR_CODES.includes(String(object['code'])), `${object['code']} is an error code`);
 }
 

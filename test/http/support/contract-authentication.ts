@@ -7,7 +7,7 @@ import { bearer, KEY, ORDERS, order } from './shop.js';
 export const authenticationClauses: readonly Clause[] = [
   {
     id: '5-missing',
-    says: 'without an API key every operation responds with 401 missing_api_key, and a challenge without an error parameter',
+    says: 'without an API key, every operation responds with 401 missing_api_key, and a challenge without an error parameter',
     check: async (ask) => {
       for (const fields of [
         [],
@@ -30,7 +30,7 @@ export const authenticationClauses: readonly Clause[] = [
   },
   {
     id: '5-invalid',
-    says: 'with an invalid key every operation responds with 401 invalid_api_key, and the challenge error invalid_token',
+    says: 'with an invalid key, every operation responds with 401 invalid_api_key and a challenge with error="invalid_token"',
     check: async (ask, { store }) => {
       const long = 'k'.repeat(7_000);
       for (const key of [
@@ -54,7 +54,7 @@ export const authenticationClauses: readonly Clause[] = [
           const answer = await ask(method, path, [bearer(key)]);
           assertError(answer, 'invalid_api_key');
           assert.equal(answer.fields.get('www-authenticate'), 'Bearer realm="store-orders", error="invalid_token"');
-          assert.equal(answer.text.includes(key) && key.length > 1, false, 'the key is not repeated');
+          assert.equal(answer.text.includes(key) && key.length > 1, false, 'the response does not repeat the key');
         }
       }
       assert.equal(store.get(1n)?.status, 'pending');
@@ -62,7 +62,7 @@ export const authenticationClauses: readonly Clause[] = [
   },
   {
     id: '5-two-schemes',
-    says: 'two Authorization fields get 401 invalid_api_key, even if one is empty or of another scheme',
+    says: 'a request with two Authorization fields gets 401 invalid_api_key, even if one of them is empty or has another scheme',
     verbatim: true,
     check: async (ask) => {
       for (const other of ['Basic dTpw', '']) {

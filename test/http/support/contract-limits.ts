@@ -20,7 +20,7 @@ async function exhaustAddress(ask: Ask): Promise<void> {
 export const limitClauses: readonly Clause[] = [
   {
     id: '8-countdown',
-    says: 'X-RateLimit-* report one window at a time: the minute until it is used up, and later the day until it is used up',
+    says: 'X-RateLimit-* report the window with the fewest remaining requests: first the minute, and later the day',
     check: async (ask, { clock }) => {
       const startS = clock.nowMs() / 1_000;
       const expectNext = async (status: number, limit: number, remaining: number, reset: number) => {

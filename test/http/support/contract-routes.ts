@@ -25,7 +25,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-route',
-    says: 'any other path gets 404 route_not_found, and no path is normalised into one of the service',
+    says: 'a path that the specification does not define gets 404 route_not_found, even if normalising it would give a defined path',
     check: async (ask, { store }) => {
       const paths = [
         ...['/', '/v1', '/v2/store/orders', '/store/orders', '/v1/store', '/v1/store/order', '/V1/store/orders'],
@@ -77,7 +77,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-uri-too-long',
-    says: 'a target of more than 8,192 characters on a path of the service gets 414',
+    says: 'a request target of more than 8,192 characters gets 414 on the paths of the service',
     check: async (ask) => {
       const room = 8_192 - ORDERS.length - 1;
       // The fetch mount counts the origin of the URL too, so its limit is reached up to 30
@@ -91,7 +91,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-content',
-    says: 'a GET or DELETE with content is served, but its content is not read and the connection is closed',
+    says: 'a GET or DELETE with a body is served, but the body is not read and the connection is closed',
     verbatim: true,
     check: async (ask) => {
       const list = await ask('GET', ORDERS, [KEY], 'DELETE /v1/store/orders/1 HTTP/1.1\r\n\r\n');
@@ -104,7 +104,7 @@ export const routeClauses: readonly Clause[] = [
   },
   {
     id: '4-host',
-    says: 'a request with several Host fields or an invalid one gets 400 bad_request, with or without a key',
+    says: 'a request with several Host fields or an invalid Host gets 400 bad_request, with or without a key',
     verbatim: true,
     check: async (ask, { store }) => {
       const invalid = [

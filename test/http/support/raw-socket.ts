@@ -67,7 +67,7 @@ function parse(text: string): Answer[] {
     const head = createAnswer(Number(statusLine.split(' ')[1]), fields, '');
     const length = Number(head.fields.get('content-length') ?? 0);
     const answer = { ...head, text: rest.slice(end + 4, end + 4 + length) };
-    assert.equal(answer.text.length, length, 'the content is whole');
+    assert.equal(answer.text.length, length, 'the response body is complete');
     checkAnswer(answer, 'GET');
     answers.push(answer);
     rest = rest.slice(end + 4 + length);

@@ -17,7 +17,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
   }
 
   suite(`a host of ${name}`, () => {
-    test('serves its own paths, without a charge', async (t) => {
+    test('serves its own paths without charging a quota', async (t) => {
       const shop = createTestService();
       const ask = await opened(t, shop.service);
       const response = await ask('/host');
@@ -28,7 +28,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       assert.equal((await ask(ORDERS)).headers.get('x-ratelimit-remaining'), '599');
     });
 
-    test('parses the content of requests to its own routes, while the service ignores content', async (t) => {
+    test('parses the bodies of requests to its own routes, while the service ignores bodies', async (t) => {
       const { service, store } = createShop();
       const ask = await opened(t, service);
       const json = { 'Content-Type': 'application/json' };
