@@ -72,7 +72,7 @@ describe('a damaged record', { skip }, () => {
     return (policies[0]?.quota ?? 0) - 1;
   }
 
-  test('a script that fails for another reason does not count as a damaged record', async () => {
+  test('if the Redis script fails, but not because of a damaged record, the limiter counts in this process', async () => {
     const sent: string[] = [];
     const limiter = createRedisLimiter({
       deadlineMs: 10_000,
