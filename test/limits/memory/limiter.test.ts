@@ -149,7 +149,7 @@ test('when maxAddresses is reached, a new address gets its own bucket only after
   const slow = createPlan({ name: 'slow', policies: [{ ...perMinute(2), windowMs: DAY_MS }], partition: 'address' });
   for (let n = 0; n < 50; n++) limiter.take(`early ${n}`, strangers);
   for (let n = 0; n < 50; n++) limiter.take(`late ${n}`, slow, 2);
-  assert.equal(limiter.take('newcomer', strangers, 3).verdict, 'within_quota', 'it takes a token from the shared bucket');
+  assert.equal(limiter.take('newcomer', strangers, 3).verdict, 'within_quota', 'the shared bucket is used');
 
   const admitted = (wave: string) =>
     Array.from({ length: 1_000 }, (_, n) => limiter.take(`${wave} ${n}`, strangers)).filter(({ allowed }) => allowed);

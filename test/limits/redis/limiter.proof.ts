@@ -127,7 +127,7 @@ test('requests of addresses are counted in this process, without calls to Redis'
   sent = [];
   assert.equal((await limiter.take('192.0.2.1', strangers)).inForce.remaining, 1);
   assert.equal((await limiter.take('192.0.2.2', strangers)).inForce.remaining, 1);
-  assert.equal((await limiter.take('192.0.2.3', strangers)).inForce.remaining, 0, 'it takes a token from the shared bucket');
+  assert.equal((await limiter.take('192.0.2.3', strangers)).inForce.remaining, 0, 'the shared bucket is used');
   const decision = await limiter.take('192.0.2.1', strangers);
   await limiter.refund(decision);
   assert.equal((await limiter.peek('192.0.2.1', strangers, 0)).inForce.remaining, 1);

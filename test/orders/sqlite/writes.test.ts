@@ -139,7 +139,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(await store.cancel(2n), 'cancelled');
     });
 
-    test('a write rejects if the handle is closed before the commit', async () => {
+    test('a write rejects if the database is closed before the commit', async () => {
       const file = temporaryFile();
       const database = open(file);
       const store = createSqliteOrderStore(database);
