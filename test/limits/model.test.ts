@@ -123,7 +123,11 @@ function play(plans: readonly Plan[], script: readonly Command[]): number {
 
 function announced(decision: Decision): Answer {
   const { key, plan, cost, allowed, verdict, retryAfterMs, windows, inForce } = decision;
-  assert.equal(windows.includes(inForce), verdict !== 'banned', 'inForce is one of windows, unless the key is banned');
+  assert.equal(
+    windows.includes(inForce),
+    verdict !== 'banned',
+    'inForce is one of the windows, unless the key is banned',
+  );
   return {
     key,
     plan,

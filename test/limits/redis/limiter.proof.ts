@@ -121,7 +121,7 @@ test('a refused request removes ended windows, in Redis as in memory, so they do
   }
 });
 
-test('requests of addresses are counted in this process, without calls to Redis', { skip }, async () => {
+test('the requests of each address are counted in this process, without calls to Redis', { skip }, async () => {
   const strangers = createPlan({ name: 'strangers', policies: [perDay(2)], partition: 'address' });
   const limiter = patient({ maxAddresses: 1 });
   sent = [];

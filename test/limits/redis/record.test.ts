@@ -28,7 +28,7 @@ describe('a damaged record', { skip }, () => {
     'follows other bytes': (client, name, record) => client.set(name, Buffer.concat([Buffer.alloc(33), record])),
     'has a ban with too few numbers': (client, name) => client.append(name, '!1 2!'),
     'has a ban with a word in place of a number': (client, name) => client.append(name, '!1 2 3 4 five 6!'),
-    'has a time that is not a whole millisecond': (client, name, record) => {
+    'has a time that is not a whole number of milliseconds': (client, name, record) => {
       record.writeDoubleLE(0.5, 8);
       return client.set(name, record);
     },

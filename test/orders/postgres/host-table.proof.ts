@@ -142,7 +142,7 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
     [{ table: 'a', columns, statuses: { shipped: 1 } }, 'statuses.shipped: expected strings'],
     [
       { table: 'a', columns, statuses: { pending: 'cancelled' } },
-      "statuses.cancelled: 'cancelled' stands for pending already",
+      "statuses.cancelled: 'cancelled' already stands for pending",
     ],
   ] as const) {
     test(`refuses at once: ${message}`, () => {

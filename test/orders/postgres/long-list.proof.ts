@@ -77,7 +77,7 @@ test('a million orders in PostgreSQL', { skip: missingEngine }, async (t) => {
   });
 
   await t.test(
-    'if the database connection is lost while the client does not read, the response is cut off, and the next list is complete',
+    'if the database connection is lost while the client pauses, the list is cut off, and the next list is complete',
     async () => {
       const { response } = await server.list();
       await until(async () => (await statesOf(admin)).includes('idle in transaction'));

@@ -24,7 +24,7 @@ async function openedWithMany(t: TestContext) {
   return { file, store };
 }
 
-test('a long list is a frozen iterable of batches, and stays the same object until the list changes', async (t) => {
+test('list returns the same frozen iterable of batches until the list of orders changes', async (t) => {
   const { store } = await openedWithMany(t);
   const listed = await store.list();
   assert.ok(Symbol.asyncIterator in listed && Object.isFrozen(listed));
@@ -135,7 +135,7 @@ test('writes that wait for a lock are committed in the sequence of their calls',
   assert.equal((await store.get(2n))?.quantity, 4);
 });
 
-test('openSqliteOrderStore rejects a database in memory, because its two connections could not share it', () => {
+test('openSqliteOrderStore rejects a database in memory, because the two connections of the store could not share it', () => {
   for (const file of [':memory:', '']) {
     assert.throws(() => openSqliteOrderStore(file), {
       name: 'TypeError',

@@ -125,7 +125,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('all acknowledged writes are there when the file is opened again', async () => {
+    test('all acknowledged writes are found when the file is opened again', async () => {
       const file = temporaryFile();
       const orders = [
         { id: -1n, petId: 2n ** 63n - 1n, quantity: 3, shipDate: '2026-01-31T12:00:00+05:45', complete: false },

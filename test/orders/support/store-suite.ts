@@ -40,7 +40,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
     });
     for (const { name, run } of cases) test(name, run);
 
-    test('the list is sorted by ascending order id, in whichever sequence the orders were put', async (t) => {
+    test('the orders are listed with ascending ids, in whichever sequence they were put', async (t) => {
       const store = await stored(t, { id: 10n }, { id: 9n }, { id: -2n });
       await store.put([{ id: 2n ** 63n - 1n }, { id: 0n }, { id: -10n }, { id: 100n }]);
       assert.deepEqual(await listedIds(store), [-10n, -2n, 0n, 9n, 10n, 100n, 2n ** 63n - 1n]);
