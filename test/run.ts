@@ -88,10 +88,10 @@ function remainder(tests: readonly Skipped[]): string {
   const left = set === 'quick' ? testFiles(['.proof.ts']).length : 0;
   if (left > 0) {
     sentences.push(
-      `Not run: ${left} files of proofs, which take minutes and need redis-server, ` +
+      `Not run: ${left} files of slow tests (.proof.ts), which need redis-server, ` +
         'PostgreSQL, strace, Chromium and the tools of test/openapi-tools and test/runner-tools. npm run test:proofs ' +
-        'runs those whose tools are installed. Only a fifth of the random runs and of some tables was tested, and ' +
-        'coverage was not measured. To run everything: npm run test:all',
+        'runs those whose tools are installed. Only a fifth of the random inputs and of the rows of some tables was ' +
+        'tested, and coverage was not measured. To run everything: npm run test:all',
     );
   }
   for (const reason of new Set(tests.map((test) => test.reason))) {

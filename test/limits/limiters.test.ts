@@ -10,7 +10,7 @@ const limiters: Readonly<Record<string, OpenRateLimiter>> = {
   },
   // This limiter behaves like one on a server. It responds in a later pass of the event loop, and
   // the test cannot set its clock.
-  'an asynchronous limiter on a clock that the suite cannot advance'() {
+  'an asynchronous limiter whose clock the tests cannot set'() {
     const limiter = createMemoryLimiter();
     return {
       limiter: {

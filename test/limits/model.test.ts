@@ -123,7 +123,11 @@ function play(plans: readonly Plan[], script: readonly Command[]): number {
 
 function announced(decision: Decision): Answer {
   const { key, plan, cost, allowed, verdict, retryAfterMs, windows, inForce } = decision;
-  assert.equal(windows.includes(inForce), verdict !== 'banned', 'unless the key is banned, inForce is a window');
+  assert.equal(
+    windows.includes(inForce),
+    verdict !== 'banned',
+    'inForce is one of the windows, unless the key is banned',
+  );
   return {
     key,
     plan,
@@ -140,7 +144,7 @@ function windowOf({ policy, remaining, resetAtMs, refillAtMs }: WindowState): An
   return { name: policy.name, remaining, resetAtMs, refillAtMs };
 }
 
-test('the limiter decides as the model does, whichever way the clock steps', () => {
+test('the limiter makes the same decisions as the model, even if the clock steps back', () => {
   let commandsDone = 0;
   // The histories use only one key and one address. With more keys, a request of one key could
   // remove the expired state of another key. If the clock then stepped back, the model would still
@@ -155,7 +159,7 @@ test('the limiter decides as the model does, whichever way the clock steps', () 
   assert.ok(commandsDone > sampledRuns(120_000), `only ${commandsDone} commands`);
 });
 
-test('the limiter decides for several keys as the model does, so the removal of expired state loses nothing', () => {
+test('for several keys, the limiter makes the same decisions as the model, although it removes expired state', () => {
   let commandsDone = 0;
   const plans = fc.tuple(keyPlan, keyPlan, keyPlan);
   fc.assert(
@@ -167,7 +171,7 @@ test('the limiter decides for several keys as the model does, so the removal of 
   assert.ok(commandsDone > sampledRuns(60_000), `only ${commandsDone} commands`);
 });
 
-test('for plans of one or two interval windows, the limiter decides as the model does, also after refunds, bans and restarts', () => {
+test('for plans of one or two interval windows, the limiter makes the same decisions as the model, also after refunds, bans and restarts', () => {
   let commandsDone = 0;
   const script = fc.oneof(commands(1, anyMs, MOSTLY_ONE_PLAN), commands(KEYS.length, forwardMs, MOSTLY_ONE_PLAN));
   fc.assert(

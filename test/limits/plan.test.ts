@@ -26,7 +26,7 @@ test('PLANS has the plans of part 8 of the specification', () => {
   assert.deepEqual(Object.keys(PLANS), ['free', 'pro', 'business']);
 });
 
-test('by default, 20 strikes within a minute ban a key: for 1 minute, then each time 4 times as long, up to 1 hour', () => {
+test('by default, 20 refusals in one minute after the grace period ban a key for 1 minute, and each later ban is 4 times as long, up to 1 hour', () => {
   assert.deepEqual(PLANS.free.ban, {
     after: 20,
     withinMs: MINUTE_MS,
@@ -97,12 +97,12 @@ test('a request with an invalid or incomplete plan throws a TypeError and takes 
   assert.equal(limiter.inspect('key'), undefined);
 });
 
-test('a host may add fields of its own to a plan', () => {
+test('the limiter accepts a plan to which the embedding program has added fields of its own', () => {
   const plan = { ...PLANS.free, price: 0, policies: PLANS.free.policies.map((policy) => ({ ...policy, shown: true })) };
   assert.equal(createMemoryLimiter().take('key', plan).inForce.remaining, 59);
 });
 
-test('perSecond, perMinute, perHour and perDay create a policy with the window of their name', () => {
+test('perSecond, perMinute, perHour and perDay create policies with a window of a second, a minute, an hour and a day', () => {
   assert.deepEqual(
     [perSecond(1), perMinute(2), perHour(3), perDay(4)].map(({ name, quota, windowMs }) => [name, quota, windowMs]),
     [
@@ -114,7 +114,7 @@ test('perSecond, perMinute, perHour and perDay create a policy with the window o
   );
 });
 
-test('an address plan has no bans', () => {
+test('a plan that counts by address has no bans', () => {
   const plan = createPlan({ name: 'strangers', policies: [perMinute(600)], partition: 'address' });
   assert.equal(plan.ban, false);
 });
@@ -215,7 +215,7 @@ test('a plan has at most 32 policies', () => {
   });
 });
 
-test('the largest allowed numbers are accepted', () => {
+test('createPlan accepts the largest allowed numbers', () => {
   const exact = { name: 'most', quota: 9_007_199, windowMs: 1_000_000_000, refill: 'continuous' } as const;
   const printed = { name: 'printed', quota: 999_999_999_999_999, windowMs: 999_999_999_999_999 };
   createPlan({ name: 'p', policies: [exact, printed], ban: { baseMs: 7, maxMs: 7, graceMs: 0, forgetMs: 0 } });
@@ -233,10 +233,10 @@ test('a cost above the smallest quota throws a RangeError, and so does a cost th
       });
     }
   }
-  assert.equal(limiter.take('key', plan, 3).inForce.remaining, 0, 'the calls that threw have taken nothing');
+  assert.equal(limiter.take('key', plan, 3).inForce.remaining, 0, 'the calls that threw took no tokens');
 });
 
-test('an invalid argument of the memory limiter throws a RangeError that names the argument', () => {
+test('an invalid maxAddresses and an invalid length of a ban throw a RangeError that names the argument', () => {
   for (const maxAddresses of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.throws(() => createMemoryLimiter({ maxAddresses }), { name: 'RangeError', message: /^maxAddresses: / });
   }

@@ -74,7 +74,7 @@ const policiesOfSeconds = policies(
 
 const enforced = anyPolicies.map((options) => createPlan({ name: 'enforced', policies: options, ban: false }));
 
-test('"Remaining: R" means that exactly R more requests pass', () => {
+test('if a decision says that R tokens remain, exactly R more requests are allowed', () => {
   const check = fc.property(enforced, requests(anyMs, 1), (plan, history) => {
     live(plan, history, ({ clock, limiter, decision }) => {
       const { remaining } = decision.inForce;
@@ -87,7 +87,7 @@ test('"Remaining: R" means that exactly R more requests pass', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a refused request fails until its retryAfterMs have passed, and is allowed at exactly that instant', () => {
+test('a refused request is refused again until its retryAfterMs have passed, and is allowed exactly then', () => {
   const check = fc.property(keyPlan, requests(anyMs), fc.nat(), (plan, history, some) => {
     live(plan, history, ({ clock, limiter, cost, decision }) => {
       const { verdict, retryAfterMs } = decision;
@@ -110,7 +110,7 @@ test('a refused request fails until its retryAfterMs have passed, and is allowed
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a request is allowed after the whole seconds of Retry-After, and never one second earlier', () => {
+test('a refused request is allowed after the number of seconds in Retry-After, and not one second earlier', () => {
   const plans = fc
     .record({ policies: policiesOfSeconds, ban: anyBan })
     .map((options) => createPlan({ name: 'seconds', ...options }));
@@ -128,7 +128,7 @@ test('a request is allowed after the whole seconds of Retry-After, and never one
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('the announced reset does not change during a window', () => {
+test('all decisions during one window have the same resetAtMs for that window', () => {
   const interval = policies(intervalPolicy).map((options) => createPlan({ name: 'p', policies: options, ban: false }));
   const check = fc.property(interval, requests(forwardMs), (plan, history) => {
     const announced = new Map<string, number>();
@@ -145,7 +145,7 @@ test('the announced reset does not change during a window', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a refused request changes no window', () => {
+test('a refused request takes no tokens from any window', () => {
   const check = fc.property(keyPlan, requests(forwardMs), (plan, history) => {
     live(plan, history, ({ limiter, before, decision: { verdict, nowMs } }) => {
       if (verdict === 'within_quota') return;
@@ -159,7 +159,7 @@ test('a refused request changes no window', () => {
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('from its beginning to its end, a window admits no more tokens than its quota', () => {
+test('no more tokens than the quota are taken between the beginning and the end of a window', () => {
   const interval = policies(intervalPolicy).map((options) => createPlan({ name: 'p', policies: options, ban: false }));
   const check = fc.property(interval, requests(forwardMs), (plan, history) => {
     const admitted: { atMs: number; cost: number }[] = [];
@@ -216,7 +216,7 @@ test('a client that obeys Retry-After is never banned, even if it sends bursts o
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('a client that retries a 429 of the day limit six times in 150 s is not banned by default', () => {
+test('by default, a client over its daily quota is not banned if it tries again six times in 150 s', () => {
   const clock = createManualClock();
   const limiter = createMemoryLimiter({ clock });
   for (let n = 0; n < 1_000; n++) {
@@ -231,7 +231,7 @@ test('a client that retries a 429 of the day limit six times in 150 s is not ban
   assert.deepEqual(verdicts, Array(7).fill('over_quota day'));
 });
 
-test('after the clock steps back, no wait is longer than one window or the length of the ban', () => {
+test('even after the clock steps back, retryAfterMs is not longer than the longest window or the longest ban', () => {
   const leaps = fc.oneof(forwardMs, fc.integer({ min: -1_000_000_000, max: -1 }));
   const check = fc.property(keyPlan, requests(leaps), (plan, history) => {
     live(plan, history, ({ clock, limiter, cost, decision }) => {
@@ -249,7 +249,7 @@ test('after the clock steps back, no wait is longer than one window or the lengt
   fc.assert(check, { numRuns: 1_000 });
 });
 
-test('with 1,000 a day, continuous refill allows 1,999 on the first day, and interval refill 1,000', () => {
+test('with a quota of 1,000 a day, continuous refill allows 1,999 requests on the first day, and interval refill allows 1,000', () => {
   for (const [refill, admitted] of [
     ['interval', 1_000],
     ['continuous', 1_999],

@@ -27,9 +27,9 @@ test('after a put, the next list of the memory store reuses all frozen batches t
   const rows: [string, OrderInput[], number][] = [
     ['one order changed', [{ id: 150_000 }], 1],
     ['one order inserted', [{ id: 150_001 }], 1],
-    ['one order before all others', [{ id: -1 }], 1],
-    ['one order after all others', [{ id: 2_000_000 }], 1],
-    ['three orders in three batches', [{ id: 0 }, { id: 200_005 }, { id: 2_000_001 }], 3],
+    ['one order inserted before all others', [{ id: -1 }], 1],
+    ['one order inserted after all others', [{ id: 2_000_000 }], 1],
+    ['one order put into each of three batches', [{ id: 0 }, { id: 200_005 }, { id: 2_000_001 }], 3],
     ['no order', [], 0],
   ];
   for (const [name, orders, count] of rows) {
@@ -117,9 +117,9 @@ test('after a put by any process, only the changed batches of the list are read 
   const rows: [string, OwnedOrderStore, OrderInput[], number][] = [
     ['one order changed', store, [{ id: 100_000 }], 1],
     ['one order changed by another store', other, [{ id: 100_010 }], 1],
-    ['one order before all others', other, [{ id: -1 }], 1],
-    ['two orders after all others, when the last batch is full', store, [{ id: 300_000 }, { id: 300_001 }], 2],
-    ['one order in each of three batches', store, [{ id: 1 }, { id: 90_001 }, { id: 300_002 }], 3],
+    ['one order inserted before all others', other, [{ id: -1 }], 1],
+    ['two orders inserted after all others, when the last batch is full', store, [{ id: 300_000 }, { id: 300_001 }], 2],
+    ['one order inserted into each of three batches', store, [{ id: 1 }, { id: 90_001 }, { id: 300_002 }], 3],
   ];
   for (const [name, from, orders, count] of rows) {
     await from.put(orders, { replace: true });

@@ -69,7 +69,7 @@ function read(text: string): unknown {
   }
 }
 
-test('parseJson agrees with a model on which decimal numbers are exact integers, with and without an exponent', () => {
+test('parseJson and a model find the same decimal numbers to be exact integers, with and without an exponent', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0019'), minLength: 1, maxLength: 20 });
   const number = fc.tuple(
     fc.constantFrom('', '-'),

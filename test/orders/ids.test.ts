@@ -11,7 +11,7 @@ test('the decimal form of every int64 is parsed as exactly that order id', () =>
 
 const NO_ORDER_ID = {
   'text that is not a number': ['abc', '', '-', 'NaN', 'Infinity', 'null'],
-  'an integer not in canonical form': [
+  'an integer that is not written in canonical form': [
     '01',
     '-01',
     '00',
@@ -52,7 +52,7 @@ for (const [what, texts] of Object.entries(NO_ORDER_ID)) {
   });
 }
 
-test('a parsed id prints as it was written, so every order id has exactly one spelling', () => {
+test('a parsed order id is printed as it was written, so every order id has exactly one spelling', () => {
   const almostNumber = fc.string({ unit: fc.constantFrom(...'0123456789-+.eExX_ \n%n'), maxLength: 21 });
   fc.assert(
     fc.property(fc.oneof(almostNumber, fc.string({ unit: 'binary' })), (text) => {

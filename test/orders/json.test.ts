@@ -52,12 +52,12 @@ test('an order is serialised with the fields of the specification, in the sequen
   assert.equal(printOrders([]), '[]');
 });
 
-test("a field that is null in a host's row is omitted when the order is serialised", () => {
+test('a field that is null in an order is omitted when the order is serialised', () => {
   const row: Omit<Order, 'id'> = JSON.parse('{"petId":null,"quantity":null,"shipDate":null,"complete":null}');
   assert.equal(printOrder({ ...row, id: 1n }), '{"id":1}');
 });
 
-test('text is escaped to ASCII, including lone surrogates, so that every character of the result is one byte', () => {
+test('printOrder escapes text to ASCII, including lone surrogates, so that every character of the result is one byte', () => {
   assert.equal(
     printOrder({ id: 1n, shipDate: '\ud800 é \u007f " \\ \n 😀' }),
     String.raw`{"id":1,"shipDate":"\ud800 \u00e9 \u007f \" \\ \n \ud83d\ude00"}`,
@@ -86,7 +86,7 @@ test('parseJson parses every JSON value as JSON.parse does, but keeps integers e
   assert.equal(parseJson(String.raw`"\u00e9\ud83d\ude00\"\\\/\b"`), 'é😀"\\/\b');
 });
 
-test('parseJson rejects all that JSON.parse rejects, and also duplicate names and numbers that would be rounded to an integer, but nothing more', () => {
+test('parseJson rejects what JSON.parse rejects, duplicate names, and numbers that would be rounded to an integer, but nothing else', () => {
   const broken = fc
     .tuple(fc.json(), fc.nat(), fc.nat({ max: 1 }), fc.constantFrom(...'{}[]",:\\ 0-+.eEtn\n\u0001', '\u00a0', ''))
     .map(([text, at, removed, added]) => {

@@ -21,12 +21,12 @@ test('a valid record is accepted unchanged, and its status is pending by default
   assert.deepEqual(parseOrderRecord({ id: 1n }), { ok: true, record: { id: 1n, status: 'pending' } });
 });
 
-test('ids may be safe integers, and a quantity may be a bigint', () => {
+test('an id may be given as a number, and a quantity as a bigint', () => {
   const record = { id: 7n, petId: 2n ** 53n - 1n, quantity: 3, status: 'pending' };
   assert.deepEqual(parseOrderRecord({ id: 7, petId: 2 ** 53 - 1, quantity: 3n }), { ok: true, record });
 });
 
-test('a field that is undefined is absent from the record', () => {
+test('parseOrderRecord treats a field that is undefined as absent', () => {
   const fields = { petId: undefined, quantity: undefined, shipDate: undefined, complete: undefined, status: undefined };
   assert.deepEqual(parseOrderRecord({ id: 1n, ...fields }), { ok: true, record: { id: 1n, status: 'pending' } });
 });
@@ -72,7 +72,7 @@ for (const [field, message, ...records] of WRONG) {
   });
 }
 
-test('an unknown status is rejected, unless the host allows it', () => {
+test('an unknown status is rejected, unless the option statuses contains it', () => {
   const refused = { ok: false, field: 'status', message: 'must be one of pending, shipped, cancelled, not "pendng"' };
   assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }), refused);
   assert.deepEqual(parseOrderRecord({ id: 1n, status: 'pendng' }, { statuses: [] }), refused);
@@ -158,7 +158,7 @@ test('a shipDate that is too long is rejected quickly, whatever its length', () 
   }
 });
 
-test("the error for a host's invalid order names the order and the field", () => {
+test('if an order is invalid, the error of createMemoryOrderStore names the order and the field', () => {
   const noOrder: OrderInput = JSON.parse('null');
   assert.throws(() => createMemoryOrderStore([{ id: 5n, quantity: 0.5 }]), {
     name: 'TypeError',

@@ -32,7 +32,7 @@ test('the order store in memory is synchronous, without promises', () => {
   assert.equal(store.close(), undefined);
 });
 
-test('creating an order store in memory with a duplicate id throws', () => {
+test('createMemoryOrderStore throws if two of the orders have the same id', () => {
   assert.throws(() => createMemoryOrderStore([{ id: 1n }, { id: 1 }]), {
     name: 'RangeError',
     message: 'orders: the id 1 comes twice',

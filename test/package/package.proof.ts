@@ -49,14 +49,14 @@ before(() => {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test('installing the library installs only two other packages', () => {
+test('an installation of the library installs only two other packages', () => {
   for (const kind of kinds) {
     const installed = readdirSync(join(folder, kind, 'node_modules')).filter((name) => !name.startsWith('.'));
     assert.deepEqual(installed.sort(), ['lru-cache', 'store-orders', 'valibot']);
   }
 });
 
-test('a build leaves the program executable, so that a link to it still runs', () => {
+test('after a build, the file of the program is executable, so that a link to it can be run', () => {
   assert.equal(statSync(join(root, 'dist/server/main.js')).mode & 0o111, 0o111);
 });
 
@@ -100,7 +100,7 @@ test('without the PostgreSQL driver, the program prints one sentence that tells 
   assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: says });
 });
 
-test('the service of the packed library, mounted on node:http, passes all audits of the library', () => {
+test('the order service of the installed package, mounted on node:http, passes all audits of store-orders/testing', () => {
   const script = `
     import { createServer } from 'node:http';
     import { nodeHandler } from 'store-orders/handler';

@@ -26,7 +26,7 @@ function start(name: string, code: string) {
 
 test('the README has two code blocks', () => assert.equal(blocks.length, 2));
 
-test('the first code block of the README responds as its console example shows', async (t) => {
+test('the server in the first code block of the README responds as the console example shows', async (t) => {
   const code = blocks[0]?.replace('.listen(8080)', '.listen(0, function () { process.send(this.address().port) })');
   const child = start('mount.ts', code ?? '');
   t.after(() => child.kill());

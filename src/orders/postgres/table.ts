@@ -132,7 +132,7 @@ function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): Re
     for (const text of texts) {
       if (typeof text !== 'string' || text.includes('\0')) throw new TypeError(`statuses.${status}: expected strings`);
       const other = known.get(text);
-      if (other !== undefined) throw new TypeError(`statuses.${status}: '${text}' stands for ${other} already`);
+      if (other !== undefined) throw new TypeError(`statuses.${status}: '${text}' already stands for ${other}`);
       known.set(text, status);
     }
   }

@@ -27,7 +27,7 @@ function printed(decision: Decision): unknown {
   return JSON.parse(JSON.stringify(decision));
 }
 
-test('a request takes tokens from both the minute and the day, or from neither', () => {
+test('a request takes tokens from both the minute window and the day window, or from neither', () => {
   const { clock, limiter } = start();
   const plan = createPlan({ name: 'both', policies: [perMinute(2), perDay(3)] });
   const rows = [
@@ -46,7 +46,7 @@ test('a request takes tokens from both the minute and the day, or from neither',
   }
 });
 
-test('a change of plan applies from the next request, and tokens that were taken before still count', () => {
+test('after a change of plan, the new plan decides the next request, and tokens taken under the old plan still count', () => {
   const { limiter } = start();
   for (let n = 0; n < 50; n++) limiter.take('key', PLANS.free);
   assert.equal(limiter.take('key', PLANS.pro).inForce.remaining, 300 - 51);
@@ -56,10 +56,10 @@ test('a change of plan applies from the next request, and tokens that were taken
   assert.equal(limiter.take('key', PLANS.business).inForce.remaining, 1_000 - 71);
 });
 
-test('refunded tokens can be taken again, but only before their window ends', () => {
+test('refunded tokens can be taken again, unless their window has ended', () => {
   const { clock, limiter } = start();
   limiter.refund(limiter.take('key', daily, 2));
-  assert.equal(limiter.inspect('key'), undefined, 'a full bucket is the same as no record');
+  assert.equal(limiter.inspect('key'), undefined, 'a key whose tokens are all refunded has no record');
 
   const late = limiter.take('key', daily, 2);
   clock.advance(DAY_MS);
@@ -76,7 +76,7 @@ test('refunded tokens can be taken again, but only before their window ends', ()
   assert.equal(limiter.inspect('key'), undefined);
 });
 
-test('peek returns what take would, and changes nothing', () => {
+test('peek returns the decision that take would return, and does not change the state of the key', () => {
   const { limiter } = start();
   for (const key of ['one', 'two']) {
     for (let n = 0; n < 4; n++) {
@@ -98,7 +98,7 @@ test('a key and an address with the same spelling are counted separately', () =>
 });
 
 for (const strangersCount of [20_000, 200_000]) {
-  test(`a key and an address that are over quota stay so during a flood of ${strangersCount} other addresses`, () => {
+  test(`a key and an address that are over quota stay over quota during a flood of ${strangersCount} other addresses`, () => {
     const { clock, limiter } = start();
     limiter.take('key', daily, 2);
     limiter.take('blocked', strangers, 3);
@@ -109,7 +109,7 @@ for (const strangersCount of [20_000, 200_000]) {
     }
     assert.equal(limiter.take('key', daily).verdict, 'over_quota');
     assert.equal(limiter.take('blocked', strangers).verdict, 'over_quota');
-    assert.equal(limiter.take('valid', daily).verdict, 'within_quota', 'a valid key is not affected');
+    assert.equal(limiter.take('valid', daily).verdict, 'within_quota', 'a flood of addresses does not affect keys');
     // The blocked address and 99,999 strangers have buckets of their own. All other strangers share
     // one additional bucket, which admits 3 requests.
     assert.equal(refused, Math.max(0, strangersCount - 99_999 - 3));
@@ -124,7 +124,7 @@ test('during a flood of 200,000 other keys no key is evicted, so a key over quot
   for (let n = 0; n < 200_000; n += 777) assert.equal(limiter.take(`other ${n}`, daily).inForce.remaining, 0);
 });
 
-test('while the address pool is full, new addresses share one bucket, and no address loses its bucket', () => {
+test('when maxAddresses is reached, new addresses share one bucket, and no earlier address loses its bucket', () => {
   const { limiter } = start(5);
   for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 2);
   assert.deepEqual(
@@ -135,7 +135,7 @@ test('while the address pool is full, new addresses share one bucket, and no add
   for (let n = 0; n < 5; n++) assert.equal(limiter.take(`early ${n}`, strangers).inForce.remaining, 1);
 });
 
-test('a refund of tokens from the shared bucket goes back to the shared bucket', () => {
+test('tokens that an address took from the shared bucket are refunded to the shared bucket', () => {
   const { limiter } = start(1);
   limiter.take('early', strangers);
   const decision = limiter.take('late', strangers);
@@ -144,19 +144,19 @@ test('a refund of tokens from the shared bucket goes back to the shared bucket',
   assert.equal(limiter.take('early', strangers).inForce.remaining, 1);
 });
 
-test('a full address pool has room again only when windows end', () => {
+test('when maxAddresses is reached, a new address gets its own bucket only after the window of another address has ended', () => {
   const { clock, limiter } = start(100);
   const slow = createPlan({ name: 'slow', policies: [{ ...perMinute(2), windowMs: DAY_MS }], partition: 'address' });
   for (let n = 0; n < 50; n++) limiter.take(`early ${n}`, strangers);
   for (let n = 0; n < 50; n++) limiter.take(`late ${n}`, slow, 2);
-  assert.equal(limiter.take('newcomer', strangers, 3).verdict, 'within_quota', 'in the shared bucket');
+  assert.equal(limiter.take('newcomer', strangers, 3).verdict, 'within_quota', 'the shared bucket is used');
 
   const admitted = (wave: string) =>
     Array.from({ length: 1_000 }, (_, n) => limiter.take(`${wave} ${n}`, strangers)).filter(({ allowed }) => allowed);
   assert.equal(admitted('first wave').length, 0);
   clock.advance(MINUTE_MS);
   const second = admitted('second wave').length;
-  assert.ok(second >= 3 && second <= 3 + 50, `${second} passed, expected at least 3 and at most 53`);
+  assert.ok(second >= 3 && second <= 3 + 50, `${second} requests passed, expected at least 3 and at most 53`);
   clock.advance(MINUTE_MS);
   // By now the 50 buckets whose windows have ended are removed. The first 50 newcomers get buckets
   // of their own, and the others share 3 requests.
@@ -164,7 +164,7 @@ test('a full address pool has room again only when windows end', () => {
   for (let n = 0; n < 50; n++) assert.equal(limiter.take(`late ${n}`, slow).inForce.remaining, 0);
 });
 
-test('requests of other keys remove expired state, and no other state', () => {
+test('requests of other keys remove the expired state of a key, but no state that still counts', () => {
   const { clock, limiter } = start();
   const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
   const trickle = createPlan({ name: 'trickle', policies: [{ ...perMinute(9), refill: 'continuous' }] });
@@ -193,7 +193,7 @@ test('a bucket is removed once its window is over, and not a millisecond earlier
   }
 });
 
-test('the number of earlier bans is kept after the windows and the ban have ended, whichever keys arrive', () => {
+test('a second ban is longer than the first, even if other keys made requests after the first ban ended', () => {
   const { clock, limiter } = start();
   const policies = [{ name: 'moment', quota: 1, windowMs: 5_000 }];
   const plan = createPlan({ name: 'moments', policies, ban: { after: 1, graceMs: 0 } });
@@ -206,7 +206,7 @@ test('the number of earlier bans is kept after the windows and the ban have ende
   }
 });
 
-test('a restored bucket without taken tokens is the same as no record', () => {
+test('restoring a bucket from which no tokens were taken has no effect', () => {
   const { clock, limiter } = start();
   const bucket = { name: 'day', windowMs: DAY_MS, refill: 'interval', taken: 0, atMs: clock.nowMs() + 5 } as const;
   limiter.restore('key', { buckets: [bucket] });
@@ -214,7 +214,7 @@ test('a restored bucket without taken tokens is the same as no record', () => {
   assert.deepEqual([inForce.remaining, inForce.resetAtMs], [1, nowMs + DAY_MS]);
 });
 
-test('windows, refusals and bans can be saved as JSON, and restored after a restart', () => {
+test('the windows, refusals and bans of a key can be saved as JSON and restored after a restart', () => {
   const { clock, limiter } = start();
   const plan = createPlan({ name: 'p', policies: [perDay(1)], ban: { after: 3, graceMs: 0 } });
   const takes = [0, 0, 1, 1, 1, 500, 60_000, 0, 1, 1];
@@ -227,7 +227,7 @@ test('windows, refusals and bans can be saved as JSON, and restored after a rest
     state = restarted.inspect('key');
     assert.deepEqual(state, limiter.inspect('key'));
   }
-  assert.equal(limiter.inspect('key')?.ban?.level, 1, 'the key was banned by these requests');
+  assert.equal(limiter.inspect('key')?.ban?.level, 1, 'the requests of this test have banned the key');
 });
 
 test('the state that inspect() returned does not change with later requests', () => {

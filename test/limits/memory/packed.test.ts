@@ -71,7 +71,7 @@ test('the limiter works with a clock that starts at 0 and is set back below 0', 
 
 const nine = createPlan({ name: 'nine', policies: [perMinute(9), perDay(9)] });
 
-test('a key whose state reuses the bytes of another key inherits nothing from it', () => {
+test('a new key that is stored in the memory of a removed key inherits nothing from the removed key', () => {
   const { clock, limiter } = start();
   const month = createPlan({ name: 'month', policies: [{ name: 'month', quota: 9, windowMs: 30 * DAY_MS }] });
   const plans = [nine, month, createPlan({ name: 'three', policies: [perMinute(9), perDay(9), ...month.policies] })];
@@ -102,7 +102,7 @@ test('keys are limited correctly even if they have 100 different plans', () => {
   for (const [n, plan] of plans.entries()) assert.equal(limiter.take(`key ${n}`, plan).verdict, 'over_quota');
 });
 
-test('a change of a plan that is not frozen applies from the next request', () => {
+test('after a change of a plan object that is not frozen, the next request uses the changed values', () => {
   const { limiter } = start();
   const plan = structuredClone(PLANS.free);
   assert.equal(limiter.take('key', plan).inForce.remaining, 59);
@@ -123,7 +123,7 @@ test('a cost that is invalid or above the quota takes no tokens from a key that 
   assert.equal(limiter.take('key', nine).inForce.remaining, 7);
 });
 
-test('a decision does not change, however late it is read, and prints like a plain object', () => {
+test('a decision keeps its values however late it is read, and JSON.stringify prints it like a plain object', () => {
   const { clock, limiter } = start();
   limiter.take('key', nine);
   const decision = limiter.take('key', nine, 2);

@@ -27,7 +27,7 @@ function loosePlan(quota: number) {
   return { plan: { ...plan, policies: [policy] } satisfies Plan, policy };
 }
 
-test('a quota that is changed in place applies from the next request', { skip }, async () => {
+test('after a change of the quota in a plan object, the next request uses the new quota', { skip }, async () => {
   const limiter = createRedisLimiter({ send, deadlineMs: 10_000, onBackendError: 'closed', prefix: 'smaller:' });
   const { plan, policy } = loosePlan(1_000);
   await limiter.take('customer', plan);
@@ -39,7 +39,7 @@ test('a quota that is changed in place applies from the next request', { skip },
   assert.equal((await limiter.take('customer', plan)).inForce.remaining, 1);
 });
 
-test('a decision uses the plan as it was when the request was made', { skip }, async () => {
+test('a decision uses the values that the plan had when the request was made', { skip }, async () => {
   const limiter = createRedisLimiter({ send, deadlineMs: 10_000, onBackendError: 'closed', prefix: 'meanwhile:' });
   for (const method of ['take', 'peek'] as const) {
     const { plan, policy } = loosePlan(5);
@@ -51,7 +51,9 @@ test('a decision uses the plan as it was when the request was made', { skip }, a
   }
 });
 
-test('a refund goes to the windows that were charged, even if the plan has changed since', { skip }, async () => {
+test('tokens are refunded to the windows from which they were taken, even if the plan has changed since', {
+  skip,
+}, async () => {
   const limiter = createRedisLimiter({ send, deadlineMs: 10_000, onBackendError: 'closed', prefix: 'refund:' });
   const { plan, policy } = loosePlan(5);
   const decision = await limiter.take('customer', plan);
@@ -74,7 +76,7 @@ test('refusals are cached even if each request passes a new plan object with equ
   assert.ok(sent <= 4, `${sent} calls`);
 });
 
-test('a server whose reply contradicts the plan counts as failing', { skip }, async () => {
+test('the limiter treats a Redis server whose reply contradicts the plan as failing', { skip }, async () => {
   const disagreeing: SendCommand = async (command, key) => {
     const answer = await send(command, key);
     assert.ok(Array.isArray(answer));

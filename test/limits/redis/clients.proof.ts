@@ -63,7 +63,7 @@ const CLIENTS: Readonly<Record<string, () => Client | Promise<Client>>> = {
 
 const plan = createPlan({ name: 'p', policies: [perMinute(2), { ...perDay(3), refill: 'continuous' }] });
 
-describe('the limiter works with', { skip }, () => {
+describe('the Redis limiter works with each supported client', { skip }, () => {
   for (const [name, open] of Object.entries(CLIENTS)) {
     test(name, { skip }, async (t) => {
       const { send, close } = await open();

@@ -206,7 +206,7 @@ function slower(plan: Plan, scale: number): Plan {
 const OPERATIONS = ROUNDS * 200;
 
 for (const { what, keys, ms, scale } of [
-  { what: 'one key, with a clock that steps both ways', keys: 1, ms: anyMs, scale: 1 },
+  { what: 'one key, with a clock that steps forwards and backwards', keys: 1, ms: anyMs, scale: 1 },
   { what: 'several keys', keys: 3, ms: forwardMs, scale: 1 },
   {
     what: 'one key, with windows so long that most refusals are served from the cache',
@@ -215,7 +215,7 @@ for (const { what, keys, ms, scale } of [
     scale: 250,
   },
 ]) {
-  test(`Redis decides as the memory limiter does: ${what}`, { skip }, async (t) => {
+  test(`the Redis limiter makes the same decisions as the memory limiter: ${what}`, { skip }, async (t) => {
     let operations = 0;
     sent = 0;
     const plan = keyPlan.map((options) => slower(options, scale));

@@ -145,7 +145,7 @@ function quantile(durationsMs: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
 }
 
-describe('the Redis limiter and a failing server', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
+describe('the Redis limiter with a failing Redis server', { skip, concurrency: IS_FULL ? 1 : 3 }, () => {
   for (const [what, fault] of Object.entries(FAULTS)) {
     for (const onBackendError of IS_FULL ? (['local', 'open'] as const) : (['local'] as const)) {
       test(`while the server is ${what}, a limiter with onBackendError ${onBackendError} counts every request once`, {
@@ -175,7 +175,7 @@ describe('the Redis limiter and a failing server', { skip, concurrency: IS_FULL 
         if (fault.isHarmless) assert.deepEqual(modes, []);
         else assert.deepEqual([modes[0], modes.at(-1)], [onBackendError, 'shared']);
         const early = changes.filter(({ mode, atMs }) => mode === 'shared' && atMs > beganMs && atMs < endedMs - 200);
-        assert.deepEqual(early, [], 'no probe mistakes a failing server for a working one');
+        assert.deepEqual(early, [], 'while the fault lasts, the limiter does not return to the server');
         assert.ok(backMs <= SHARED_AGAIN_MS + 2 * stallMs, `shared again after ${backMs} ms`);
 
         const taken = await takenOf(stage);
@@ -188,7 +188,7 @@ describe('the Redis limiter and a failing server', { skip, concurrency: IS_FULL 
     }
   }
 
-  test('while the server is stopped, onBackendError closed gives a 503 with Retry-After, and only requests in flight at the stop are charged', {
+  test('with onBackendError closed, requests get a 503 with Retry-After while Redis is stopped, and only those in flight when it stopped are charged', {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'closed');
@@ -206,18 +206,18 @@ describe('the Redis limiter and a failing server', { skip, concurrency: IS_FULL 
     assert.ok(unsaid >= 0 && unsaid <= most, `${unsaid} requests with a 503 were charged, expected at most ${most}`);
   });
 
-  test('while the server is stopped, onBackendError local grants the quota exactly once', { skip }, async (t) => {
+  test('with onBackendError local, a key gets its quota exactly once while Redis is stopped', { skip }, async (t) => {
     const stage = await setUp(t, 'local', { quota: 40, keys: ['customer'] });
     const { answered, beganMs, endedMs } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
     const passed = answered.filter(({ status }) => status === 200);
     const meanwhile = passed.filter((answer) => answer.endedMs > beganMs && answer.endedMs < endedMs);
-    assert.equal(meanwhile.length, 40, 'during the outage the process grants the quota once');
+    assert.equal(meanwhile.length, 40, 'during the outage, the process allows exactly the quota');
     assert.ok(passed.length <= 80);
     assert.equal(answered.at(-1)?.status, 429);
     assert.equal(await takenOf(stage, ['customer']), passed.length);
   });
 
-  test('while the server is stopped, onBackendError open allows every request, and charges as many as the quota covers', {
+  test('with onBackendError open, every request is allowed while Redis is stopped, but no more than the quota are charged', {
     skip,
   }, async (t) => {
     const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });

@@ -44,7 +44,7 @@ async function ran(): Promise<Record<string, number>> {
   );
 }
 
-test('a decision takes one round trip, which covers all windows and the ban', { skip }, async () => {
+test('the limiter needs only one call to Redis for a decision about all windows and the ban', { skip }, async () => {
   const limiter = patient();
   await limiter.take('warm', PLANS.free);
   await ran();
@@ -52,11 +52,11 @@ test('a decision takes one round trip, which covers all windows and the ban', { 
   for (let n = 0; n < 200; n++) await limiter.take(`customer-${n % 20}`, PLANS.free);
   const { evalsha, eval: evaluated, expire, pexpireat } = await ran();
   assert.deepEqual([evalsha, evaluated, expire], [200, undefined, undefined]);
-  assert.equal(pexpireat, 20, 'the expiry is set once, when the day begins');
+  assert.equal(pexpireat, 20, 'the expiry of each record is set once, when its day begins');
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
 
-test('until its ban, an abusive key causes about one call to Redis per second and ten more in all, and no refusal is lost', {
+test('before it is banned, an abusive key causes one call to Redis per second and about ten more, and all its refusals count', {
   skip,
 }, async () => {
   const clock = createManualClock();
@@ -78,7 +78,9 @@ test('until its ban, an abusive key causes about one call to Redis per second an
   assert.ok(memory.inspect('abuser')?.ban?.banEndMs);
 });
 
-test('a second process learns within a second of refusals in the first, and bans the key', { skip }, async () => {
+test('after one second, a process also counts the refusals of another process, and bans the key', {
+  skip,
+}, async () => {
   const clock = createManualClock();
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { graceMs: 0 } });
   const [one, other] = [patient({ clock }), patient({ clock })];
@@ -90,12 +92,12 @@ test('a second process learns within a second of refusals in the first, and bans
   clock.advance(1_000);
   assert.equal((await one.take('abuser', plan)).verdict, 'over_quota');
   assert.equal((await other.take('abuser', plan)).verdict, 'banned');
-  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota', 'the server is asked once a second');
+  assert.equal((await one.take('abuser', plan)).verdict, 'over_quota', 'the first process asks Redis once a second');
   clock.advance(1_000);
   assert.equal((await one.take('abuser', plan)).verdict, 'banned');
 });
 
-test('a refusal removes ended windows in Redis as it does in memory, so they do not count if the clock steps back', {
+test('a refused request removes ended windows, in Redis as in memory, so they do not count again if the clock steps back', {
   skip,
 }, async () => {
   const short = { name: 'short', quota: 5, windowMs: 2_000 };
@@ -119,20 +121,20 @@ test('a refusal removes ended windows in Redis as it does in memory, so they do 
   }
 });
 
-test('addresses are counted in this process, and nothing is sent for them', { skip }, async () => {
+test('the requests of each address are counted in this process, without calls to Redis', { skip }, async () => {
   const strangers = createPlan({ name: 'strangers', policies: [perDay(2)], partition: 'address' });
   const limiter = patient({ maxAddresses: 1 });
   sent = [];
   assert.equal((await limiter.take('192.0.2.1', strangers)).inForce.remaining, 1);
   assert.equal((await limiter.take('192.0.2.2', strangers)).inForce.remaining, 1);
-  assert.equal((await limiter.take('192.0.2.3', strangers)).inForce.remaining, 0, 'in the shared bucket');
+  assert.equal((await limiter.take('192.0.2.3', strangers)).inForce.remaining, 0, 'the shared bucket is used');
   const decision = await limiter.take('192.0.2.1', strangers);
   await limiter.refund(decision);
   assert.equal((await limiter.peek('192.0.2.1', strangers, 0)).inForce.remaining, 1);
   assert.deepEqual(sent, []);
 });
 
-test('the record of a key expires when nothing in it counts any more, and its name does not contain the key id', {
+test('the record of a key in Redis expires when nothing in it counts any more, and the name of the record does not contain the key id', {
   skip,
 }, async () => {
   const limiter = patient();
@@ -148,10 +150,10 @@ test('the record of a key expires when nothing in it counts any more, and its na
   await limiter.unban('customer-1');
   await limiter.reset('customer-1');
   await limiter.refund(await limiter.take('customer-1', daily));
-  assert.deepEqual(await client.keys('*'), [], 'a full bucket is the same as no record');
+  assert.deepEqual(await client.keys('*'), [], 'a key whose tokens are all refunded has no record');
 });
 
-test('decisions use the clock of the server, however wrong the clock of this process is', { skip }, async () => {
+test('decisions use the clock of the Redis server, however wrong the clock of this process is', { skip }, async () => {
   const real = performance.now.bind(performance);
   for (const wrongMs of [-3_600_000, 3_600_000]) {
     const mocked = mock.method(performance, 'now', () => real() + wrongMs);
@@ -162,14 +164,14 @@ test('decisions use the clock of the server, however wrong the clock of this pro
       const { nowMs } = await limiter.take(`customer ${wrongMs}`, daily);
       const [seconds] = await client.time();
       assert.ok(Math.abs(Number(seconds) * 1_000 - nowMs) < 60_000);
-      assert.equal((await ran())['evalsha'], 1, 'one round trip is enough once the offset is known');
+      assert.equal((await ran())['evalsha'], 1, 'one call is enough once the offset of the server clock is known');
     } finally {
       mocked.mock.restore();
     }
   }
 });
 
-test('a call that is delayed past its deadline changes nothing', { skip }, async () => {
+test('a call that reaches Redis after its deadline changes nothing', { skip }, async () => {
   const kept: (() => void)[] = [];
   let isKeeping = false;
   const keeping: SendCommand = async (command) => {
@@ -189,7 +191,7 @@ test('a call that is delayed past its deadline changes nothing', { skip }, async
   assert.equal(await patient().inspect('customer'), undefined);
 });
 
-test('a cost above the quota throws an error that names it, and so does an invalid option', () => {
+test('an invalid cost or option throws an error that names the argument', () => {
   const none: SendCommand = () => Promise.reject(new Error('unused'));
   const limiter = createRedisLimiter({ send: none });
   for (const cost of [3, 1.5, -1]) {
@@ -208,7 +210,7 @@ test('a cost above the quota throws an error that names it, and so does an inval
   }
 });
 
-test('a server that returns an invalid reply counts as failing', async () => {
+test('the limiter treats a Redis server that returns an invalid reply as failing', async () => {
   for (const answer of ['OK', null, [], [1, 2], ['x', 0, 0, 0]]) {
     const limiter = createRedisLimiter({ send: () => Promise.resolve(answer), onBackendError: 'closed' });
     await assert.rejects(async () => limiter.take('key', daily), /cannot be counted/);

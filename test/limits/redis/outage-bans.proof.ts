@@ -69,7 +69,7 @@ test('a ban that is lifted in Redis does not come back in the next outage', { sk
   assert.equal((await limiter.take('customer', strict)).verdict, 'within_quota');
 });
 
-test('a ban that began during an outage holds after it, in every process', { skip }, async () => {
+test('a ban that began during an outage still applies after the outage, in every process', { skip }, async () => {
   await cutOff();
   await abuse('customer');
   const local = await limiter.take('customer', strict);
@@ -83,7 +83,9 @@ test('a ban that began during an outage holds after it, in every process', { ski
   }
 });
 
-test('a ban that began in an outage does not shorten a ban in Redis, but lengthens the next', { skip }, async () => {
+test('a ban that began during an outage does not shorten a longer ban in Redis, but lengthens the next ban', {
+  skip,
+}, async () => {
   await cutOff();
   await abuse('customer');
   await another.ban('customer', 10 * MINUTE_MS);
@@ -95,7 +97,7 @@ test('a ban that began in an outage does not shorten a ban in Redis, but lengthe
   assert.equal((await another.inspect('customer'))?.ban?.banMs, 4 * MINUTE_MS);
 });
 
-test('the length of a ban during an outage depends on earlier bans', { skip }, async () => {
+test('a ban that begins during an outage is longer if the key was banned before the outage', { skip }, async () => {
   await abuse('customer');
   clock.advance(MINUTE_MS);
   await cutOff();
@@ -105,7 +107,7 @@ test('the length of a ban during an outage depends on earlier bans', { skip }, a
   assert.deepEqual([ban?.banMs, ban?.level], [4 * MINUTE_MS, 2]);
 });
 
-test('a ban by hand holds in this process whether or not Redis has accepted it, and reaches Redis later', {
+test('a ban that an operator sets applies in this process even if Redis has not received it, and reaches Redis after the outage', {
   skip,
 }, async () => {
   await limiter.ban('before', 10 * MINUTE_MS);

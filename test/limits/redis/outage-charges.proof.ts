@@ -75,7 +75,7 @@ for (const [what, plan] of [
   ['interval refill', daily],
   ['continuous refill', trickling],
 ] as const) {
-  test(`a request allowed in an outage can be refunded before and after it is charged in Redis (${what})`, {
+  test(`a request allowed during an outage can be refunded either before or after it is charged in Redis (${what})`, {
     skip,
   }, async () => {
     const [{ name = '' } = {}] = plan.policies;
@@ -94,11 +94,11 @@ for (const [what, plan] of [
     assert.deepEqual(await taken(), { [name]: 4 });
     await cutOff();
     assert.equal((await limiter.peek('customer', plan, 0)).inForce.remaining, 97);
-    await assert.rejects(limiter.refund(three), 'a refund that needs the server is rejected while the server is away');
+    await assert.rejects(limiter.refund(three), 'a refund that must change Redis is rejected during an outage');
   });
 }
 
-test('during an outage, a refund of tokens taken in Redis is rejected, and leaves the counts of this process as they are', {
+test('during an outage, a refund of tokens taken in Redis is rejected, and returns no tokens in this process', {
   skip,
 }, async () => {
   const decision = await limiter.take('customer', trickling);
@@ -108,7 +108,7 @@ test('during an outage, a refund of tokens taken in Redis is rejected, and leave
   assert.equal((await limiter.peek('customer', trickling, 0)).inForce.remaining, 99);
 });
 
-test('when an outage ends, the limiter deletes a Redis value of the wrong type, as any request does', {
+test('when an outage ends, the limiter replaces the record of a key in Redis if the record has the wrong type', {
   skip,
 }, async () => {
   await limiter.take('customer', PLANS.free);

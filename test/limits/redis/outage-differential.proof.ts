@@ -181,7 +181,7 @@ async function play(made: readonly Plan[], script: readonly Command[]): Promise<
 
 const OPERATIONS = ROUNDS * 200;
 
-test('the Redis limiter decides as the model does, whatever the outages, bans and changes of plans', {
+test('the Redis limiter makes the same decisions as the model, despite outages, bans and changes of plans', {
   skip,
 }, async (t) => {
   let operations = 0;

@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 const daily = createPlan({ name: 'daily', policies: [perDay(2)] });
 
-test('a request that Redis counted is not charged again if its reply comes too late', { skip }, async () => {
+test('a request that Redis has counted is not charged again if Redis replies too late', { skip }, async () => {
   const kept: (() => void)[] = [];
   let isKeeping = false;
   const keeping: SendCommand = async (command) => {
@@ -49,7 +49,7 @@ test('a request that Redis counted is not charged again if its reply comes too l
   assert.equal((await limiter.inspect('customer'))?.buckets[0]?.taken, 1);
 });
 
-test('a request allowed while the server failed is charged to the window in which it was allowed', {
+test('a request allowed while Redis fails is charged to the window in which it was allowed', {
   skip,
 }, async () => {
   const clock = createManualClock();
@@ -65,14 +65,14 @@ test('a request allowed while the server failed is charged to the window in whic
       'customer',
     )) === undefined
   ) {
-    assert.ok(['local', 'shared'].includes(limiter.mode), 'reading the mode makes the limiter probe the server');
+    assert.ok(['local', 'shared'].includes(limiter.mode), 'reading limiter.mode makes the limiter try Redis again');
     await sleep(50);
   }
   const bucket = { name: 'day', windowMs: DAY_MS, refill: 'interval', taken: 1, atMs: inForce.resetAtMs };
   assert.deepEqual(await limiter.inspect('customer'), { buckets: [bucket] });
 });
 
-test('across repeated outages in one window, a key gets its quota once, and each request is charged once', {
+test('if several outages fall into one window, a key gets its quota only once, and each request is charged once', {
   skip,
 }, async () => {
   let isFailing = true;
@@ -96,7 +96,7 @@ test('across repeated outages in one window, a key gets its quota once, and each
   }
 });
 
-test('a charge is not sent again if its reply is late', { skip }, async () => {
+test('after an outage, a charge is sent to Redis only once, even if Redis replies late', { skip }, async () => {
   const kept: (() => void)[] = [];
   let mode: 'failing' | 'keeping' | 'sound' = 'failing';
   const keeping: SendCommand = async (command) => {

@@ -17,7 +17,7 @@ after(() => server?.stop());
 
 for (const processes of [1, 4, 10]) {
   for (const atOnce of [1, 25]) {
-    test(`${processes} limiters with ${atOnce} concurrent requests each ban a key after ${AFTER} refusals, plus at most 10 % for each limiter`, {
+    test(`${processes} limiters, each with ${atOnce} concurrent requests, together ban a key after ${AFTER} refusals, plus at most 10 % for each limiter`, {
       skip,
     }, async (t) => {
       assert.ok(server);

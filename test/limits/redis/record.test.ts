@@ -28,7 +28,7 @@ describe('a damaged record', { skip }, () => {
     'follows other bytes': (client, name, record) => client.set(name, Buffer.concat([Buffer.alloc(33), record])),
     'has a ban with too few numbers': (client, name) => client.append(name, '!1 2!'),
     'has a ban with a word in place of a number': (client, name) => client.append(name, '!1 2 3 4 five 6!'),
-    'has a time that is not a whole millisecond': (client, name, record) => {
+    'has a time that is not a whole number of milliseconds': (client, name, record) => {
       record.writeDoubleLE(0.5, 8);
       return client.set(name, record);
     },
@@ -72,7 +72,7 @@ describe('a damaged record', { skip }, () => {
     return (policies[0]?.quota ?? 0) - 1;
   }
 
-  test('a script that fails for another reason does not count as a damaged record', async () => {
+  test('if the Redis script fails, but not because of a damaged record, the limiter counts in this process', async () => {
     const sent: string[] = [];
     const limiter = createRedisLimiter({
       deadlineMs: 10_000,

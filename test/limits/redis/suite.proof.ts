@@ -27,11 +27,11 @@ const send: SendCommand = async (command) => client?.call(...command);
 const options = () => ({ send, prefix: `${opened++}:`, deadlineMs: 30_000 });
 
 const limiters: Readonly<Record<string, OpenRateLimiter>> = {
-  'the Redis limiter on a manual clock'() {
+  'the Redis limiter with a manual clock'() {
     const clock = createManualClock();
     return { limiter: createRedisLimiter({ ...options(), clock }), advance: clock.advance };
   },
-  'the Redis limiter on the clock of its server': () => ({ limiter: createRedisLimiter(options()) }),
+  'the Redis limiter with the clock of the Redis server': () => ({ limiter: createRedisLimiter(options()) }),
 };
 
 for (const [name, open] of Object.entries(limiters)) {

@@ -6,7 +6,7 @@ import { skip, startServer } from './support/server.js';
 
 const PLAN = createPlan({ name: 'plan', policies: [perMinute(60), perDay(1_000)] });
 
-describe('an unreadable value under the name of a key', { skip }, () => {
+describe('a Redis value that is not a valid record', { skip }, () => {
   for (const [what, ...spoil] of [
     ['a list', 'LPUSH', 'x'],
     ['a string', 'SET', 'hello'],

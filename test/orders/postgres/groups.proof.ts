@@ -61,7 +61,7 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
     ]);
   });
 
-  test('cancels that arrive while a statement is in flight are sent together', async () => {
+  test('cancels that arrive while an earlier statement waits for its reply are sent together', async () => {
     const { store, asked } = await open(200);
     const first = store.cancel(0n);
     await setImmediate();
@@ -83,13 +83,13 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
     const outcomes = await Promise.all(free.map((id) => store.cancel(BigInt(id))));
     assert.ok(outcomes.every((outcome) => outcome === 'cancelled'));
     assert.equal(answered, false);
-    assert.equal(asked.length, 2, 'one statement for all orders that are not locked, and one for the locked order');
+    assert.equal(asked.length, 2, 'the store sends one statement for the free orders, and one for the locked order');
     await other.query('COMMIT');
     other.release();
     assert.deepEqual([await locked, await statusOf(5)], ['already_shipped', 'shipped']);
   });
 
-  test('waiting cancels leave connections free for other work, however many orders are locked', async () => {
+  test('cancels that wait for locked orders leave connections free for other calls, however many orders are locked', async () => {
     const { pool, store } = await open(100, { max: 6 });
     const other = await pool.connect();
     await other.query('BEGIN');
@@ -109,7 +109,7 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
     ['raises an error for a row', "RAISE 'not this one'", /not this one/],
     ['leaves a row unchanged', 'RETURN NULL', /^Error: order 13: its status did not change/],
   ] as const) {
-    test(`if the host's trigger ${what}, only the cancel of that row fails`, async () => {
+    test(`if a trigger on the table ${what}, only the cancel of that row fails`, async () => {
       const { pool } = await open(0);
       await pool.query(`CREATE TABLE parcels (no int PRIMARY KEY, state text NOT NULL);
         INSERT INTO parcels SELECT i, 'new' FROM generate_series(1, 64) AS i;
@@ -135,7 +135,7 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
     });
   }
 
-  test('if the trigger of an order waits for another transaction, only the cancel of that order waits', async () => {
+  test('if a trigger that runs for one order waits for another transaction, only the cancel of that order waits', async () => {
     const { pool, store } = await open(30);
     await pool.query(`CREATE TABLE stock (pet int PRIMARY KEY, left_over int); INSERT INTO stock VALUES (7, 0), (8, 0);
       CREATE FUNCTION put_back() RETURNS trigger LANGUAGE plpgsql AS
@@ -178,7 +178,7 @@ function heldPool() {
 }
 
 for (const code of ['ECONNRESET', 'EPIPE', undefined, '57P01', '57014', '08006', '53300', 'XX000']) {
-  test(`if the reply to several cancels is lost (${code}), all of them reject and none is sent again`, async () => {
+  test(`if the reply to several cancels is lost (${code}), all these cancels reject, and none is sent again`, async () => {
     const { store, asked } = heldPool();
     const outcomes = Promise.allSettled([store.cancel(1n), store.cancel(2n)]);
     await until(() => asked.length > 0);
@@ -213,7 +213,7 @@ test('lists requested in one pass of the event loop share a query, and lists req
   assert.equal(asked.length, 2);
 });
 
-test('a slow list delays the next list only briefly, and after both lists have failed, a third list succeeds', async () => {
+test('a list that gets no reply delays the next list only briefly, and after both lists have failed, a third list succeeds', async () => {
   const { store, asked } = heldPool();
   const outcomes = [store.list()];
   await until(() => asked.length === 1);

@@ -11,7 +11,7 @@ const SHOP: PostgresOrderTable = {
   statuses: { pending: ['new', "it's \\ paid"], cancelled: ['canceled', 'refunded'], shipped: 'sent' },
 };
 
-describe('the order store over a table of the host in PostgreSQL', { skip: missingEngine }, async () => {
+describe('the order store over a table of the embedding program in PostgreSQL', { skip: missingEngine }, async () => {
   // In this time zone a day begins earlier than in UTC, so a date read in local time would be the
   // wrong day.
   const engine = await startEngine('timezone=Asia/Tokyo');
@@ -67,7 +67,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     });
   }
 
-  test("a cancel runs the host's trigger", async () => {
+  test('a cancel runs the triggers of the table', async () => {
     await pool.query(`CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.cancelled_at = now(); RETURN NEW; END';
       CREATE TRIGGER stamp BEFORE UPDATE ON shop."Orders ""2026""" FOR EACH ROW EXECUTE FUNCTION stamp()`);
     assert.equal(await store.cancel(10n), 'cancelled');
@@ -75,7 +75,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     assert.ok(rows[0].cancelled_at instanceof Date);
   });
 
-  test('the table may be an updatable view, and its statuses may be numbers', async () => {
+  test('the mapped table may be an updatable view, and its statuses may be numbers', async () => {
     await pool.query(`CREATE TABLE parcels (tenant int, number bigint PRIMARY KEY, state smallint NOT NULL);
       CREATE VIEW own_parcels AS SELECT * FROM parcels WHERE tenant = 1 WITH CHECK OPTION`);
     for (const [index, id] of TELLING_IDS.entries()) {
@@ -142,7 +142,7 @@ describe('the order store over a table of the host in PostgreSQL', { skip: missi
     [{ table: 'a', columns, statuses: { shipped: 1 } }, 'statuses.shipped: expected strings'],
     [
       { table: 'a', columns, statuses: { pending: 'cancelled' } },
-      "statuses.cancelled: 'cancelled' stands for pending already",
+      "statuses.cancelled: 'cancelled' already stands for pending",
     ],
   ] as const) {
     test(`refuses at once: ${message}`, () => {

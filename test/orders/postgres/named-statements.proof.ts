@@ -64,7 +64,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
     assert.ok(!lines.some((line) => line.includes('Seq Scan')), lines.join('\n'));
   });
 
-  test('statements that the server has dropped are sent without a name from then on', async () => {
+  test('if PostgreSQL has dropped the named statements, the store sends them without names from then on', async () => {
     const { pool, store, prepared } = await open();
     await store.put([{ id: 1 }, { id: 2 }, { id: 3, status: 'shipped' }]);
     assert.equal(await store.cancel(1n), 'cancelled');
@@ -77,7 +77,7 @@ describe('named statements in PostgreSQL', { skip: missingEngine }, async () => 
 });
 
 for (const code of ['26000', '42P05']) {
-  test(`if a pooler does not support named statements (${code}), the first statement is sent again without a name, and later ones have no name`, async () => {
+  test(`if a pooler does not support named statements (${code}), the first statement is sent again without a name, and later statements have no names`, async () => {
     const sent: (string | NamedStatement)[] = [];
     const pool: NamingPostgresPool = {
       async query(statement: string | NamedStatement): Promise<{ rows: PostgresRow[] }> {
@@ -95,7 +95,7 @@ for (const code of ['26000', '42P05']) {
   });
 }
 
-test('a statement that fails for any other reason is not sent again', async () => {
+test('a named statement is not sent again if it fails because PostgreSQL closes the connection', async () => {
   let asked = 0;
   const pool: NamingPostgresPool = {
     async query(): Promise<{ rows: PostgresRow[] }> {

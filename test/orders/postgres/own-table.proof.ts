@@ -32,7 +32,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.equal((await stores[1]?.get(1n))?.status, 'pending');
   });
 
-  test('the table is created once, even if a second connection found it missing before', async () => {
+  test('the table is created once, even if a second connection looked for it before the first created it', async () => {
     const pool = engine.pool({ max: 2 });
     const [first, second] = [await pool.connect(), await pool.connect()];
     await first.query('BEGIN');
@@ -65,7 +65,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await clerks.end();
   });
 
-  test('a table of that name is refused if another program or a newer version created it', async () => {
+  test('migrate refuses a table store_orders that another program or a newer version created', async () => {
     const pool = engine.pool();
     const store = createPostgresOrderStore(pool);
     await pool.query('CREATE TABLE store_orders (id text)');
@@ -79,7 +79,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     );
   });
 
-  test('every call sends one statement, except a long list', async () => {
+  test('each call of the order store sends exactly one statement, unless it lists very many orders', async () => {
     const { pool } = await stored({ id: 1 }, { id: 2 }, { id: 3, status: 'shipped' });
     let asked = 0;
     const store = createPostgresOrderStore({
@@ -125,7 +125,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   }
 
-  test('if another transaction stores an id first, a put of that id reports it and stores nothing', async () => {
+  test('if another transaction stores an order first, put reports the id of that order and stores nothing', async () => {
     const { pool, store } = await stored();
     const other = await pool.connect();
     await other.query('BEGIN');
@@ -138,7 +138,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.deepEqual(await store.list(), [{ id: 5n }]);
   });
 
-  test('a cancel that a trigger prevents is rejected, so that a service does not answer it with 204', async () => {
+  test('if a trigger prevents a cancel, the cancel rejects, so that the order service does not respond with 204', async () => {
     const { pool, store } = await stored({ id: 1 });
     await pool.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
       CREATE TRIGGER refuse BEFORE UPDATE ON store_orders FOR EACH ROW EXECUTE FUNCTION refuse()`);
@@ -168,7 +168,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.deepEqual(await store.list(), [{ id: 1n }, { id: 3n, quantity: 3 }, { id: 4n }]);
   });
 
-  test('a long list is serialised exactly as printOrders does, even for the least and the greatest int64', async () => {
+  test('a long list is serialised exactly as printOrders serialises it, even with the least and the greatest int64', async () => {
     const { store } = await stored();
     const records = fc.uniqueArray(orderRecord, {
       selector: ({ id }) => id,
@@ -199,7 +199,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     });
   }
 
-  test('the store works with any driver that can be called through one function', async () => {
+  test('the order store works with any PostgreSQL driver that can be called through a single query function', async () => {
     const { pool } = await stored(...TELLING_IDS.map((id) => ({ id, petId: id, shipDate: '2026-02-03T04:05:06Z' })));
     const sql = postgres({
       host: engine.connection.host,
@@ -222,7 +222,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     await sql.end();
   });
 
-  test('when a long list fails, its connection is closed, and nothing more is sent over it', async () => {
+  test('when a long list fails, its database connection is closed, and nothing more is sent over it', async () => {
     const asked: string[] = [];
     const released: (boolean | undefined)[] = [];
     const store = createPostgresOrderStore({
@@ -242,7 +242,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.deepEqual([asked, released], [['BEGIN', 'SELECT'], [true]]);
   });
 
-  test('throws at once for an object that is not a pool', () => {
+  test('createPostgresOrderStore throws immediately if its argument is not a pool', () => {
     assert.throws(() => createPostgresOrderStore(Object({})), {
       name: 'TypeError',
       message: 'pool: expected an object with the method query',

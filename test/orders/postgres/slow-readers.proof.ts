@@ -67,7 +67,7 @@ describe(`${SLOW} slow readers that list ${ORDERS} orders with one API key`, { s
     },
   };
   for (const [name, read] of Object.entries(PACES)) {
-    test(`an honest reader is served while the slow readers ${name}`, async (t) => {
+    test(`a fast reader is served while the slow readers ${name}`, async (t) => {
       const alone = await readHonestly();
       const requests: ReturnType<typeof request>[] = [];
       for (let i = 0; i < SLOW; i++) {

@@ -24,7 +24,7 @@ async function openedWithMany(t: TestContext) {
   return { file, store };
 }
 
-test('a long list is a frozen iterable of batches, and stays the same object until the list changes', async (t) => {
+test('list returns the same frozen iterable of batches until the list of orders changes', async (t) => {
   const { store } = await openedWithMany(t);
   const listed = await store.list();
   assert.ok(Symbol.asyncIterator in listed && Object.isFrozen(listed));
@@ -56,7 +56,7 @@ test('a long list is read from one snapshot, without orders that are put while i
   assert.equal(await count(await store.list()), MANY + 18);
 });
 
-test('SQLite serialises a long list exactly as the service does, byte for byte', async (t) => {
+test('SQLite serialises a long list exactly as printOrders does, byte for byte', async (t) => {
   const file = temporaryFile();
   const store = openSqliteOrderStore(file);
   t.after(() => store.close());
@@ -135,7 +135,7 @@ test('writes that wait for a lock are committed in the sequence of their calls',
   assert.equal((await store.get(2n))?.quantity, 4);
 });
 
-test('a database in memory is rejected, because two handles could not share it', () => {
+test('openSqliteOrderStore rejects a database in memory, because the two connections of the store could not share it', () => {
   for (const file of [':memory:', '']) {
     assert.throws(() => openSqliteOrderStore(file), {
       name: 'TypeError',
@@ -144,7 +144,7 @@ test('a database in memory is rejected, because two handles could not share it',
   }
 });
 
-test('a file that cannot be an order database is rejected at once, and its handle is closed', () => {
+test('openSqliteOrderStore throws immediately if the file contains the tables of another program', () => {
   const file = temporaryFile();
   const database = openSqliteDatabase(file);
   database.exec('CREATE TABLE invoices (id INTEGER)');

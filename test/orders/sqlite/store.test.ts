@@ -19,7 +19,7 @@ function ask(database: SqliteDatabase, sql: string, column: string): string {
 
 for (const { name, open } of sqliteDrivers) {
   describe(`a SQLite file under ${name}`, () => {
-    test('the file is written with a write-ahead log and an fsync per commit, whatever the settings of the handle were', () => {
+    test('the store uses a write-ahead log and an fsync per commit, whatever settings the connection had before', () => {
       const database = open(temporaryFile());
       database.exec('PRAGMA synchronous = OFF');
       createSqliteOrderStore(database);
@@ -28,7 +28,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('SQLite does not block the event loop while another process holds the lock', () => {
+    test('the store sets busy_timeout to 0, so that SQLite does not block the event loop while another process holds the lock', () => {
       const database = open(temporaryFile());
       database.exec('PRAGMA busy_timeout = 5000');
       createSqliteOrderStore(database);
@@ -50,7 +50,7 @@ for (const { name, open } of sqliteDrivers) {
       });
     }
 
-    test('a database in memory is accepted', async () => {
+    test('createSqliteOrderStore accepts a database in memory', async () => {
       const database = open(':memory:');
       const store = createSqliteOrderStore(database);
       await store.put([{ id: 1n }]);
@@ -92,7 +92,7 @@ for (const { name, open } of sqliteDrivers) {
       const database = open(file);
       assert.throws(() => createSqliteOrderStore(database), { name: 'Error', message });
       database.close();
-      assert.ok(readFileSync(file).equals(before), 'not a byte has changed');
+      assert.ok(readFileSync(file).equals(before), 'the file is unchanged');
     }
 
     test('a file that cannot be read is not reported as a file of another program', () => {
@@ -125,7 +125,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
     });
 
-    test('all acknowledged writes are there when the file is opened again', async () => {
+    test('all acknowledged writes are found when the file is opened again', async () => {
       const file = temporaryFile();
       const orders = [
         { id: -1n, petId: 2n ** 63n - 1n, quantity: 3, shipDate: '2026-01-31T12:00:00+05:45', complete: false },
@@ -147,7 +147,7 @@ for (const { name, open } of sqliteDrivers) {
       second.close();
     });
 
-    test('a store lists its own puts immediately, and those of another connection after a tenth of a second', async () => {
+    test('a store lists its own puts immediately, and the puts of another connection after a tenth of a second', async () => {
       const file = temporaryFile();
       const [here, there] = [open(file), open(file)];
       const [store, other] = [createSqliteOrderStore(here), createSqliteOrderStore(there)];

@@ -139,7 +139,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.equal(await store.cancel(2n), 'cancelled');
     });
 
-    test('a write rejects if the handle is closed before the commit', async () => {
+    test('a write rejects if the database is closed before the commit', async () => {
       const file = temporaryFile();
       const database = open(file);
       const store = createSqliteOrderStore(database);
@@ -188,7 +188,7 @@ for (const { name, open } of sqliteDrivers) {
       assert.ok(Math.max(...turns) <= 8, `${turns}`);
     });
 
-    test('the tables cannot be created if the file stays locked for 2 s', (t) => {
+    test('createSqliteOrderStore throws if the file stays locked for 2 s', (t) => {
       const file = temporaryFile();
       const [holder, database] = [open(file), open(file)];
       holder.exec('BEGIN EXCLUSIVE');

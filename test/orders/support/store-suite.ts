@@ -40,13 +40,13 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
     });
     for (const { name, run } of cases) test(name, run);
 
-    test('all orders are listed in ascending order of their ids, whenever they were put', async (t) => {
+    test('the orders are listed with ascending ids, in whichever sequence they were put', async (t) => {
       const store = await stored(t, { id: 10n }, { id: 9n }, { id: -2n });
       await store.put([{ id: 2n ** 63n - 1n }, { id: 0n }, { id: -10n }, { id: 100n }]);
       assert.deepEqual(await listedIds(store), [-10n, -2n, 0n, 9n, 10n, 100n, 2n ** 63n - 1n]);
     });
 
-    test('every field of an order is kept as it was put, and absent fields stay absent', async (t) => {
+    test('get returns an order with exactly the fields and values that were put', async (t) => {
       const store = await stored(t);
       assert.deepEqual(await listed(store), []);
       await fc.assert(
@@ -105,7 +105,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(await listedIds(store), [5n]);
     });
 
-    test('put replaces whole orders on request, and keeps the last of several orders with the same id', async (t) => {
+    test('put with replace overwrites whole orders, and keeps the last of several orders with the same id', async (t) => {
       const store = await stored(t, { id: 1n, quantity: 1, complete: true, status: 'shipped' }, { id: 2n });
       const orders = [{ id: 1n }, { id: 1n, petId: 7 }, { id: 3 }];
       assert.deepEqual(await store.put(orders, { replace: true }), { outcome: 'stored', count: 2 });
@@ -147,7 +147,7 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
 
 async function listed(store: OwnedOrderStore): Promise<readonly Order[]> {
   const orders = await store.list();
-  assert.ok(isOrders(orders), 'a bundled store lists a few orders as an array');
+  assert.ok(isOrders(orders), 'a store of this library lists a few orders as an array');
   return orders;
 }
 

@@ -19,7 +19,7 @@ async function withOrders(t: TestContext, count: number): Promise<string> {
   return cwd;
 }
 
-test('a signal stops db backup, and leaves no partial file', async (t) => {
+test('if a signal stops db backup, no partial file remains', async (t) => {
   const cwd = await withOrders(t, 600_000);
   const child = spawnProgram(['db', 'backup', 'copy.db'], { cwd });
   const exited = once(child, 'exit');
@@ -67,6 +67,6 @@ test('a backup made while a server cancels orders contains every cancel that was
     before.filter((id) => statuses[id - 1] !== 'cancelled'),
     [],
   );
-  assert.ok(orders.byStatus.cancelled < answered.length, 'the backup does not contain the last cancels');
+  assert.ok(orders.byStatus.cancelled < answered.length, 'the backup does not contain the cancels made after it');
   assert.equal((await run(['orders', 'show', `${answered.at(-1)}`], { cwd })).stdout.includes('cancelled'), true);
 });

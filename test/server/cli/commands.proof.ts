@@ -70,7 +70,7 @@ test('the help describes the program, marks the default command, and shows the u
   assert.match(create, /\n {2}--plan PLAN +.* \(required\)\n/);
 });
 
-test('every example in a help text shows its own command, with options that the command has', async (t) => {
+test('every example in the help of a command shows that command, with options that the command has', async (t) => {
   const cwd = temporaryDirectory(t);
   const helps = await Promise.all(COMMANDS.map((command) => run([...command.split(' '), '--help'], { cwd })));
   let examples = 0;
@@ -105,7 +105,7 @@ function moduleOf(code: string): string {
   return `data:text/javascript,${encodeURIComponent(code)}`;
 }
 
-test('a command loads its own modules, and none that only other commands need', async (t) => {
+test('a command loads no modules that only other commands need', async (t) => {
   const cwd = temporaryDirectory(t);
   const env = { NODE_OPTIONS: NAMES_MODULES };
   const { stderr } = await run(['keys', 'list'], { cwd, env });
@@ -118,7 +118,7 @@ test('a command loads its own modules, and none that only other commands need', 
   );
 });
 
-test('a mistake in the arguments prints one sentence and exits 2', async (t) => {
+test('if the arguments are wrong, the program prints one sentence and exits 2', async (t) => {
   const cwd = temporaryDirectory(t);
   const rows: readonly (readonly [args: string, says: string])[] = [
     ['import', 'unknown command "import"; did you mean "store-orders orders import"?'],
@@ -146,7 +146,7 @@ test('a mistake in the arguments prints one sentence and exits 2', async (t) => 
   }
 });
 
-test('a command on a missing database exits 1 with a message, and does not create the database', async (t) => {
+test('if the database is missing, a command prints a message, exits 1 and does not create the database', async (t) => {
   const cwd = temporaryDirectory(t);
   const commands = [
     'orders export',
@@ -170,7 +170,7 @@ test('a command on a missing database exits 1 with a message, and does not creat
   assert.deepEqual(readdirSync(cwd), []);
 });
 
-test('every command but serve refuses a database in memory, because its effect would be lost', async (t) => {
+test('every command except serve refuses a database in memory, because the effect of the command would be lost', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const command of ['keys create --plan free', 'orders import -', 'keys list', 'db check']) {
     assert.deepEqual(await run([...command.split(' '), '--db', ':memory:'], { cwd, input: '{"id":1}' }), {
@@ -181,7 +181,7 @@ test('every command but serve refuses a database in memory, because its effect w
   }
 });
 
-test('a failure of the database prints one line and exits 1', async (t) => {
+test('if the database fails, a command prints one line and exits 1', async (t) => {
   const cwd = temporaryDirectory(t);
   await run(['orders', 'import', '-'], { cwd, input: '[]' });
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
@@ -191,7 +191,7 @@ test('a failure of the database prints one line and exits 1', async (t) => {
   assert.deepEqual([code, stdout, stderr], [1, '', 'store-orders: store-orders.db: the disk is full\n']);
 });
 
-test('a file that does not belong to this program is refused and left unchanged', async (t) => {
+test('a command refuses a file that does not belong to this program, and leaves the file unchanged', async (t) => {
   const cwd = temporaryDirectory(t);
   const foreign = openSqliteDatabase(join(cwd, 'foreign.db'));
   foreign.exec('CREATE TABLE cats (name TEXT)');
@@ -216,7 +216,7 @@ test('a file that does not belong to this program is refused and left unchanged'
   assert.deepEqual(readdirSync(cwd).sort(), ['directory.db', 'foreign.db', 'text.db']);
 });
 
-test('orders show prints an order with its status, and orders ship ships only a pending order, both with exact ids', async (t) => {
+test('orders show prints an order with its status, and orders ship ships only a pending order; both accept ids beyond 2^53', async (t) => {
   const cwd = temporaryDirectory(t);
   const input =
     '{"id":9007199254740993,"petId":1}{"id":-5}{"id":2,"status":"cancelled"}{"id":3,"status":"lost"}'.replaceAll(

@@ -5,7 +5,7 @@ import { run, temporaryDirectory } from '../support/program.js';
 
 const hasBash = spawnSync('bash', ['--version']).status === 0;
 
-test('bash completes groups, commands and options', {
+test('bash completes the names of command groups, commands and options', {
   skip: hasBash ? false : 'bash is not in the PATH',
 }, async (t) => {
   const cwd = temporaryDirectory(t);

@@ -43,7 +43,7 @@ test('config print never shows a user, a password or a parameter of a URL', asyn
   }
 });
 
-test('config print refuses what serve would refuse', async (t) => {
+test('config print refuses the settings that serve refuses', async (t) => {
   const { code, stderr } = await run(['config', 'print', '--port', 'x'], { cwd: temporaryDirectory(t) });
   assert.equal(code, 2);
   assert.match(stderr, /^store-orders: --port: expected a whole number from 0 to 65535, or .*, not "x"\n$/);

@@ -26,7 +26,7 @@ function damage(file: string): void {
   writeFileSync(file, bytes.fill(0xff, pageStart + 1_500, pageStart + 2_500));
 }
 
-test('db check reports the content and the settings of an undamaged file, and changes nothing', async (t) => {
+test('db check reports the content and the settings of an undamaged file, and does not change the file', async (t) => {
   const cwd = await withOrders(t, 3);
   await run(['orders', 'ship', '2'], { cwd });
   const { id } = await issueKey(cwd, 'free');
@@ -75,7 +75,7 @@ test('db check and db backup report a damaged file and tell what to do, and db b
   assert.ok(readFileSync(join(cwd, 'store-orders.db')).equals(damaged));
 });
 
-test('db check reports damage if the counter of changes is missing, because a server would not notice changes', async (t) => {
+test('db check reports damage if the counter of changes is missing, because a server would not notice changes without it', async (t) => {
   const cwd = await withOrders(t, 1);
   change(join(cwd, 'store-orders.db'), 'DELETE FROM orders_revision');
   assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
@@ -90,7 +90,7 @@ test('db check reports an empty file', async (t) => {
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
-test('db check and db backup accept a database that the library created, without the tables of the program', async (t) => {
+test('db check and db backup accept a database that the library created, although it lacks the tables of the program', async (t) => {
   const cwd = temporaryDirectory(t);
   const store = openSqliteOrderStore(join(cwd, 'store-orders.db'));
   await store.put([{ id: 1 }]);

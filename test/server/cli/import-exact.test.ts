@@ -93,7 +93,7 @@ async function putOneByOne(
   return { outcome: 'stored', count: given.length };
 }
 
-test('whatever the notation of the orders, an import stores the same as single puts of these orders, or nothing', async () => {
+test('an import of JSON or CSV stores the same as one put for each order, or reports a conflict and stores nothing', async () => {
   const given = fc.oneof(orderRecords, fc.array(orderRecord, { minLength: 1, maxLength: 8 }));
   const few = { id: fc.constantFrom(-1n, 0n, 1n, 2n), status: fc.constantFrom('pending', 'on_hold') };
   await fc.assert(
@@ -127,7 +127,7 @@ const member = fc
   .tuple(fc.constantFrom('"id"', '"petId"', '"quantity"', '"shipDate"', '"complete"', '"status"', '"x"'), token)
   .map(([name, value]) => `${name}:${value}`);
 
-test('if PlainJson reads a line, it returns the same value as parseJson, to the last digit', () => {
+test('if PlainJson can read a line, it returns the same value as parseJson, to the last digit', () => {
   let read = 0;
   const exact = (value: unknown) => (typeof value === 'number' ? BigInt(value) : value);
   fc.assert(
@@ -154,7 +154,7 @@ test('if PlainJson reads a line, it returns the same value as parseJson, to the 
   assert.ok(read > 100, `${read} lines`);
 });
 
-test('OrderLines remembers the line of each id, whether or not the ids ascend', () => {
+test('OrderLines remembers the line of each order id, whether or not the ids are in ascending order', () => {
   fc.assert(
     fc.property(fc.array(int64, { maxLength: 60 }), fc.nat(60), (ids, ascending) => {
       const given = [...ids.slice(0, ascending).sort((a, b) => (a < b ? -1 : 1)), ...ids.slice(ascending)];

@@ -112,7 +112,7 @@ describe('imports into SQLite', () => {
   proveImports(async (t) => ({ cwd: temporaryDirectory(t) }));
 
   const descriptors = '/proc/self/fd';
-  test('until an import is complete, its orders are kept on disk next to the database, not in /tmp', {
+  test('until an import is complete, its orders are kept in a file next to the database, not in /tmp', {
     skip: !existsSync(descriptors),
   }, async (t) => {
     const options = { cwd: temporaryDirectory(t) };

@@ -30,7 +30,7 @@ export function cuttable(send: SendCommand): Cut {
       cut.isCut = false;
       aheadMs += 1_001;
       for (let turns = 0; limiter.mode !== 'shared'; turns++) {
-        assert.ok(turns < 100_000, 'the limiter does not return to the server');
+        assert.ok(turns < 100_000, 'the limiter does not use Redis again after the outage');
         await setImmediate();
       }
       await limiter.inspect('a call sent after the charges');

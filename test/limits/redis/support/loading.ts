@@ -42,7 +42,7 @@ export async function startLoading(t: TestContext, options: LoadingOptions) {
   const child = fork(new URL('loading-process.ts', import.meta.url), [JSON.stringify(options)]);
   t.after(() => child.kill('SIGKILL'));
   const done = new Promise<LoadingResult>((resolve, reject) => {
-    child.on('exit', (code) => reject(new Error(`the loading process has ended with ${code}`)));
+    child.on('exit', (code) => reject(new Error(`the process that sends requests has ended with exit code ${code}`)));
     child.on('message', (message: Change | LoadingResult) => {
       if ('mode' in message) changes.push(message);
       else resolve(message);

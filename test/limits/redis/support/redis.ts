@@ -15,7 +15,7 @@ export function useRedis(): () => Server['client'] {
   });
   after(() => server?.stop());
   return () => {
-    if (server === undefined) throw new Error('the server is not running before the first test begins');
+    if (server === undefined) throw new Error('the Redis server is not running; it starts before the first test');
     return server.client;
   };
 }

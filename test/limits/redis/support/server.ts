@@ -11,7 +11,7 @@ const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, 
 
 /** The reason to skip a test if no server is installed, or `false`. */
 export const skip =
-  binary === undefined && 'no redis-server or valkey-server here (Debian: apt-get install redis-server)';
+  binary === undefined && 'neither redis-server nor valkey-server is installed (Debian: apt-get install redis-server)';
 
 export interface Server {
   readonly port: number;
