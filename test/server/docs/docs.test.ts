@@ -141,7 +141,7 @@ test('the documentation page has every field, header field, plan, response and e
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
 });
 
-test('the retry sample waits for Retry-After or a pause that doubles each time, whichever is longer, and finally gives up', async (t) => {
+test('before each retry, the retry sample waits for Retry-After or a doubling pause, whichever is longer; finally, it gives up', async (t) => {
   const page = await (await fetch(`${await listen(t)}/docs`)).text();
   const [, sample = ''] = /aria-label="Wait and retry in JavaScript">([\s\S]*?)<\/pre>/.exec(page) ?? [];
   const waits: number[] = [];

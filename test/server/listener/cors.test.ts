@@ -70,7 +70,7 @@ test('only the configured origins get permission; by default, no origin is confi
   assert.deepEqual([(await closed.preflight(SHOP)).status, allowed(await closed.preflight(SHOP))], [401, null]);
 });
 
-test('the origin * allows every page, and the response does not depend on the origin of the page', async (t) => {
+test('the configured origin * allows pages from every origin, and the responses do not vary by the origin of the page', async (t) => {
   const { get, preflight } = await listen(t, ['*']);
   const response = await get('https://any.example');
   assert.deepEqual([allowed(response), variesBy(response)], ['*', false]);

@@ -5,7 +5,7 @@ import { drain, type Place } from './quota-commands.js';
 
 /** Tests the commands that ban keys and list quotas, for quotas in a file or in Redis. */
 export function testBanCommands({ name, env, place }: Place): void {
-  test(`a running server bans the key of "ban set" within a second, until "ban lift": ${name}`, async (t) => {
+  test(`"ban set" bans a key on a running server within a second, and "ban lift" ends the ban: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const server = await startServer(t, options);
     const { key, id } = await issueKey(options.cwd, 'free');
