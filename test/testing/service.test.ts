@@ -68,7 +68,7 @@ test("with createDateClock, quotas refill as the runner's fake timers advance", 
   assert.equal(await status(), 200, 'clock.advance also moves the clock');
 });
 
-test('exhaust, ban and quota throw for a key that the service has not issued', () => {
+test('the functions exhaust, ban and quota throw for a key that the service has not issued', () => {
   const { exhaust, ban, quota } = createTestService();
   for (const ask of [exhaust, ban, quota])
     assert.throws(() => ask('nobody'), { name: 'RangeError', message: /^apiKey:/ });

@@ -58,7 +58,7 @@ test('an invalid record is reported with its file, line and field; the import st
   assert.deepEqual(readdirSync(cwd), ['orders.ndjson'], 'the failed import creates no database');
 });
 
-test('an id that is already stored is reported with its line, unless --replace is given', async (t) => {
+test('an import refuses an id that is already stored, and names the line of the id, unless --replace is given', async (t) => {
   const cwd = temporaryDirectory(t);
   await run(['orders', 'import', '-'], { cwd, input: '{"id":5}' });
   const input = '{"id":4}\n{"id":5,"status":"shipped"}';
@@ -143,7 +143,7 @@ test('an import accepts the additional statuses that --statuses names; an invali
   }
 });
 
-test('a file that cannot be read is named in the message', async (t) => {
+test('an import of a file that cannot be read prints the name of the file', async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stderr } = await run(['orders', 'import', 'absent.ndjson'], { cwd });
   assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);

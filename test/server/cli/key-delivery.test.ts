@@ -42,7 +42,7 @@ test('a new key is revoked if a closed pipe prevents printing it', async (t) => 
   assert.match((await run(['keys', 'list'], { cwd })).stdout, /^key_\w+ .* revoked \S+\n$/);
 });
 
-test('a command whose output cannot be written prints one line of error and exits 1', {
+test('a command whose output cannot be written prints one error line and exits with 1', {
   skip: !existsSync(FULL),
 }, async (t) => {
   const { code, stderr } = await intoFull(temporaryDirectory(t), '--help');

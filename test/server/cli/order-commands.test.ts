@@ -44,7 +44,7 @@ test('"orders list" prints a table of the orders with exact ids; --status select
   assert.equal(json.stdout, '[{"id":1,"complete":true,"status":"shipped"}]\n');
 });
 
-test('a long list prints its column headings once', async (t) => {
+test('"orders list" prints the column headings of a long list only once', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = Array.from({ length: 5_000 }, (_, id) => `{"id":${id}}\n`).join('');
   await answerOf(['orders', 'import', '-'], { cwd, input });

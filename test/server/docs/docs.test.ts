@@ -92,7 +92,7 @@ test('a request for a documentation file gets a 304 if the file is unchanged; HE
   }
 });
 
-test('the order service responds to paths that only resemble those of the documentation', async (t) => {
+test('a request for a path that only resembles a documentation path gets a response of the order service', async (t) => {
   const origin = await listen(t);
   for (const path of [
     '/docs//',

@@ -104,7 +104,7 @@ describe('requests with made-up keys to a service that uses PostgreSQL', { skip:
     await ring.setPlan(id, { name: 'pro' });
     assert.equal(await get(key), 200, 'the valid key is accepted even if it must be looked up again');
     await ring.revoke(id);
-    assert.equal(await get(key), 429, 'a request with a revoked key is charged to its address');
+    assert.equal(await get(key), 429, 'a request with a revoked key is charged to the address of the client');
     strangers.asked = 0;
     assert.equal(await get(key), 429);
     assert.equal(strangers.asked, 0, 'the revoked key is no longer looked up');

@@ -31,7 +31,7 @@ export function testBanCommands({ name, env, place }: Place): void {
     await until(async () => (await server.get(key)).status === 200, 1_500);
   });
 
-  test(`a server applies a ban that was set before it started: ${name}`, async (t) => {
+  test(`a server applies a ban that was set before the server started: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { key, id } = await issueKey(options.cwd, 'free');
     await answerOf(['ban', 'set', id, '--for', '1h'], options);
@@ -40,7 +40,7 @@ export function testBanCommands({ name, env, place }: Place): void {
     assert.match(await (await server.get(key)).text(), /"code":"api_key_banned"/);
   });
 
-  test(`"quota list" prints banned keys first, then those nearest their limit: ${name}`, async (t) => {
+  test(`"quota list" prints banned keys first, then the keys nearest their limit: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const server = await startServer(t, options);

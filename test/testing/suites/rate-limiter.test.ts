@@ -79,7 +79,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       };
     },
   ],
-  'treats keys that differ only in spaces as one': [
+  'treats keys that differ only in spaces as one key': [
     /^counts every key separately/,
     (limiter) =>
       (key, ...rest) =>
