@@ -7,6 +7,6 @@ import assert from 'node:assert/strict';
 export function readStalls(stderr: string): readonly number[] {
   const line = stderr.split('\n').find((text) => text.startsWith('{"longestMs"')) ?? '{}';
   const { longestMs } = JSON.parse(line);
-  assert.ok(Array.isArray(longestMs), 'the server measured its event loop');
+  assert.ok(Array.isArray(longestMs), 'the output of the server contains the stalls of its event loop');
   return longestMs.map(Number);
 }

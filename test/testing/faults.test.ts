@@ -46,7 +46,7 @@ for (const { name, open } of WAYS) {
       };
     }
 
-    test('failNext applies the given faults, in this order, to the next requests, and to no later ones', async (t) => {
+    test('failNext makes the next requests fail in the given order, one request for each fault', async (t) => {
       const { failNext, list, cancel, store, quota, apiKey } = await opened(t, { basePath: '/shop/v2' });
       failNext(503, 500);
       failNext(500);
@@ -102,7 +102,7 @@ for (const { name, open } of WAYS) {
       assert.equal(store.get(1n)?.status, 'cancelled');
     });
 
-    test('a request rejects as with the global fetch if its signal is aborted before the request, during the wait or while the body is read', async (t) => {
+    test('if a request is aborted before it is sent, while it waits or while its response is read, it rejects as with the global fetch', async (t) => {
       const { list, failNext, quota, apiKey, begin } = await opened(t);
       for (const [reason, expected] of [
         [undefined, { name: 'AbortError', code: DOMException.ABORT_ERR }],
@@ -110,7 +110,7 @@ for (const { name, open } of WAYS) {
       ] as const) {
         const { remaining } = quota(apiKey).inForce;
         await assert.rejects(list({ signal: AbortSignal.abort(reason) }), expected);
-        assert.equal(quota(apiKey).inForce.remaining, remaining, 'the request does not reach the service');
+        assert.equal(quota(apiKey).inForce.remaining, remaining, 'an aborted request does not reach the service');
 
         const waiting = new AbortController();
         failNext({ delayMs: 60_000 });
@@ -130,7 +130,7 @@ for (const { name, open } of WAYS) {
   });
 }
 
-test('response_torn sends half of the body; an abort while the body is read rejects with the reason of the abort', async () => {
+test('response_torn sends half of the response body; if the client aborts, reading the body rejects with the reason of the abort', async () => {
   const { failNext, fetch, url, apiKey } = createTestService({ orders: ORDERS });
   const controller = new AbortController();
   failNext('response_torn');

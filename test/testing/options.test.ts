@@ -47,7 +47,7 @@ for (const [name, make, good] of ROWS) {
   });
 }
 
-test('createTestService accepts no store, limiter or authenticate, because it creates its own', () => {
+test('createTestService throws for the options store, limiter and authenticate, because it creates its own', () => {
   for (const [part, value] of Object.entries(parts)) {
     assert.throws(() => Reflect.apply(createTestService, undefined, [{ [part]: value }]), {
       name: 'TypeError',

@@ -34,7 +34,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   jest: ['--experimental-vm-modules', join(runners, 'jest/bin/jest.js')],
 };
 
-suite('a separate project with the packed package', { skip }, () => {
+suite('a separate project that installs the packed package', { skip }, () => {
   let folder: string;
   before(() => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'store-orders-')));

@@ -12,7 +12,7 @@ test('the fetch of a test service accepts a string, a URL or a Request, as the g
   for (const input of [target, new URL(target), new Request(target)]) {
     assert.equal(await (await fetch(input, authorized(apiKey))).text(), '[{"id":1}]');
   }
-  assert.equal((await fetch('https://elsewhere.test/shop/v2/store/orders')).status, 401, 'the host does not matter');
+  assert.equal((await fetch('https://elsewhere.test/shop/v2/store/orders')).status, 401, 'every host is accepted');
 });
 
 test('each key has its own quota, whose size depends on the plan of the key', async () => {
@@ -38,7 +38,7 @@ test('an exhausted key gets a 429 for its next request, and a 200 after the anno
   }
 });
 
-test('a ban lasts as long as requested, by default a minute', async () => {
+test('a ban lasts for the requested time, which is a minute by default', async () => {
   const { url, fetch, apiKey, issueKey, ban } = createTestService();
   const other = issueKey();
   ban(apiKey);
@@ -65,10 +65,10 @@ test("with createDateClock, quotas refill as the runner's fake timers advance", 
   ban(apiKey, 5_000);
   assert.equal(await status(), 429);
   clock.advance(5_000);
-  assert.equal(await status(), 200, 'the clock can also be moved by hand');
+  assert.equal(await status(), 200, 'clock.advance also moves the clock');
 });
 
-test('exhaust, ban and quota throw for a key that the service has not issued', () => {
+test('the functions exhaust, ban and quota throw for a key that the service has not issued', () => {
   const { exhaust, ban, quota } = createTestService();
   for (const ask of [exhaust, ban, quota])
     assert.throws(() => ask('nobody'), { name: 'RangeError', message: /^apiKey:/ });

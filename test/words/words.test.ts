@@ -56,7 +56,7 @@ function complaints(prose: Prose): readonly string[] {
   return found;
 }
 
-test('comments, strings, test names and Markdown avoid phrases that are read twice', () => {
+test('comments, strings, test names and Markdown avoid phrases that make a sentence hard to read', () => {
   const found = writtenFiles(root)
     .filter((path) => path !== OWN_CASES && FOLLOWS.some((folder) => path.startsWith(folder)))
     .flatMap((path) => proseOf(path, readFileSync(`${root}/${path}`, 'utf8')))

@@ -55,10 +55,10 @@ test('an invalid record is reported with its file, line and field; the import st
     assert.deepEqual([code, stdout], [1, ''], says);
     assert.ok(stderr.startsWith(`store-orders: ${says}`) && stderr.endsWith('; nothing was imported\n'), stderr);
   }
-  assert.deepEqual(readdirSync(cwd), ['orders.ndjson'], 'no database is created either');
+  assert.deepEqual(readdirSync(cwd), ['orders.ndjson'], 'the failed import creates no database');
 });
 
-test('an id that is already stored is reported with its line, unless --replace is given', async (t) => {
+test('an import refuses an id that is already stored, and names the line of the id, unless --replace is given', async (t) => {
   const cwd = temporaryDirectory(t);
   await run(['orders', 'import', '-'], { cwd, input: '{"id":5}' });
   const input = '{"id":4}\n{"id":5,"status":"shipped"}';
@@ -68,7 +68,7 @@ test('an id that is already stored is reported with its line, unless --replace i
     stdout: '',
     stderr: 'store-orders: stdin:2: the id 5 is already stored; use --replace to overwrite it; nothing was imported\n',
   });
-  assert.equal((await run(['orders', 'show', '4'], { cwd })).code, 1, 'not even the valid order is stored');
+  assert.equal((await run(['orders', 'show', '4'], { cwd })).code, 1, 'the refused import stores no order');
   const replaced = await run(['orders', 'import', '-', '--replace'], { cwd, input });
   assert.equal(replaced.stdout, '2 orders imported: 1 pending, 1 shipped\n');
   assert.equal((await run(['orders', 'show', '5', '--json'], { cwd })).stdout, '{"id":5,"status":"shipped"}\n');
@@ -94,7 +94,7 @@ test('an import accepts an array, a byte order mark, CR LF and a last line witho
   assert.deepEqual(answer, { imported: 1, byStatus: { pending: 1 } });
 });
 
-test('a mistake after many valid orders leaves the stored orders unchanged, and creates no database', async (t) => {
+test('an import with a mistake after many valid orders stores none of them, and creates no database', async (t) => {
   const cwd = temporaryDirectory(t);
   const good = Array.from({ length: 2_500 }, (_, id) => `{"id":${id + 10}}\n`).join('');
   const refuse = (input: string, ...args: readonly string[]) => run(['orders', 'import', '-', ...args], { cwd, input });
@@ -114,7 +114,7 @@ test('a mistake after many valid orders leaves the stored orders unchanged, and 
   }
 });
 
-test('the same orders are imported, whatever JSON notation their objects use', async (t) => {
+test('an import reads the same order from JSON texts that differ in spaces, field order, number notation and escapes', async (t) => {
   const cwd = temporaryDirectory(t);
   const expected = '{"id":7,"petId":9007199254740993,"quantity":10,"status":"pending"}\n';
   for (const input of [
@@ -128,7 +128,7 @@ test('the same orders are imported, whatever JSON notation their objects use', a
   }
 });
 
-test('other statuses are imported when --statuses names them; an invalid list of statuses is refused', async (t) => {
+test('an import accepts the additional statuses that --statuses names; an invalid list of statuses is refused', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = '{"id":1,"status":"returned"}\n{"id":2,"status":"on_hold"}\n{"id":3}';
   const imported = await run(['orders', 'import', '-', '--statuses', 'on_hold,returned'], { cwd, input });
@@ -143,7 +143,7 @@ test('other statuses are imported when --statuses names them; an invalid list of
   }
 });
 
-test('a file that cannot be read is named in the message', async (t) => {
+test('an import of a file that cannot be read prints the name of the file', async (t) => {
   const cwd = temporaryDirectory(t);
   const { code, stderr } = await run(['orders', 'import', 'absent.ndjson'], { cwd });
   assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);
@@ -168,7 +168,7 @@ function generate(count: number): string {
   return lines.join('');
 }
 
-test('orders imported from lines or from an array are exported byte for byte, in ascending order of ids', async (t) => {
+test('an export contains the imported orders byte for byte, sorted by id, even if they were imported as an array', async (t) => {
   const cwd = temporaryDirectory(t);
   const ndjson = generate(2_003);
   await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: ndjson });
@@ -179,7 +179,10 @@ test('orders imported from lines or from an array are exported byte for byte, in
   const array = await run(['orders', 'export', '--json'], { cwd });
   assert.equal(JSON.parse(array.stdout).length, 2_003);
   await run(['orders', 'import', '-', '--statuses', 'in_transit', '--db', 'copy.db'], { cwd, input: array.stdout });
-  assert.ok((await run(['orders', 'export', '--db', 'copy.db'], { cwd })).stdout === ndjson, 'the same bytes again');
+  assert.ok(
+    (await run(['orders', 'export', '--db', 'copy.db'], { cwd })).stdout === ndjson,
+    'the export of the copied database equals the imported lines',
+  );
 });
 
 test('the export of an empty store is empty, and with --json it is an empty array', async (t) => {
@@ -202,7 +205,7 @@ test('an export whose reader closes the pipe ends without an error', async (t) =
   assert.deepEqual([code, stderr], [0, '']);
 });
 
-test('ids that would collide in an unkeyed hash do not slow an import down much', () => {
+test('ids that were chosen to collide in a hash table do not slow down an import much', () => {
   const timeOf = (idOf: (n: bigint) => bigint) => {
     const lines = new OrderLines();
     const start = process.cpuUsage();

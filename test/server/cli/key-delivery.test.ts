@@ -42,7 +42,7 @@ test('a new key is revoked if a closed pipe prevents printing it', async (t) => 
   assert.match((await run(['keys', 'list'], { cwd })).stdout, /^key_\w+ .* revoked \S+\n$/);
 });
 
-test('a command whose output cannot be written prints one line of error and exits 1', {
+test('a command whose output cannot be written prints one error line and exits with 1', {
   skip: !existsSync(FULL),
 }, async (t) => {
   const { code, stderr } = await intoFull(temporaryDirectory(t), '--help');
@@ -74,7 +74,7 @@ test('a rotated key keeps its id, plan and used quotas, and its old secret is re
   );
 });
 
-test('an unknown or revoked key cannot be rotated, and a command suggested by a message repeats the --db of the call', async (t) => {
+test('the keys commands refuse an unknown or revoked key; the commands that they suggest repeat the --db option', async (t) => {
   const cwd = temporaryDirectory(t);
   const created = await run(['keys', 'create', '--plan', 'free', '--json', '--db', 'm.db'], { cwd });
   const { id } = JSON.parse(created.stdout);

@@ -30,7 +30,7 @@ const TABLE = `              ID  PET  QUANTITY  SHIP DATE             COMPLETE  
 9007199254740993    5        12  2026-01-05T09:30:00Z  false     pending
 `;
 
-test('orders list shows all orders, or those of --status, in a table with exact ids', async (t) => {
+test('"orders list" prints a table of the orders with exact ids; --status selects the orders with one status', async (t) => {
   const cwd = await imported(t);
   assert.deepEqual(await run(['orders', 'list'], { cwd }), { code: 0, stdout: TABLE, stderr: '' });
   const pending = await run(['orders', 'list', '--status', 'pending'], { cwd });
@@ -44,7 +44,7 @@ test('orders list shows all orders, or those of --status, in a table with exact 
   assert.equal(json.stdout, '[{"id":1,"complete":true,"status":"shipped"}]\n');
 });
 
-test('a long list prints its column headings once', async (t) => {
+test('"orders list" prints the column headings of a long list only once', async (t) => {
   const cwd = temporaryDirectory(t);
   const input = Array.from({ length: 5_000 }, (_, id) => `{"id":${id}}\n`).join('');
   await answerOf(['orders', 'import', '-'], { cwd, input });
@@ -58,7 +58,7 @@ test('a long list prints its column headings once', async (t) => {
   );
 });
 
-test('output has colours only on a terminal, and not with NO_COLOR', async (t) => {
+test('on a terminal, output has colours, unless NO_COLOR is set', async (t) => {
   const cwd = await imported(t);
   const esc = String.fromCharCode(27);
   const painted = await run(['orders', 'list'], { cwd, env: ON_TERMINAL });
@@ -99,7 +99,7 @@ test('the command "orders cancel" cancels only a pending order', async (t) => {
   ]);
 });
 
-test('a running server sees an order that a command has cancelled', async (t) => {
+test('a running server notices that the command "orders cancel" has cancelled an order', async (t) => {
   const cwd = temporaryDirectory(t);
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":7}' });
   const server = await startServer(t, { cwd });

@@ -28,7 +28,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     return { url, cwd, program };
   }
 
-  test('every command on orders works as it does on a SQLite file', async (t) => {
+  test('the orders commands work with PostgreSQL as with a SQLite file', async (t) => {
     const { program, cwd } = await newDatabase(t);
     const input = [
       '{"id":9007199254740993,"petId":7,"quantity":2,"shipDate":"2026-03-02T10:00:00Z","complete":true,"status":"on_hold"}',
@@ -63,7 +63,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     assert.equal((await program('orders', 'show', '6')).stderr, 'store-orders: the order 6 does not exist\n');
   });
 
-  test('more orders than fit into one batch are all read from one snapshot, while orders are changed', async (t) => {
+  test('orders that are read in several batches all come from one snapshot, even if orders change between the batches', async (t) => {
     const { url } = await newDatabase(t);
     const open = await openPostgresStorage(url, { create: true });
     assert.ok(open.ok);
@@ -84,7 +84,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     );
   });
 
-  test('every command on keys works as it does on a SQLite file', async (t) => {
+  test('the keys commands work with PostgreSQL as with a SQLite file', async (t) => {
     const { program, url, cwd } = await newDatabase(t);
     const issued = (await answerOf(['keys', 'create', '--plan', 'pro', '--name', 'Ann', '--database-url', url], {
       cwd,
@@ -100,7 +100,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     assert.equal((await program('keys', 'revoke', 'key_absent')).code, 1);
   });
 
-  test('processes that start at the same time create the tables once', async (t) => {
+  test('several processes that start together on an empty database create the tables only once', async (t) => {
     const { program } = await newDatabase(t);
     const created = await Promise.all(
       Array.from({ length: 4 }, () => program('keys', 'create', '--plan', 'free', '--json')),
@@ -112,7 +112,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     assert.equal((await program('keys', 'list')).stdout.split('\n').length, 5);
   });
 
-  test('a command that needs existing data refuses a database without the tables', async (t) => {
+  test('a command that needs existing orders or keys refuses a PostgreSQL database without the tables of the program', async (t) => {
     const { program, url } = await newDatabase(t);
     for (const args of [
       ['orders', 'export'],
@@ -143,7 +143,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     }
   });
 
-  test('an error message never shows a password', async (t) => {
+  test('error messages never show the password in the URL of the database', async (t) => {
     const { url, cwd, program } = await newDatabase(t);
     await program('keys', 'create', '--plan', 'free');
     const client = new pg.Client(url);
@@ -193,7 +193,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     assert.equal(
       (await run(['keys', 'list', '--database-url', withUser], { cwd })).code,
       0,
-      'the correct password works',
+      'the command succeeds with the correct password',
     );
   });
 });

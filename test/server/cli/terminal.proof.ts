@@ -59,7 +59,7 @@ test('"quota list --watch" keeps its list of keys up to date until Ctrl-C', { sk
     shown.startsWith(`${ESC}[?1049h${ESC}[?25l${ESC}[?7l${ESC}[Hstore-orders.db, `),
     'the list is shown on the alternate screen of the terminal',
   );
-  assert.ok(shown.endsWith(`${ESC}[?7h${ESC}[?25h${ESC}[?1049l`), 'the main screen is back at the end');
+  assert.ok(shown.endsWith(`${ESC}[?7h${ESC}[?25h${ESC}[?1049l`), 'the terminal returns to its main screen');
   const last = shown.slice(shown.lastIndexOf(`${ESC}[H`));
   assert.ok(last.indexOf(banned.id) < last.indexOf(id), 'banned keys first');
 });
@@ -118,7 +118,7 @@ test('an import draws a progress bar, and removes it at the end', { skip: missin
   assert.match(shown, /\r +\r20000 orders imported: 20000 pending\n$/);
 });
 
-test('on a terminal, "serve" prints readable log lines, and a short guide when it is started again', {
+test('on a terminal, "serve" prints readable log lines; from the second start on, it also prints a short guide', {
   skip: missing,
 }, async (t) => {
   const cwd = temporaryDirectory(t);

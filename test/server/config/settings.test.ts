@@ -119,7 +119,7 @@ const MISTAKES: readonly Mistake[] = [
   { file: '8080', says: '--config: expected a JSON object in settings.json' },
 ];
 
-test('a mistake in a setting prints one sentence that names the setting as the user wrote it, and exits with 2', async (t) => {
+test('for an invalid setting, "serve" prints one sentence that names the setting as the user wrote it, and exits with 2', async (t) => {
   const cwd = temporaryDirectory(t);
   for (const { args = [], env = {}, file, says } of sampled(MISTAKES)) {
     if (file !== undefined) writeFileSync(join(cwd, 'settings.json'), file);

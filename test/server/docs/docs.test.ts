@@ -92,7 +92,7 @@ test('a request for a documentation file gets a 304 if the file is unchanged; HE
   }
 });
 
-test('the order service responds to paths that only resemble those of the documentation', async (t) => {
+test('a request for a path that only resembles a documentation path gets a response of the order service', async (t) => {
   const origin = await listen(t);
   for (const path of [
     '/docs//',
@@ -141,7 +141,7 @@ test('the documentation page has every field, header field, plan, response and e
   for (const [, target] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(`id="${target}"`), target);
 });
 
-test('the retry sample waits for Retry-After or a pause that doubles each time, whichever is longer, and finally gives up', async (t) => {
+test('before each retry, the retry sample waits for Retry-After or a doubling pause, whichever is longer; finally, it gives up', async (t) => {
   const page = await (await fetch(`${await listen(t)}/docs`)).text();
   const [, sample = ''] = /aria-label="Wait and retry in JavaScript">([\s\S]*?)<\/pre>/.exec(page) ?? [];
   const waits: number[] = [];

@@ -24,7 +24,7 @@ suite('how the documentation page looks', { skip: withoutBrowser }, () => {
       const options: ContextOptions = { ...DESKTOP, viewport, colorScheme };
       test(`at ${viewport.width} pixels, ${colorScheme}: axe finds no accessibility violation, and no text is cut off`, async (t) => {
         const { page } = await openPage(t, browser, options);
-        if (isFirst) assert.deepEqual(await findViolations(page), [], 'violations before the first request');
+        if (isFirst) assert.deepEqual(await findViolations(page), [], 'axe finds no violation before a request');
         await page.locator('#key').fill('key-1');
         await page.keyboard.press('Enter');
         await page.locator('#listOrders-answer details').first().waitFor();
@@ -33,7 +33,7 @@ suite('how the documentation page looks', { skip: withoutBrowser }, () => {
         );
         assert.ok(inView, 'the response is visible');
         await page.locator('[aria-label="Cancel order 1"]').click();
-        if (isFirst) assert.deepEqual(await findViolations(page), [], 'violations in the confirmation dialog');
+        if (isFirst) assert.deepEqual(await findViolations(page), [], 'axe finds no violation in the dialog');
         await page.locator('#confirm button[value=cancel]').click();
         await page.locator('.refusal').waitFor();
         await page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true");

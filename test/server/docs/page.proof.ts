@@ -11,7 +11,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
   });
   after(() => browser.close());
 
-  test('the page shows sample responses until the user sends a request, and until then requests only /readyz', async (t) => {
+  test('until the user sends a request, the page shows sample responses, and sends requests only to /readyz', async (t) => {
     const asked: string[] = [];
     const { page, text, list } = await openPage(t, browser);
     page.on('request', (request) => {
@@ -68,7 +68,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.equal(await page.locator('.refusal').count(), 0);
   });
 
-  test('below the row of an order, the page explains why the order was not cancelled', async (t) => {
+  test('if an order cannot be cancelled, the page explains the reason below the row of the order', async (t) => {
     const { page, list } = await openPage(t, browser);
     await list('key-1');
     await page.locator('[aria-label="Cancel order 1"]').click();
@@ -81,7 +81,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.equal(await page.locator('.refusal').count(), 1);
   });
 
-  test('the page shows how much of each quota is left at any time, and a chart of the requests in the last five minutes', async (t) => {
+  test('the page always shows how much of each quota is left, and a chart of the requests in the last five minutes', async (t) => {
     const { page, list } = await openPage(t, browser);
     await list('key-1');
     const quota = () => page.locator('#quota').innerText();
@@ -105,7 +105,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     await page.clock.runFor(5 * 60_000);
     assert.match(await quota(), /0 sent/);
     await page.locator('#key').fill('key-2');
-    assert.equal(await quota(), '', 'no quota is shown for a key without a request');
+    assert.equal(await quota(), '', 'no quota is shown for a key that has sent no request');
   });
 
   test('after a 429, the page counts down the wait, and sends no request until the wait is over', async (t) => {
@@ -177,7 +177,7 @@ suite('the documentation page', { skip: withoutBrowser }, () => {
     assert.match(await page.locator('#quota-of').innerText(), /this key/);
   });
 
-  test('the page reports that no response came, or that a key has characters that cannot be sent', async (t) => {
+  test('the page reports that a key has characters that cannot be sent in a header field, and that no response came', async (t) => {
     const { page, text, goOffline } = await openPage(t, browser);
     await page.locator('#key').fill('ключ');
     await page.locator('#listOrders-form button').click();

@@ -58,7 +58,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
     });
   }
 
-  test('a language that is chosen for one operation, even by keyboard, applies to both', async (t) => {
+  test('a language chosen for the sample of one operation, even by keyboard, applies to the samples of both operations', async (t) => {
     const { page } = await openPage(t, browser);
     await page.locator('#listOrders label:text-is("curl")').click();
     await page.keyboard.press('ArrowRight');
@@ -70,7 +70,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
     }
   });
 
-  test('samples contain the key only while the page shows it, and escape the order id', async (t) => {
+  test('a curl sample contains the API key only while the page shows the key; all samples escape the order id', async (t) => {
     const { page } = await openPage(t, browser);
     await page.locator('#key').fill("key-it's");
     assert.doesNotMatch(await copySample(page, 'listOrders', 'curl'), /key-it/);

@@ -139,7 +139,7 @@ test('"keys create" and "keys set-plan" require a plan', async (t) => {
   }
 });
 
-test('within a second, a running server sees keys that another process creates, changes or revokes', async (t) => {
+test('a running server notices within a second that another process has created, changed or revoked a key', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');

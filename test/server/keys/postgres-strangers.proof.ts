@@ -14,7 +14,7 @@ const ADDRESS_QUOTA = 600;
 /** The maximum number of unknown keys that the key ring looks up at the same time. */
 const AT_ONCE = 1_000;
 
-describe('requests with made-up keys, if the keys are stored in PostgreSQL', { skip: missingEngine }, async () => {
+describe('requests with made-up keys to a service that uses PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
   async function open(t: TestContext) {
@@ -33,7 +33,7 @@ describe('requests with made-up keys, if the keys are stored in PostgreSQL', { s
     };
   }
 
-  test('made-up keys do not delay the check for changes, without which known keys would be refused', async (t) => {
+  test('look-ups of made-up keys do not delay the check for changed keys, so known keys are still accepted', async (t) => {
     const { url, data } = await open(t);
     const { key } = await data.keys.create({ name: 'business' });
     await data.keys.authenticate(key);
@@ -51,7 +51,7 @@ describe('requests with made-up keys, if the keys are stored in PostgreSQL', { s
       while (performance.now() - startMs < 2_000) {
         const askedMs = performance.now();
         assert.ok(await data.keys.authenticate(key));
-        assert.ok(performance.now() - askedMs < 500, 'the known key had to wait for made-up keys');
+        assert.ok(performance.now() - askedMs < 500, 'look-ups of made-up keys delayed the known key');
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     } finally {
@@ -60,7 +60,7 @@ describe('requests with made-up keys, if the keys are stored in PostgreSQL', { s
     assert.ok((await unknown).every((outcome) => outcome.status === 'rejected' || outcome.value === undefined));
   });
 
-  test('at most 1,000 unknown keys are looked up at the same time; a further look-up rejects', async (t) => {
+  test('at most 1,000 unknown keys are looked up at the same time; the look-up of one more unknown key rejects', async (t) => {
     const { ring, strangers } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -73,14 +73,14 @@ describe('requests with made-up keys, if the keys are stored in PostgreSQL', { s
     await assert.rejects(async () => ring.authenticate(createApiKey()), /too many unknown API keys/);
     assert.equal(strangers.asked, AT_ONCE);
     await ring.setPlan((await ring.authenticate(key))?.id ?? '', { name: 'free' });
-    assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'meanwhile, a known key is looked up');
+    assert.equal((await ring.authenticate(key))?.plan.name, 'free', 'unknown keys do not block a known key');
     strangers.late = undefined;
     release();
     assert.ok((await Promise.all(unknown)).every((principal) => principal === undefined));
-    assert.equal(await ring.authenticate(createApiKey()), undefined, 'after that, unknown keys are looked up again');
+    assert.equal(await ring.authenticate(createApiKey()), undefined, 'an unknown key can be looked up again');
   });
 
-  test('the made-up keys of an address over its limit are not looked up', async (t) => {
+  test('once an address is over its limit, its made-up keys are not looked up', async (t) => {
     const { ring, strangers, clock } = await open(t);
     const service = createOrderService({
       store: createMemoryOrderStore(),
@@ -100,17 +100,17 @@ describe('requests with made-up keys, if the keys are stored in PostgreSQL', { s
       await setImmediate();
     }
     assert.ok(strangers.asked < ADDRESS_QUOTA + 100, `${strangers.asked} were looked up`);
-    assert.equal(await get(key), 200, 'a key that was valid before is still served');
+    assert.equal(await get(key), 200, 'a valid key that the service has seen is still accepted');
     await ring.setPlan(id, { name: 'pro' });
-    assert.equal(await get(key), 200, 'the key is served even if it must be looked up again');
+    assert.equal(await get(key), 200, 'the valid key is accepted even if it must be looked up again');
     await ring.revoke(id);
-    assert.equal(await get(key), 429, 'a request with a revoked key is charged to its address');
+    assert.equal(await get(key), 429, 'a request with a revoked key is charged to the address of the client');
     strangers.asked = 0;
     assert.equal(await get(key), 429);
     assert.equal(strangers.asked, 0, 'the revoked key is no longer looked up');
   });
 
-  test('an address over its limit locks out only those valid keys that the program has not seen before', async (t) => {
+  test('from an address over its limit, the server refuses a valid key only if it has not seen this key before', async (t) => {
     const { url, data } = await open(t);
     const cwd = temporaryDirectory(t);
     const server = await startServer(

@@ -27,7 +27,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     return { ring: openRing(client, clock), other, client, clock };
   }
 
-  test('a cached key is authenticated without waiting, and one query every 250 ms checks for changes', async (t) => {
+  test('a cached key is authenticated without a wait; one query every 250 ms checks whether any keys have changed', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     const principal = await ring.authenticate(key);
@@ -40,10 +40,10 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     }
     assert.equal(client.asked, 40);
     clock.advance(3_600_000);
-    assert.equal(client.asked, 40, 'without requests there are no checks');
+    assert.equal(client.asked, 40, 'without requests, no query checks for changed keys');
   });
 
-  test('only one check for changes runs at a time, even if it is slow', async (t) => {
+  test('only one check for changed keys runs at a time, even if the check is slow', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -63,7 +63,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
   });
 
   for (const pauseMs of [750, 86_400_000]) {
-    test(`after ${pauseMs} ms without a check for changes, all requests wait for one shared check`, async (t) => {
+    test(`after ${pauseMs} ms without a check for changed keys, all requests wait for one shared check`, async (t) => {
       const { ring, other, client, clock } = await open(t);
       const { key, id } = await ring.create({ name: 'pro' });
       const kept = await ring.create({ name: 'free' });
@@ -76,7 +76,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
         Array.from({ length: 100 }, (_, index) => ring.authenticate(index % 2 === 0 ? key : kept.key)),
       );
       assert.ok(answers.every((answer, index) => answer?.id === (index % 2 === 0 ? undefined : kept.id)));
-      assert.equal(client.asked, 3, 'one check that finds a change, then one look-up of each key');
+      assert.equal(client.asked, 3, 'one query finds the change, and one query looks up each of the two keys');
     });
   }
 
@@ -106,7 +106,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(client.asked, 0);
   });
 
-  test('a query result that arrives late does not undo a change made during the query', async (t) => {
+  test('if a key changes while a query looks it up, the outdated result of the query is not cached', async (t) => {
     const { ring, other, client, clock } = await open(t);
     const [one, two] = [await ring.create({ name: 'pro' }), await ring.create({ name: 'pro' })];
     await ring.authenticate(two.key);
@@ -125,7 +125,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await ring.authenticate(one.key))?.plan.name, 'free', 'the late result was not cached');
   });
 
-  test('a request that begins after a change by the same process gets the new state of the key', async (t) => {
+  test('a request that begins after its own process has changed the key gets the new state of the key', async (t) => {
     const { ring, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     const { held, release } = gate();
@@ -142,7 +142,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal((await later)?.plan.name, 'free');
   });
 
-  test('if the running check for changes began too long ago, a request waits for another check', async (t) => {
+  test('if the running check for changed keys began too long ago, a request waits for another check', async (t) => {
     const { ring, other, client, clock } = await open(t);
     const { key, id } = await ring.create({ name: 'pro' });
     await ring.authenticate(key);
@@ -160,7 +160,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     assert.equal(await later, undefined);
   });
 
-  test('concurrent changes of keys by two processes are all made, and a key is revoked only once', async (t) => {
+  test('two processes can change keys concurrently without losing a change, and a key is revoked only once', async (t) => {
     const { ring, other } = await open(t);
     const keys = await Promise.all(Array.from({ length: 20 }, () => ring.create({ name: 'free' })));
     for (const plan of ['pro', 'business'] as const) {
@@ -196,7 +196,7 @@ describe('API keys in PostgreSQL', { skip: missingEngine }, async () => {
     await ring.authenticate(key);
     await engine.crash();
     clock.advance(500);
-    assert.ok(await ring.authenticate(key), 'the key is still trusted');
+    assert.ok(await ring.authenticate(key), 'a key checked 500 ms ago is still accepted');
     await client.idle();
     clock.advance(250);
     client.asked = 0;

@@ -20,9 +20,9 @@ async function flood(url: URL): Promise<void> {
   for (const socket of sockets) socket.destroy();
 }
 
-describe('connections above the limit of open files', { skip }, () => {
+describe('a server with more connections than it may have open files', { skip }, () => {
   for (const workers of ['1', '2']) {
-    test(`the server serves new connections after a flood above the limit (workers: ${workers})`, async (t) => {
+    test(`the server serves new connections after a flood of too many connections (workers: ${workers})`, async (t) => {
       const server = await startServer(
         t,
         {

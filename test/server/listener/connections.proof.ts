@@ -51,7 +51,7 @@ test('each address has its own limit of connections, and closing a connection ma
   });
 });
 
-test('the connections of an address are not limited behind a trusted proxy, or if the limit is 0', async (t) => {
+test('an address may open any number of connections if the server trusts a proxy, or if the limit is 0', async (t) => {
   for (const options of [{ maxConnectionsPerAddress: 2, trustProxy: 1 }, { maxConnectionsPerAddress: 0 }]) {
     const { port } = await listen(t, options);
     const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(port)));
@@ -83,7 +83,7 @@ test('an invalid maxConnectionsPerAddress throws an error that names the option'
   }
 });
 
-test('when file descriptors run short, the oldest connections without a valid key are closed, and customers are served', async (t) => {
+test('if file descriptors run short, the server closes the oldest connections without a valid key, and serves customers', async (t) => {
   const cwd = temporaryDirectory(t);
   const under = ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'];
   const server = await startServer(t, { cwd, under }, '--no-sample', '--max-connections-per-address', '0');

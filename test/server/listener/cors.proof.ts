@@ -27,7 +27,7 @@ interface Seen {
   readonly error?: string;
 }
 
-suite('a page of another origin', { skip: withoutBrowser }, () => {
+suite('requests by a web page from another origin', { skip: withoutBrowser }, () => {
   let browser: Browser;
   before(async () => {
     browser = await launch();
@@ -50,7 +50,7 @@ suite('a page of another origin', { skip: withoutBrowser }, () => {
       )`);
   }
 
-  test('a page of the origin in --cors-origin can list and cancel, and read the limit fields and its request id', async (t) => {
+  test('a page from the origin in --cors-origin can list and cancel orders, and read the limit fields and the request id', async (t) => {
     const origin = await servePage(t);
     const cwd = temporaryDirectory(t);
     const { url } = await startServer(t, { cwd }, '--cors-origin', origin);
@@ -86,7 +86,7 @@ suite('a page of another origin', { skip: withoutBrowser }, () => {
     assert.equal(JSON.parse(refused.text ?? '').code, 'order_not_found');
   });
 
-  test('a page of the origin in --cors-origin can read the Retry-After of a 429', async (t) => {
+  test('a page from the origin in --cors-origin can read the Retry-After of a 429', async (t) => {
     const origin = await servePage(t);
     const cwd = temporaryDirectory(t);
     const { url } = await startServer(t, { cwd }, '--cors-origin', origin);
@@ -100,10 +100,10 @@ suite('a page of another origin', { skip: withoutBrowser }, () => {
   });
 
   for (const [what, args] of [
-    ['without --cors-origin', []],
-    ['with --cors-origin for another origin', ['--cors-origin', 'https://shop.example']],
+    ['if --cors-origin is not set', []],
+    ['if --cors-origin names another origin', ['--cors-origin', 'https://shop.example']],
   ] as const) {
-    test(`a page is refused ${what}, and cancels no order`, async (t) => {
+    test(`a page can neither list nor cancel orders ${what}`, async (t) => {
       const cwd = temporaryDirectory(t);
       const { url, get } = await startServer(t, { cwd }, ...args);
       const { key } = await issueKey(cwd, 'free');

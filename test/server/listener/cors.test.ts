@@ -30,7 +30,7 @@ async function listen(t: TestContext, corsOrigins?: readonly string[]) {
 const variesBy = ({ headers }: Response) => /\bOrigin\b/.test(headers.get('vary') ?? '');
 const allowed = ({ headers }: Response) => headers.get('access-control-allow-origin');
 
-test('a page of an allowed origin can read every response and its limit fields, even if the response is an error', async (t) => {
+test('a page from an allowed origin can read every response and its limit fields, even if the response is an error', async (t) => {
   const { get } = await listen(t, ['http://localhost:3000', SHOP]);
   for (const key of ['ours', 'wrong']) {
     const response = await get(SHOP, key);
@@ -45,7 +45,7 @@ test('a page of an allowed origin can read every response and its limit fields, 
   }
 });
 
-test('a preflight request needs no key, and is charged to the address', async (t) => {
+test('a preflight request needs no key, and is charged to the address of the client', async (t) => {
   const { preflight } = await listen(t, [SHOP]);
   for (const remaining of ['599', '598']) {
     const response = await preflight(SHOP);
@@ -57,7 +57,7 @@ test('a preflight request needs no key, and is charged to the address', async (t
   }
 });
 
-test('only the configured origins get permission; by default, no origin is configured', async (t) => {
+test('only pages from configured origins are allowed to read responses; by default, no origin is configured', async (t) => {
   const { get, preflight } = await listen(t, [SHOP]);
   for (const origin of ['https://evil.example', `${SHOP}.evil.example`, 'null', 'HTTPS://SHOP.EXAMPLE']) {
     const response = await get(origin);
@@ -70,7 +70,7 @@ test('only the configured origins get permission; by default, no origin is confi
   assert.deepEqual([(await closed.preflight(SHOP)).status, allowed(await closed.preflight(SHOP))], [401, null]);
 });
 
-test('the origin * allows every page, and the response does not depend on the origin of the page', async (t) => {
+test('the configured origin * allows pages from every origin, and the responses do not vary by the origin of the page', async (t) => {
   const { get, preflight } = await listen(t, ['*']);
   const response = await get('https://any.example');
   assert.deepEqual([allowed(response), variesBy(response)], ['*', false]);

@@ -22,7 +22,7 @@ async function start(t: TestContext) {
   return { server, ask };
 }
 
-test('new connections of an address over its limit are read one after the other, and other addresses do not wait', async (t) => {
+test('the server reads the new connections of an address over its limit one after another; other addresses do not wait', async (t) => {
   const { ask } = await start(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');
   const order: string[] = [];
@@ -57,7 +57,7 @@ test('addresses over their limit take turns, so that an address with many connec
   assert.ok(performance.now() - startMs < 5_000);
 });
 
-test('a draining server does not read from connections that are held back', async (t) => {
+test('a draining server reads no requests from connections that wait because their address is over its limit', async (t) => {
   const { server, ask } = await start(t);
   assert.equal(await ask(KEYLESS.repeat(2)), '429');
   let requests = 0;

@@ -14,7 +14,7 @@ function addressPlan(quota: number) {
   return createPlan({ name: 'address', partition: 'address', policies: [perMinute(quota)] });
 }
 
-test('requests for the documentation are charged to the client’s address; health checks are never refused', async (t) => {
+test('requests for the documentation are charged to the client’s address; health checks succeed even over the limit', async (t) => {
   const { origin } = await listen(t, { addressPlan: addressPlan(4) });
   for (const [index, path] of OWN.entries()) {
     const { status, headers } = await fetch(origin + path);
@@ -32,7 +32,7 @@ test('requests for the documentation are charged to the client’s address; heal
   }
 });
 
-test('a 429 closes the connection if the request has no valid key; a 401 never does, nor does a 429 for a valid key', async (t) => {
+test('a 429 to a request without a valid key closes the connection; a 401, or a 429 to a valid key, leaves it open', async (t) => {
   const plan = createPlan({ name: 'one', policies: [perMinute(1)] });
   const { port } = await listen(t, {
     addressPlan: addressPlan(2),
@@ -56,7 +56,7 @@ test('a 429 closes the connection if the request has no valid key; a 401 never d
   );
 });
 
-test('documentation and health checks refuse a second Host field, and a request with content closes the connection', async (t) => {
+test('for documentation and health checks, a second Host field is refused, and a request body closes the connection', async (t) => {
   const { port } = await listen(t);
   for (const [index, path] of [...OWN, ...PROBES].entries()) {
     const hosts = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n`);
@@ -69,7 +69,7 @@ test('documentation and health checks refuse a second Host field, and a request 
   }
 });
 
-test('responses of the documentation and of health checks have the request id; the diagnostics channel gets them all, except successful health checks', async (t) => {
+test('documentation and health check responses have the request id, and are published on the diagnostics channel unless a health check succeeds', async (t) => {
   const published: string[] = [];
   const listener = (message: unknown) => {
     const { path, status, code, error, requestId } = Object(message);
@@ -99,7 +99,7 @@ test('responses of the documentation and of health checks have the request id; t
   assert.deepEqual(published, failing);
 });
 
-test('for documentation, methods other than GET and HEAD are refused with an Error object', async (t) => {
+test('a documentation request with a method other than GET or HEAD gets a 405 with an Error object', async (t) => {
   const { port } = await listen(t);
   for (const path of OWN) {
     const { answers } = await exchange(port, `DELETE ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);

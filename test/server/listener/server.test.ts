@@ -57,7 +57,7 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
   assert.equal((await answer('/store/orders'))[0], 401);
 });
 
-test('the service, instead of node:http, responds to malformed and unusual requests, with limit fields and the Error object', async (t) => {
+test('malformed and unusual requests get a response of the order service with its limit fields, not a response of node:http', async (t) => {
   const { open } = await listen(t);
   const rows: readonly (readonly [request: string, status: number])[] = [
     [`GET /v1/store/orders HTTP/1.1\r\nAuthorization: Bearer ours\r\nConnection: close\r\n\r\n`, 400],
@@ -77,7 +77,7 @@ test('the service, instead of node:http, responds to malformed and unusual reque
   }
 });
 
-test('a client that sends no complete head within 10 s gets 408 with an Error object', async (t) => {
+test('a client that sends no complete request head within 10 s gets a 408 with an Error object', async (t) => {
   const times = ['headersTimeout', 'requestTimeout', 'connectionsCheckingInterval'] as const;
   const { open } = await listen(t, {}, (server) => {
     assert.deepEqual(
@@ -109,7 +109,7 @@ test('a client that sends no complete head within 10 s gets 408 with an Error ob
   served.destroy();
 });
 
-test('a second Authorization, a second Host or content is noticed even after a thousand other header fields', async (t) => {
+test('a second Authorization field, a second Host field or a request body is noticed even after a thousand header fields', async (t) => {
   const { open } = await listen(t);
   const padding = 'a:\r\n'.repeat(1_100);
   for (const [hidden, line] of [
@@ -212,7 +212,7 @@ test('/readyz responds with 503 while the server drains', async (t) => {
   await drained;
 });
 
-test('an invalid option throws an error that names it', () => {
+test('createOrderServer throws an error for an invalid basePath or trustProxy', () => {
   const store = createMemoryOrderStore();
   const limiter = createMemoryLimiter();
   const authenticate = () => undefined;
@@ -220,7 +220,7 @@ test('an invalid option throws an error that names it', () => {
   assert.throws(() => createOrderServer({ store, limiter, authenticate, trustProxy: -1 }), RangeError);
 });
 
-test('a server that trusts no proxy warns once about X-Forwarded-For; a server that trusts one never warns', async (t) => {
+test('a server that trusts no proxy warns once about X-Forwarded-For; a server that trusts a proxy never warns', async (t) => {
   const warnings: string[] = [];
   const onWarning = ({ message }: Error) => void warnings.push(message);
   process.on('warning', onWarning);

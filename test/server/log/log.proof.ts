@@ -61,7 +61,7 @@ test('log lines of the same pass of the event loop are written together', async 
   for (const { bytes = 0 } of server.log()) assert.ok(Number(bytes) <= 4_096);
 });
 
-test('a write to a log file may exceed 4,096 bytes', { timeout: 20_000 }, async (t) => {
+test('one write to a log file can have more than 4,096 bytes', { timeout: 20_000 }, async (t) => {
   const cwd = temporaryDirectory(t);
   const file = join(cwd, 'log.ndjson');
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(MARKED)}` };

@@ -22,7 +22,7 @@ test('/metrics on its own port counts what the diagnostics channels report, in t
 
   const url = String(server.log()[0]?.['metrics']);
   const { origin } = new URL(server.url);
-  assert.equal((await fetch(`${origin}/metrics`)).status, 401, 'the port of the service has no /metrics');
+  assert.equal((await fetch(`${origin}/metrics`)).status, 401, 'the port of the order service has no /metrics');
   const response = await fetch(url);
   assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
   const metrics = parseMetrics(await response.text());

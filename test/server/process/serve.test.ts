@@ -16,7 +16,7 @@ const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stder
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-test('the first run prints curl commands that list and cancel, and a key for each plan; the second run prints nothing', async (t) => {
+test('the first run prints curl commands that list and cancel orders, and keys for three plans; the second run prints nothing', async (t) => {
   const cwd = temporaryDirectory(t);
   const server = await startServer(t, { cwd });
   // The test sends these requests itself, because curl is not installed everywhere. The quotes are
@@ -34,7 +34,7 @@ test('the first run prints curl commands that list and cancel, and a key for eac
   const keys = server.stderr().match(/so_\w{38}(?=\n)/g) ?? [];
   const limits = await Promise.all(keys.map(async (key) => (await server.get(key)).headers.get('x-ratelimit-limit')));
   assert.deepEqual(limits, ['60', '300', '1000']);
-  for (const key of keys) assert.ok(!server.stdout().includes(key), 'the log has no key');
+  for (const key of keys) assert.ok(!server.stdout().includes(key), 'the log contains no API key');
   assert.equal(await server.stop('SIGINT'), 0);
 
   const again = await startServer(t, { cwd });
@@ -63,7 +63,7 @@ test('--no-sample creates an empty database, :memory: creates no file, and an ex
   );
   await empty.stop('SIGTERM');
   await memory.stop('SIGTERM');
-  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'SQLite has removed its log files');
+  assert.deepEqual(readdirSync(cwd), ['empty.db', 'empty.db-server'], 'SQLite has removed its write-ahead logs');
 
   writeFileSync(join(cwd, 'touched.db'), '');
   const touched = await startServer(t, { cwd }, '--db', 'touched.db');
@@ -206,7 +206,7 @@ test('--log events logs only failures and the events of the server', async (t) =
   );
 });
 
-test('requests without a valid key are limited for each address that the trusted proxy reports', async (t) => {
+test('requests without a valid key are limited separately for each client address that the trusted proxy reports', async (t) => {
   const server = await startServer(
     t,
     { cwd: temporaryDirectory(t) },

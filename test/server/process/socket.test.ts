@@ -48,7 +48,7 @@ test('--port accepts the path of a unix socket, even if a killed server has left
   assert.equal(readFileSync(socket, 'utf8'), 'not a socket');
 });
 
-test('"healthcheck" finds the server by the settings of the server, and fails if it cannot be reached', async (t) => {
+test('"healthcheck" sends a request to the address in the settings of the server, and fails if no server listens there', async (t) => {
   const cwd = temporaryDirectory(t);
   const { url, stop } = await startServer(t, { cwd }, '--no-sample', '--db', ':memory:');
   const { port } = new URL(url);
@@ -88,7 +88,7 @@ test('if several servers start together on the socket of a killed server, exactl
   }
 });
 
-test('a server waits while another server holds the lock of the same socket, but takes an old lock that a killed server left', async (t) => {
+test('a server waits for the lock of its socket while another server holds the lock, but takes over an old lock', async (t) => {
   const cwd = temporaryDirectory(t);
   const socket = join(cwd, 'shop.sock');
   mkdirSync(`${socket}.lock`);

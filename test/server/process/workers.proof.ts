@@ -77,7 +77,7 @@ function connected(t: TestContext, server: RunningServer, apiKey: string, count 
 }
 
 describe('workers', { skip }, () => {
-  test('workers share one port, together admit exactly the quota of a key, and write the worker number to the log', async (t) => {
+  test('workers on the same port together admit exactly the quota of a key; log lines contain the number of the worker', async (t) => {
     const { server, issue } = await startWorkers(t);
     const [listening] = server.log();
     assert.equal(listening?.['workers'], WORKERS);

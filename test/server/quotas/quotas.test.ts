@@ -41,7 +41,7 @@ test('used quotas, refusals that count towards a ban, and bans survive saving an
   assert.equal(after.saved.take('key_b', plan, 0).inForce.remaining, 1);
 });
 
-test('quotas are saved in Unix time, so a process with another clock loads the same bans and windows', async (t) => {
+test('a process whose clock has another origin loads saved bans and windows with the same Unix times', async (t) => {
   const opened = open(t, ':memory:');
   const before = createSaved(opened, { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 });
   provoke(before);
@@ -54,7 +54,7 @@ test('quotas are saved in Unix time, so a process with another clock loads the s
   assert.equal(found.inForce.resetAtMs, announced.inForce.resetAtMs + 60_000);
 });
 
-test('commands that were given while no server ran are applied before the first HTTP request is counted', async (t) => {
+test('quota commands that were given while no server ran are applied before the first HTTP request is counted', async (t) => {
   const opened = open(t, ':memory:');
   opened.quotas.request('key_a', 'reset');
   opened.quotas.request('key_b', 'lift_ban');
@@ -64,7 +64,7 @@ test('commands that were given while no server ran are applied before the first 
   assert.equal(limiter.inspect('key_a')?.buckets.length, 2);
 });
 
-test("the quotas of addresses are not saved, nor are a key's quotas after they have been refilled completely", async (t) => {
+test('neither the quotas of addresses nor the full quotas of keys are saved', async (t) => {
   const opened = open(t, ':memory:');
   const { saved, clock } = createSaved(opened);
   const addresses = createPlan({ name: 'address', partition: 'address', policies: [perMinute(9)] });
@@ -78,7 +78,7 @@ test("the quotas of addresses are not saved, nor are a key's quotas after they h
   assert.equal(opened.quotas.load().states.length, 0);
 });
 
-test('after a failed save, the next save writes everything, and no command is applied twice', async (t) => {
+test('after a failed save of the quotas, the next save writes all quotas, and no quota command is applied twice', async (t) => {
   const file = join(temporaryDirectory(t), 'quotas.db');
   const opened = open(t, file);
   opened.neverBlock();
@@ -101,7 +101,7 @@ test('after a failed save, the next save writes everything, and no command is ap
   saved.take('key_b', plan);
   other.exec('DROP TRIGGER full');
   assert.deepEqual(await saved.save(), { ok: true });
-  assert.notEqual(limiter.inspect('key_b'), undefined, 'a request after the reset stays charged');
+  assert.notEqual(limiter.inspect('key_b'), undefined, 'the next save does not reset the quotas of the key again');
   assert.equal(other.prepare('SELECT * FROM quotas').all().length, 2);
   assert.equal(other.prepare('SELECT * FROM quota_requests').all().length, 0);
 });

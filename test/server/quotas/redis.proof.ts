@@ -67,7 +67,7 @@ test('a killed server loses no quotas that are counted in Redis, and its databas
   assert.deepEqual(database.prepare('SELECT * FROM quotas').all(), []);
 });
 
-test('a server starts, responds and counts by itself while Redis is down, and counts in Redis once Redis is up', {
+test('while Redis is down, a server starts, responds and counts requests by itself; once Redis is up, it counts in Redis', {
   skip,
 }, async (t) => {
   const cwd = temporaryDirectory(t);
@@ -81,7 +81,7 @@ test('a server starts, responds and counts by itself while Redis is down, and co
 
   const redis = await redisFor(t, [], port);
   await until(async () => (await quotasOf(server)) === 'ok');
-  assert.equal(await remaining(server, key), '0', 'requests counted during the outage are charged');
+  assert.equal(await remaining(server, key), '0', 'requests sent while Redis was down are charged');
   assert.equal((await server.get(key)).status, 429);
 
   await redis.stop();
@@ -176,7 +176,7 @@ test('if the Redis driver is missing, the error names the command that installs 
   assert.match(stderr, /^store-orders: redis:[^\n]+ not installed; run "npm install ioredis"\n$/);
 });
 
-test('a command that cannot reach Redis fails with the reason', { skip }, async (t) => {
+test('a quota or ban command that cannot reach Redis prints the reason', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const { id } = await issueKey(cwd, 'free');
   const port = await freePort();
@@ -191,7 +191,7 @@ test('a command that cannot reach Redis fails with the reason', { skip }, async 
   }
 });
 
-test('several URLs connect the server to a cluster; with only one, it logs an error', { skip }, async (t) => {
+test('a server needs several URLs for a Redis cluster; with only one URL, it logs an error', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const cluster = await startCluster();
   t.after(() => Promise.all(cluster.map((node) => node.stop())));
@@ -214,7 +214,7 @@ test('several URLs connect the server to a cluster; with only one, it logs an er
   assert.match(String(failure?.['error']), /^this server is part of a cluster; name several of its nodes, /);
 });
 
-test('a rediss: URL means TLS, and the certificate of the server is checked', { skip }, async (t) => {
+test('a rediss: URL requires TLS, and the certificate of the Redis server is checked', { skip }, async (t) => {
   const cwd = temporaryDirectory(t);
   const [cert, key] = [join(cwd, 'cert.pem'), join(cwd, 'key.pem')];
   writeFileSync(cert, certificate.cert);

@@ -9,7 +9,7 @@ import { issueKey, run, startServer, temporaryDirectory } from '../support/progr
 // exits with a different message.
 const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
 
-test('a second server cannot use the file of a running server, even through a link to the file', async (t) => {
+test('a second server cannot use the database file of a running server, even through a link to the file', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free');
   mkdirSync(join(cwd, 'elsewhere'));
@@ -26,7 +26,7 @@ test('a second server cannot use the file of a running server, even through a li
   assert.deepEqual(readdirSync(join(cwd, 'elsewhere')), ['link.db']);
 });
 
-test('a server that opens a link locks the file that the link points to', async (t) => {
+test('a server that opens its database through a link locks the file that the link points to', async (t) => {
   const cwd = temporaryDirectory(t);
   await issueKey(cwd, 'free');
   symlinkSync('store-orders.db', join(cwd, 'link.db'));
@@ -34,7 +34,7 @@ test('a server that opens a link locks the file that the link points to', async 
   assert.match((await run([...SERVE, 'store-orders.db'], { cwd })).stderr, /another server runs on store-orders\.db; /);
 });
 
-test('every command refuses a file with two hard links, and accepts the file after one link is removed', async (t) => {
+test('every command refuses a database file with two hard links, and accepts the file after one link is removed', async (t) => {
   const cwd = temporaryDirectory(t);
   const { key } = await issueKey(cwd, 'free');
   linkSync(join(cwd, 'store-orders.db'), join(cwd, 'second.db'));
@@ -67,7 +67,7 @@ const REFUSED = [
 for (const { name, kind, says, make } of REFUSED) {
   const isMissing = make !== undefined && spawnSync(make, ['--version']).error !== undefined;
   const skip = isMissing && `${make} is not in the PATH`;
-  test(`${kind} is refused with one sentence, and no file is left behind`, { skip }, async (t) => {
+  test(`commands refuse ${kind} as the database with one sentence, and leave no file behind`, { skip }, async (t) => {
     const cwd = temporaryDirectory(t);
     mkdirSync(join(cwd, 'folder'));
     if (make !== undefined) execFileSync(make, [join(cwd, name)]);

@@ -5,7 +5,7 @@ import { createApiKey, openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 
-describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEngine }, async () => {
+describe('errors of the order store and the key ring, when PostgreSQL fails', { skip: missingEngine }, async () => {
   const engine = await startEngine();
   const url = await createDatabase(engine);
   const open = await openPostgresStorage(url.replace('postgres@', 'postgres:hidden-word@'), { create: true });
@@ -35,7 +35,7 @@ describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEng
     );
   }
 
-  test('the error names a missing table', async () => {
+  test('if a table is missing, the error names the table', async () => {
     await admin.query('ALTER TABLE store_orders RENAME TO moved; ALTER TABLE store_orders_keys RENAME TO moved_keys');
     const missing = (table: string) => `: a table is missing; .+ \\(relation "${table}" does not exist\\)$`;
     await tells(() => orders.cancel(7n), new RegExp(`^cannot cancel order 7${missing('store_orders')}`));
@@ -48,7 +48,7 @@ describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEng
     await admin.query('ALTER TABLE moved RENAME TO store_orders; ALTER TABLE moved_keys RENAME TO store_orders_keys');
   });
 
-  test('the error names the reason if the connection is lost during a long list', async () => {
+  test('if the connection is lost while a long list is read, the error names the reason', async () => {
     await orders.put(Array.from({ length: 4_001 }, (_, id) => ({ id })));
     const listed = await orders.list();
     assert.ok(Symbol.asyncIterator in listed);
@@ -61,7 +61,7 @@ describe('a failure in PostgreSQL is reported as a sentence', { skip: missingEng
     );
   });
 
-  test('the error names the reason if PostgreSQL is down', async () => {
+  test('if PostgreSQL is down, the error names the reason', async () => {
     await engine.crash();
     await tells(() => orders.cancel(1n), /^cannot cancel order 1: .+ \(.+\)$/);
     await tells(

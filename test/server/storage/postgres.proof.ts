@@ -43,7 +43,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     return { data, key, request };
   }
 
-  test('a running server sees key changes by a command within a second', async (t) => {
+  test('a running server notices within a second that a command has changed or revoked a key', async (t) => {
     const { url, program } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     const { key, id } = await data.keys.create({ name: 'free' });
@@ -90,7 +90,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     const client = new pg.Client(url);
     await client.connect();
     const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'");
-    assert.equal(rows.length, 2, 'one connection is for keys, one for everything else');
+    assert.equal(rows.length, 2, 'the server has one connection for keys and one for everything else');
     for (const { pid } of rows) process.kill(pid, 'SIGSTOP');
     try {
       const late = new Promise((resolve) => setTimeout(resolve, 4_000, 'still running').unref());
@@ -112,14 +112,14 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
       "SELECT FROM pg_stat_activity WHERE application_name = 'store-orders' AND datname = current_database()",
     );
     await client.end();
-    assert.equal(rows.length, 2, 'one connection was enough, apart from the one that created the key');
+    assert.equal(rows.length, 2, 'the checks shared one connection; the other connection created the key');
   });
 
   test('look-ups of made-up keys do not use the connections that cancel and list orders', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put([{ id: 1 }]);
-    assert.equal((await request('/v1/store/orders')).status, 200, 'the key is cached');
+    assert.equal((await request('/v1/store/orders')).status, 200, 'this request puts the key into the cache');
     const other = new pg.Client(url);
     await other.connect();
     await other.query('BEGIN');
@@ -133,7 +133,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     for (const response of await Promise.all(unknown)) assert.equal(response.status, 401);
   });
 
-  test('a cancel that waits too long for a lock gets a 503, and no longer waits in the database', async (t) => {
+  test('a cancel that waits too long for a lock of PostgreSQL gets a 503, and then no query waits for the lock', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put([{ id: 1 }]);
@@ -149,7 +149,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     assert.equal((await data.orders.get(1n))?.status, 'pending');
   });
 
-  test('slow readers of long lists do not use up the connections: cancels and further lists succeed', async (t) => {
+  test('clients that read long lists slowly do not use up the database connections: cancels and further lists succeed', async (t) => {
     const { url } = await newDatabase(t);
     const { data, request } = await serve(t, url);
     await data.orders.put(Array.from({ length: 2_001 }, (_, id) => ({ id })));

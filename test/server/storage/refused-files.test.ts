@@ -41,22 +41,22 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     make: (file) => writeFileSync(file, 'Felis catus, '.repeat(1_000)),
   },
   {
-    name: "somebody else's tables",
+    name: 'a database of another program',
     says: FOREIGN,
     make: (file) => exec(file, 'CREATE TABLE cats (name TEXT)'),
   },
   {
-    name: "somebody else's tables in WAL mode",
+    name: 'a database of another program in WAL mode',
     says: FOREIGN,
     make: (file) => exec(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
   },
   {
-    name: "somebody else's tables that are only in the write-ahead log after a crash",
+    name: 'a database of another program whose tables are only in the write-ahead log after a crash',
     says: FOREIGN,
     make: (file) => crash(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
   },
   {
-    name: "somebody else's large database after a crash",
+    name: 'a large database of another program after a crash',
     says: FOREIGN,
     make: (file) =>
       crash(
@@ -115,7 +115,7 @@ for (const [index, { name, says, make }] of FILES.entries()) {
   });
 }
 
-test('a database file without tables counts as new', async (t) => {
+test('a database file without tables is accepted as a new database', async (t) => {
   const cwd = temporaryDirectory(t);
   exec(join(cwd, 'store-orders.db'), 'PRAGMA user_version = 1', 'PRAGMA user_version = 0');
   assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);

@@ -48,7 +48,7 @@ function contents(directory: string): Readonly<Record<string, string>> {
 const ORDER_1 = '{"id":1,"petId":7,"status":"pending"}\n';
 
 for (const killed of [false, true]) {
-  test(`db restore replaces ${killed ? 'the database of a killed server, with its log,' : 'a database'} by a backup`, async (t) => {
+  test(`db restore replaces ${killed ? 'the database of a killed server, with its write-ahead log,' : 'a database'} by a backup`, async (t) => {
     const { cwd, file, key, restore, exported } = await withBackup(t, { killed });
     const { code, stdout } = await restore();
     const bytes = readFileSync(file()).length;
@@ -63,7 +63,7 @@ for (const killed of [false, true]) {
   });
 }
 
-test('db restore creates a missing database, and removes the log of the missing file', async (t) => {
+test('db restore creates a missing database, and removes the write-ahead log that the missing database left', async (t) => {
   const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
   renameSync(file(), file('gone.db'));
   assert.equal((await restore()).code, 0);
@@ -71,7 +71,7 @@ test('db restore creates a missing database, and removes the log of the missing 
   assert.equal(await exported(), ORDER_1);
 });
 
-test('db restore with a link replaces the file that the link points to, and keeps the link', async (t) => {
+test('db restore to a symbolic link replaces the file that the link points to, and keeps the link', async (t) => {
   const { file, restore, exported } = await withBackup(t);
   symlinkSync('store-orders.db', file('link.db'));
   assert.equal((await restore('--db', 'link.db')).code, 0);

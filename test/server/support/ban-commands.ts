@@ -5,7 +5,7 @@ import { drain, type Place } from './quota-commands.js';
 
 /** Tests the commands that ban keys and list quotas, for quotas in a file or in Redis. */
 export function testBanCommands({ name, env, place }: Place): void {
-  test(`a running server bans the key of "ban set" within a second, until "ban lift": ${name}`, async (t) => {
+  test(`"ban set" bans a key on a running server within a second, and "ban lift" ends the ban: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const server = await startServer(t, options);
     const { key, id } = await issueKey(options.cwd, 'free');
@@ -31,7 +31,7 @@ export function testBanCommands({ name, env, place }: Place): void {
     await until(async () => (await server.get(key)).status === 200, 1_500);
   });
 
-  test(`a server applies a ban that was set before it started: ${name}`, async (t) => {
+  test(`a server applies a ban that was set before the server started: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { key, id } = await issueKey(options.cwd, 'free');
     await answerOf(['ban', 'set', id, '--for', '1h'], options);
@@ -40,7 +40,7 @@ export function testBanCommands({ name, env, place }: Place): void {
     assert.match(await (await server.get(key)).text(), /"code":"api_key_banned"/);
   });
 
-  test(`"quota list" prints banned keys first, then those nearest their limit: ${name}`, async (t) => {
+  test(`"quota list" prints banned keys first, then the keys nearest their limit: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const server = await startServer(t, options);

@@ -69,7 +69,7 @@ export function testKeyRing(name: string, prepare: (t: TestContext) => OpenRing 
       assert.equal(await ring.rotate('key_absent'), 'not_found');
     });
 
-    test("a key ring sees another process's changes within a second", async (t) => {
+    test('a key ring notices within a second that another process has changed or revoked a key', async (t) => {
       const open = await prepare(t);
       const [ring, other] = [await open(), await open()];
       const { key, id } = await other.create({ name: 'free' });

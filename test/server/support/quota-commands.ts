@@ -33,7 +33,7 @@ export interface Place {
 
 /** Tests the commands on quotas, for quotas in a file or in Redis. */
 export function testQuotaCommands({ name, env, place }: Place): void {
-  test(`"quota show" shows the quotas of a running server, which applies "quota reset" and "ban lift": ${name}`, async (t) => {
+  test(`"quota show" prints the quotas that a running server counts; the server applies "quota reset" and "ban lift": ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const server = await startServer(t, options);
@@ -78,7 +78,7 @@ export function testQuotaCommands({ name, env, place }: Place): void {
     );
   });
 
-  test(`a restarted server keeps the used quotas, and applies the resets that were requested before: ${name}`, async (t) => {
+  test(`a restarted server keeps the used quotas, and applies a "quota reset" that was given while no server ran: ${name}`, async (t) => {
     const options = { cwd: temporaryDirectory(t), env: env() };
     const { cwd } = options;
     const first = await startServer(t, options);

@@ -34,7 +34,7 @@ const last = (url: string) => url.slice(url.lastIndexOf('/') + 1);
 
 /** Servers with common mistakes, each with the audits that it must fail. */
 const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
-  'reads ids with Number': [
+  'parses order ids with Number': [
     ['4.2-int64', '4.2-no-id'],
     (fetch) => (request) =>
       fetch(
@@ -43,7 +43,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
         ),
       ),
   ],
-  'reads ids with parseInt': [
+  'parses order ids with parseInt': [
     ['4.2-no-id'],
     (fetch) => (request) => fetch(rewritten(request, (url) => url.replace(/\/(\d+)[^/]*$/, '/$1'))),
   ],
@@ -76,7 +76,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       return fetch(new Request(request, { headers }));
     },
   ],
-  'refuses a request with a JSON content type and no content': [
+  'refuses a request with a JSON Content-Type and no body': [
     ['4.2-json'],
     (fetch) => (request) =>
       request.headers.get('content-type') === 'application/json' ? new Response('', { status: 400 }) : fetch(request),
@@ -106,7 +106,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
         );
       },
   ],
-  'sends errors as text': [
+  'sends errors as plain text': [
     ['5-missing', '4.2-not-found'],
     answering((response) =>
       response.status >= 400
@@ -135,7 +135,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
         ? fetch(new Request(request.url, { method: request.method }))
         : fetch(request),
   ],
-  'accepts the first of two keys': [
+  'accepts a request with two API keys': [
     ['5-two'],
     (fetch) => (request) => {
       const headers = new Headers(request.headers);
@@ -143,7 +143,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       return fetch(new Request(request.url, { method: request.method, headers }));
     },
   ],
-  'announces a wait that is too short': [
+  'sends a Retry-After that is too short': [
     ['8-retry-after'],
     answering((response) =>
       withHeaders(response, (headers) => {
@@ -158,7 +158,7 @@ const BROKEN: Readonly<Record<string, readonly [readonly string[], Break]>> = {
       withHeaders(response, (headers) => headers.has('Retry-After') && headers.set('Retry-After', '0')),
     ),
   ],
-  'moves X-RateLimit-Reset with every request': [
+  'changes X-RateLimit-Reset with every request': [
     ['8-reset'],
     (fetch, { clock }) =>
       async (request) =>
@@ -195,11 +195,11 @@ suite('the audits', () => {
     for (const { id, level, name } of audits) assert.ok(name.startsWith(`${id}: ${level} `));
   });
 
-  test('all audits pass for the service, even in reverse order', async () => {
+  test('all audits pass for the order service, even in reverse order', async () => {
     assert.deepEqual(await failures(serviceAudits(target()).reverse()), []);
   });
 
-  test('the audits do not require a Content-Length for HEAD if GET sends none', async () => {
+  test('the audits do not require a Content-Length for HEAD if the response to GET has none', async () => {
     async function* list() {
       yield [{ id: 1n }];
       await new Promise(setImmediate);
@@ -218,7 +218,7 @@ suite('the audits', () => {
     }
   });
 
-  test('with no options but url, apiKey and fetch, the audits that can run pass, and the others name the missing options', async () => {
+  test('with only the options url, apiKey and fetch, some audits can run and pass; the others name the missing options', async () => {
     const { url, apiKey, fetch } = createTestService();
     const audits = serviceAudits({ url, apiKey, fetch });
     const bare = audits.filter(({ skip }) => skip === undefined);

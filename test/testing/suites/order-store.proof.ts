@@ -73,7 +73,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       };
     },
   ],
-  'waits between reading and writing a status': [
+  'lets other calls run between reading and writing a status': [
     /^reports exactly one of 1,000/,
     (store) => ({
       async cancel(id) {
@@ -97,7 +97,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       },
     }),
   ],
-  'cannot cancel after a reader stops early': [
+  'cannot cancel orders after a reader has stopped before the end of a list': [
     /^keeps working after a reader stops/,
     (store) => {
       let isReading = false;
@@ -146,7 +146,7 @@ const WHOLE: Readonly<Record<string, Break>> = {
       for (const order of store.list().flat()) yield printOrders([order]).slice(1, -1);
     },
   }),
-  'database rows with null for absent fields, and with further columns': (store) => ({
+  'database rows that have null for absent fields, and additional columns': (store) => ({
     list: () =>
       store
         .list()

@@ -23,7 +23,7 @@ const changed =
 
 /** Broken limiters, each with the case of the suite that must fail. */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
-  'charges a window even if another window refuses': [
+  'charges one window although another window refuses the request': [
     /^takes from all windows or from none/,
     (limiter) => (key, plan, cost) => {
       const decisions = plan.policies.map((policy) =>
@@ -44,18 +44,18 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return decision;
     },
   ],
-  'announces a wait that is too short': [
+  'announces a wait that is 1 ms too short': [
     /^refuses at every instant/,
     changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) })),
   ],
-  'moves the reset time with every request': [
+  'changes the reset time with every request': [
     /^keeps the reset constant/,
     changed(({ windows, inForce, nowMs }) => {
       const moved = windows.map((window) => ({ ...window, resetAtMs: nowMs + window.policy.windowMs }));
       return { windows: moved, inForce: moved[windows.indexOf(inForce)] ?? inForce };
     }),
   ],
-  'waits between reading and charging a quota': [
+  'lets other requests run between reading and charging a quota': [
     /^allows exactly as many more requests/,
     (limiter) => async (key, plan, cost) => {
       const decision = limiter.peek(key, plan, cost);
@@ -64,7 +64,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return decision;
     },
   ],
-  'forgets the oldest key when there are six': [
+  'forgets the oldest key if there are more than five keys': [
     /^counts every key separately/,
     (limiter) => {
       const keys = new Set<string>();
@@ -79,7 +79,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       };
     },
   ],
-  'treats keys that differ only in spaces as one': [
+  'treats keys that differ only in spaces as one key': [
     /^counts every key separately/,
     (limiter) =>
       (key, ...rest) =>
@@ -92,7 +92,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return { ...plainDecision(decision), plan };
     },
   ],
-  'throws instead of refusing': [
+  'throws instead of refusing a request': [
     /^takes from all windows/,
     (limiter) =>
       (...request) => {
@@ -101,7 +101,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
         return decision;
       },
   ],
-  'grants a cost above the quota': [
+  'allows a request whose cost exceeds the quota': [
     /^throws a RangeError/,
     (limiter) =>
       (key, plan, cost = 1) => {
@@ -124,7 +124,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       return limiter.peek(key, plan, cost);
     },
   ],
-  'reports 0 remaining for every window during a ban': [
+  'reports 0 remaining requests for every window during a ban': [
     /^bans a key that keeps sending/,
     changed(({ verdict, windows }) => ({
       windows: verdict === 'banned' ? windows.map((window) => ({ ...window, remaining: 0 })) : windows,
@@ -136,7 +136,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
       inForce: verdict === 'banned' && first ? { ...first, remaining: 0 } : inForce,
     })),
   ],
-  'refuses in shadow mode': [
+  'refuses requests in shadow mode': [
     /^refuses nothing in shadow mode/,
     changed(({ verdict }) => ({ allowed: verdict === 'within_quota' })),
   ],
