@@ -46,8 +46,8 @@ const TRAFFICS: Readonly<Record<string, Traffic>> = {
   // All requests go to one region at a time, and every 37 s to the next region. Because 60 s is not
   // a multiple of 37 s, the move comes at a different point of each window.
   wandering: (atMs) => [0, 1, 2].map((region) => (Math.floor(atMs / 37_000) % REGIONS === region ? 1 : 0)),
-  // The requests go to the first region most of the time. They go to the other two regions while
-  // the regions' counts are on their way to each other.
+  // Most of the time, the requests go to the first region. While the regions exchange their counts,
+  // the requests go to the other two regions.
   timed: (atMs) => (atMs % EVERY_MS < DELAY_MS ? [0, 0.5, 0.5] : [1, 0, 0]),
 };
 
@@ -104,7 +104,7 @@ const POLICIES: Readonly<Record<string, Policy>> = {
     mostAbove: (requests) => Math.min(QUOTA, mostOnTheWay(requests)),
     mostDenied: QUOTA - 1,
   },
-  'shares by use, given away before they are divided': {
+  'shares by use, where each region first gives up half of what it did not use': {
     shares: EVEN,
     keep: (shares, admitted) => shares.map((share, region) => keepHalf(share, admitted[region] ?? 0)),
     renew: (kept, _, asked) => sumsOf(kept, divide(QUOTA - sumOf(kept), asked)),

@@ -21,17 +21,20 @@ const charts = isOther ? `charts/node-${line}` : 'charts';
 export function publish(part: string, machine: string, tables: readonly Table[]): void {
   const readme = readFileSync(README, 'utf8');
   const [begin, end] = [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];
-  const heading = readme
-    .slice(0, readme.indexOf(begin))
-    .split(/^(?=## )/m)
-    .at(-1);
+  const section =
+    readme
+      .slice(0, readme.indexOf(begin))
+      .split(/^(?=## )/m)
+      .at(-1) ?? '';
+  // A section may have several parts. Only the first one needs the heading.
+  const heading = section.includes('<!-- end of ') ? '' : section;
   let text = existsSync(page) ? readFileSync(page, 'utf8') : INTRODUCTION;
   if (isOther && !text.includes(begin)) text += `\n${heading}${begin}\n\n${end}\n`;
   const from = text.indexOf(begin);
   const to = text.indexOf(end);
   if (from < 0 || to < from) throw new Error(`${page.pathname}: expected ${begin} and ${end}`);
-  const section = [...tables.map(print), machine].join('\n\n');
-  writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${section}\n\n${text.slice(to)}`);
+  const tablesAndMachine = [...tables.map(print), machine].join('\n\n');
+  writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${tablesAndMachine}\n\n${text.slice(to)}`);
 }
 
 const INTRODUCTION = `# Figures on Node.js ${line}

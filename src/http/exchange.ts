@@ -28,8 +28,8 @@ export interface Exchange {
   orderId: OrderId | undefined;
   keyId: string | undefined;
   /**
-   * The plan whose limits the reply announces: the plan of the key, or without a valid key the
-   * address plan.
+   * The plan whose limits the reply announces: the plan of the key or, if there is no valid key,
+   * the address plan.
    */
   plan: Plan;
   /** The limiter's decision as header fields. */

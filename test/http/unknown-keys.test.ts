@@ -64,7 +64,7 @@ describe('API keys that the process has not seen before', () => {
     assert.equal((await get('valid-ann', '192.0.2.2')).status, 200);
   });
 
-  test('an unseen key is looked up in shadow mode, and also if the host passes no isKnownKey', async () => {
+  test('if the address plan is in shadow mode, or if isKnownKey is not set, a key that was not seen before is always looked up', async () => {
     const shadow = createPlan({ name: 'address', partition: 'address', policies: [perMinute(1)], enforce: false });
     const { service } = createShop({
       addressPlan: shadow,
@@ -81,7 +81,7 @@ describe('API keys that the process has not seen before', () => {
   });
 });
 
-test('a key that this process has found valid before is served even if its address is over the limit', async () => {
+test('a request with a key that this process has already found valid is served even if the client address is over its limit', async () => {
   const { get, flood, guard } = createParts();
   assert.equal((await get('valid-ann')).status, 200);
   await flood();

@@ -65,7 +65,7 @@ test("with createDateClock, quotas refill as the runner's fake timers advance", 
   ban(apiKey, 5_000);
   assert.equal(await status(), 429);
   clock.advance(5_000);
-  assert.equal(await status(), 200, 'clock.advance also moves the clock');
+  assert.equal(await status(), 200, 'clock.advance moves the clock while timers are mocked');
 });
 
 test('the functions exhaust, ban and quota throw for a key that the service has not issued', () => {

@@ -6,8 +6,8 @@ import { cannotOpen } from './failure.js';
 const require = createRequire(import.meta.url);
 
 /**
- * One function for each driver. The function loads the driver, and returns another function, which
- * opens a file. It throws if the driver is missing.
+ * One function for each driver. It loads the driver, or throws if the driver is missing. It returns
+ * another function, which opens a file.
  */
 const DRIVERS: readonly (() => (file: string) => SqliteDatabase)[] = [
   () => {

@@ -63,8 +63,8 @@ const RECORD_MS = 1;
 const LASTING: readonly FailureKind[] = ['read_only', 'io', 'full', 'cannot_open', 'moved', 'late'];
 
 /**
- * Migrates the tables of a file that was just opened to their newest version, and makes its commits
- * durable.
+ * Prepares a file that was just opened: migrates its tables to the newest version, and makes its
+ * commits durable.
  */
 export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   opening(database, () => {

@@ -177,8 +177,8 @@ function textOf({ status, origin }: { readonly status: number; readonly origin: 
 }
 
 /**
- * Returns one response for all error codes with the same text. Its examples are the real Error
- * objects of these codes.
+ * Returns the response that documents all error codes whose description is `text`. Its examples are
+ * the real Error objects of these codes.
  */
 function errorResponse(text: ResponseText): OpenApiResponse {
   const errors = ERRORS.filter((error) => textOf(error) === text);

@@ -93,8 +93,8 @@ export interface Found extends Instant {
   /** The buckets of the call's plan, and the ban state with the refusals that the call reported. */
   readonly state: KeyState;
   /**
-   * The time when the first of the key's buckets of other plans is full again, or `Infinity` if the
-   * key has no such buckets.
+   * The key may still have buckets from its former plans. This is the earliest time when one of
+   * them is full again, or `Infinity` if there are none.
    */
   readonly othersFullAtMs: number;
 }
@@ -114,8 +114,8 @@ export interface Passed extends Instant {
  *
  * If a request was allowed, two integers follow for each window: `taken` and the milliseconds until
  * `atMs`, as they are after the request. For any other call, `taken` and `atMs` follow for each
- * window, as they were before the call. The next integer is the time when the first bucket of
- * another plan is full again, or 0 if there is none. The ban state comes last, if there is one.
+ * window, as they were before the call. The next integer is the earliest time when a bucket of one
+ * of the key's former plans is full again, or 0 if there is none. The ban state comes last, if there is one.
  */
 export function readAnswer(
   answer: unknown,

@@ -76,7 +76,7 @@ export function createSharedLimiter(calls: RedisCalls, clock: Clock | undefined)
       return new PassedDecision(key, plan, cost, utcOffsetMs, numbers);
     }
     const { decision, next } = decide(key, seen.state, plan, cost, seen);
-    if (decision.verdict === 'within_quota') throw new Error('the script refused a request that must be allowed');
+    if (decision.verdict === 'within_quota') throw new Error('the script refused a request that the plan allows');
     if (sentMs !== undefined && next !== undefined) {
       const { nowMs, othersFullAtMs } = seen;
       const isLocal = clock !== undefined;

@@ -105,8 +105,8 @@ export function createFileList(reader: FileReader<OrderReads>): FileList {
 }
 
 /**
- * Creates a function that streams long lists. Each list reuses the unchanged pages of the list
- * before.
+ * Creates a function that streams long lists. Each list reuses the unchanged pages of the
+ * previous list.
  */
 function createStreams(reader: FileReader<OrderReads>): () => AsyncIterable<StreamedText> {
   let newest: { readonly revision: bigint; readonly pages: readonly Page[] } | undefined;

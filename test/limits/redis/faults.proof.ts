@@ -9,8 +9,8 @@ import { IS_FULL } from './support/rounds.js';
 import { type Server, skip, startServer } from './support/server.js';
 
 /**
- * When figures are measured, the faults run one at a time at 1,000 requests per second. Otherwise
- * three faults run at a time, each with 150 requests per second.
+ * When figures are measured, the faults are tested one at a time at 1,000 requests per second. Otherwise
+ * three faults are tested at a time, each with 150 requests per second.
  */
 const PER_SECOND = IS_FULL ? 1_000 : 150;
 const FAULT_MS = IS_FULL ? 4_000 : 1_500;
@@ -222,8 +222,8 @@ describe('the Redis limiter with a failing Redis server', { skip, concurrency: I
   }, async (t) => {
     const stage = await setUp(t, 'open', { quota: 40, keys: ['customer'] });
     const { answered, endedMs, changes } = await endure(stage, FAULTS['stopped by SIGSTOP'] as Fault);
-    // Only requests after the limiter has noticed the outage are checked. Before that, the limiter
-    // may repeat a refusal for up to a second without asking the server.
+    // Checks only requests sent after the limiter noticed the outage. Before that, the limiter may
+    // repeat a refusal for up to a second without asking the server.
     const openedMs = changes[0]?.atMs ?? Number.NaN;
     const meanwhile = answered.filter((answer) => answer.startedMs > openedMs && answer.endedMs < endedMs);
     assert.deepEqual(new Set(meanwhile.map(({ status }) => status)), new Set([200]));

@@ -56,7 +56,7 @@ test('the limiter needs only one call to Redis for a decision about all windows 
   assert.deepEqual(sent, Array(200).fill('EVALSHA'));
 });
 
-test('before it is banned, an abusive key causes one call to Redis per second and about ten more, and all its refusals count', {
+test('until it is banned, an abusive key causes one call to Redis per second, plus about ten calls in total, and every refusal counts towards the ban', {
   skip,
 }, async () => {
   const clock = createManualClock();

@@ -187,8 +187,8 @@ function look(state: Key, policy: QuotaPolicy, cost: number, instant: Instant) {
   const capacity = BigInt(quota) * BigInt(windowMs);
   const missing = deficit + BigInt(cost) * BigInt(windowMs) - capacity;
   const remaining = (capacity - deficit) / BigInt(windowMs);
-  // How much must be refilled until one more token is available. A full bucket needs no refill, but
-  // the limiter reports the time to refill one token.
+  // How much must be refilled until one more token is available. If the bucket is full, no more
+  // tokens can become available, and the limiter reports the time that one token takes.
   const toOneMore = deficit === 0n ? BigInt(windowMs) : deficit + (remaining + 1n) * BigInt(windowMs) - capacity;
   return {
     policy,

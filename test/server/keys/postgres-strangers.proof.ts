@@ -110,7 +110,7 @@ describe('requests with made-up keys to a service that uses PostgreSQL', { skip:
     assert.equal(strangers.asked, 0, 'the revoked key is no longer looked up');
   });
 
-  test('from an address over its limit, the server refuses a valid key only if it has not seen this key before', async (t) => {
+  test('if a client address is over its limit, a valid key is refused only if the server has not seen it before', async (t) => {
     const { url, data } = await open(t);
     const cwd = temporaryDirectory(t);
     const server = await startServer(

@@ -20,7 +20,7 @@ async function flood(url: URL): Promise<void> {
   for (const socket of sockets) socket.destroy();
 }
 
-describe('a server with more connections than it may have open files', { skip }, () => {
+describe('a server with more connections than its limit on open files allows', { skip }, () => {
   for (const workers of ['1', '2']) {
     test(`the server serves new connections after a flood of too many connections (workers: ${workers})`, async (t) => {
       const server = await startServer(

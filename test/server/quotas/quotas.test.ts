@@ -41,7 +41,7 @@ test('used quotas, refusals that count towards a ban, and bans survive saving an
   assert.equal(after.saved.take('key_b', plan, 0).inForce.remaining, 1);
 });
 
-test('a process whose clock has another origin loads saved bans and windows with the same Unix times', async (t) => {
+test('saved bans and windows keep their Unix times when a process whose clock starts at another zero loads them', async (t) => {
   const opened = open(t, ':memory:');
   const before = createSaved(opened, { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 });
   provoke(before);

@@ -16,8 +16,8 @@ everyHalfSecond(() => {
   for (const update of updates) update();
 });
 
-const OF_KEY = 'Requests left for this key';
-const OF_ADDRESS = 'Requests left for your address, without a valid key';
+const OF_KEY = 'Remaining requests for this key';
+const OF_ADDRESS = 'Remaining requests for your address, without a valid key';
 
 /**
  * Shows the quota windows that the header fields of a response describe, and counts down to their
@@ -89,7 +89,7 @@ function createMeter({ name, quota, remaining, resetAtMs }: QuotaWindow) {
   const fill = make('div', 'fill');
   const bar = make('div', 'bar', fill);
   bar.role = 'meter';
-  bar.ariaLabel = `Requests left, window ${name}`;
+  bar.ariaLabel = `Remaining requests, window ${name}`;
   bar.ariaValueMin = '0';
   bar.ariaValueMax = `${quota}`;
 

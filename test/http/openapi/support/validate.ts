@@ -71,7 +71,7 @@ export function documented(
   return ref === undefined || response === undefined ? undefined : { response, pointer: ref };
 }
 
-/** Returns the documented response with this status to requests that match no operation. */
+/** Returns the response that the document describes for requests that match no operation. */
 export function documentedElsewhere(
   status: number,
 ): { readonly response: OpenApiResponse; readonly pointer: string } | undefined {
