@@ -115,7 +115,8 @@ export interface Passed extends Instant {
  * If a request was allowed, two integers follow for each window: `taken` and the milliseconds until
  * `atMs`, as they are after the request. For any other call, `taken` and `atMs` follow for each
  * window, as they were before the call. The next integer is the earliest time when a bucket of one
- * of the key's former plans is full again, or 0 if there is none. The ban state comes last, if there is one.
+ * of the key's former plans is full again, or 0 if there is none. The ban state comes last, if
+ * there is one.
  */
 export function readAnswer(
   answer: unknown,

@@ -9,8 +9,8 @@ import { IS_FULL } from './support/rounds.js';
 import { type Server, skip, startServer } from './support/server.js';
 
 /**
- * When figures are measured, the faults are tested one at a time at 1,000 requests per second. Otherwise
- * three faults are tested at a time, each with 150 requests per second.
+ * When figures are measured, the faults are tested one at a time at 1,000 requests per second.
+ * Otherwise three faults are tested at a time, each with 150 requests per second.
  */
 const PER_SECOND = IS_FULL ? 1_000 : 150;
 const FAULT_MS = IS_FULL ? 4_000 : 1_500;
