@@ -104,7 +104,7 @@ const POLICIES: Readonly<Record<string, Policy>> = {
     mostAbove: (requests) => Math.min(QUOTA, mostOnTheWay(requests)),
     mostDenied: QUOTA - 1,
   },
-  'shares by use, where each region first gives up half of what it did not use': {
+  'shares by use, where each region first gives up half of its unused share': {
     shares: EVEN,
     keep: (shares, admitted) => shares.map((share, region) => keepHalf(share, admitted[region] ?? 0)),
     renew: (kept, _, asked) => sumsOf(kept, divide(QUOTA - sumOf(kept), asked)),
