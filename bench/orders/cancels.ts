@@ -20,8 +20,9 @@ const ROUND_MS = isQuick ? 20 : 1_000;
 const PACE = 1_000;
 
 /**
- * The orders to cancel. `recent`: neighbours in the first half of the table, because the newest
- * orders of a real table are neighbours too. `anywhere`: orders scattered over the second half.
+ * The orders to cancel. `recent`: orders that are neighbours, as the newest orders of a real table
+ * are. They come from the first half of the table. `anywhere`: orders scattered over the second
+ * half.
  */
 const WORKLOADS = {
   recent: { offset: 2, stride: 1, range: HALF - 2 },

@@ -36,8 +36,8 @@ const server = createServer((socket) => {
     .setEncoding('latin1')
     .on('error', () => {});
   socket.on('data', (text) => {
-    // A request always arrives complete, because the load generator waits for each response before
-    // it sends the next request.
+    // Each chunk is a whole request. A request is small enough to arrive in one piece, and the load
+    // generator waits for the response before it sends the next request.
     for (const request of `${text}`.split(END).slice(0, -1)) socket.write(answerTo(request), 'latin1');
   });
 });

@@ -109,7 +109,7 @@ function inForceDuringBan(before: readonly Settled[], cost: number, passesAt: In
 
 /**
  * Returns which of two windows to announce if neither refuses the request: the one with fewer
- * tokens left, or the one that is full later if both have the same number left.
+ * tokens left. If both have the same number left, it is the one that takes longer to become full.
  */
 export function lesser(a: WindowState, b: WindowState): WindowState {
   if (a.remaining !== b.remaining) return a.remaining < b.remaining ? a : b;

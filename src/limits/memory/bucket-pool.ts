@@ -13,10 +13,11 @@ const OVERFLOW = '*';
  */
 const SWEPT_PER_NEWCOMER = 2;
 
-// A slot is 24 bytes for the packed state of one key: the ends of two windows, then the tokens
-// taken in each window. A free slot contains the number of the next free slot. A shape is the list
-// of windows in a state, and each shape has a number. A slot reference is one integer that combines
-// the numbers of a slot and of a shape. So reading a state takes one look-up and creates no object.
+// A slot is 24 bytes with the numbers of one key's state: the ends of two windows, then the tokens
+// taken in each window. A free slot contains the number of the next free slot. A slot does not say
+// which windows these are. Its shape does: the list of the windows. Each shape has a number. A slot
+// reference is one integer that combines the numbers of a slot and of a shape, so a state is found
+// by one look-up, and no object is created.
 const SHAPE_BITS = 5;
 const SHAPE_MASK = 2 ** SHAPE_BITS - 1;
 const MAX_SLOTS = 2 ** (31 - SHAPE_BITS);

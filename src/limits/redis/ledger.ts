@@ -8,8 +8,8 @@ import { type Amount, type Found, planArgument } from './codec.js';
 import type { BackendLimiter } from './shared-limiter.js';
 
 /**
- * Tokens of one plan that this process granted to a key without the server. They still have to be
- * charged to the key in the server.
+ * Tokens of one plan that this process granted to a key while it could not reach Redis. They still
+ * have to be charged to the key in Redis.
  */
 interface Debt {
   readonly plan: Plan;

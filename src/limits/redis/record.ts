@@ -34,8 +34,8 @@ end
 `;
 
 /**
- * Lua that parses any record. It is needed if the record has another plan than the request, a ban
- * state, or buckets of other plans.
+ * Lua that parses any record. It is needed if the record's plan differs from the request's, or if
+ * the record has a ban state or buckets of other plans.
  */
 export const PARSE = /* lua */ `
 local function wholeNumbers(text)

@@ -86,8 +86,8 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
 }
 
 /**
- * Returns the end of a message, which shows the value of a setting. Returns an empty string for a
- * value that could be a URL, because a URL may contain a password.
+ * Returns the text at the end of a message that shows the value of a setting. Returns an empty
+ * string for a value that could be a URL, because a URL may contain a password.
  */
 function shown(name: string, value: unknown): string {
   const json = JSON.stringify(value);

@@ -63,7 +63,7 @@ export interface OpenOptions {
 }
 
 /**
- * The largest database in which a server checks every page before it starts. The check takes 0.2 s
+ * A server checks every page of a database up to this size before it starts. The check takes 0.2 s
  * for a million orders (42 MB).
  */
 const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;

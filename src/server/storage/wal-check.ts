@@ -55,10 +55,10 @@ export function readLog(file: string): Log {
  * Returns whether a log can belong to the file with this header. It cannot if the write version in
  * the header is not WAL, because SQLite sets the version before it starts a log.
  *
- * Page 1 contains a count of transactions. The first count in the log may be at most one more than
- * the count in the file, because otherwise transactions would be missing. It may be lower, because
- * SQLite may have copied a part of the log into the file. After a power cut, even a log that was
- * copied completely may reappear.
+ * Page 1 contains a count of transactions, and the log contains newer copies of page 1. The count
+ * in the first copy may be at most one more than the count in the file. If it were higher,
+ * transactions would be missing. It may be lower if SQLite has already copied a part of the log
+ * into the file, or all of it: after a power cut, such a log may reappear.
  */
 export function canBelongTogether(header: Buffer, { hasFrames, firstHeader }: Log): boolean {
   if (!hasFrames) return true;

@@ -86,7 +86,7 @@ export async function trace({ folder, record, command, options = [], deadlineMs 
 
 /**
  * Yields the calls that concern the folder, in the order in which they returned. Line numbers
- * continue after `position`, so that one record can follow another.
+ * start after `position`, so that several recordings can be numbered as one.
  */
 export async function* readRecord(record: string, folder: string, position = 0): AsyncGenerator<SystemCall> {
   const folderInHex = hex(folder);

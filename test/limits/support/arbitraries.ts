@@ -63,8 +63,8 @@ export const addressPlan: fc.Arbitrary<Plan> = anyPolicies.map((options) =>
 );
 
 /**
- * Three plans. The first two have the same one or two interval windows but different quotas, so a
- * memory limiter packs the states of both into bytes. The third is any plan.
+ * Three plans. The first two have one or two interval windows of the same lengths, and different
+ * quotas. A memory limiter packs the states of such plans into bytes. The third is any plan.
  */
 export const plansToPack: fc.Arbitrary<[Plan, Plan, Plan]> = fc
   .record({

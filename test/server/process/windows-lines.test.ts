@@ -11,8 +11,8 @@ interface Shell {
 }
 
 /**
- * For cmd.exe, `special` has the single quote too. cmd.exe does not interpret a single quote, but
- * passes it on as part of the argument.
+ * For cmd.exe, `special` also contains a single quote. To cmd.exe, this is an ordinary character of
+ * the argument, so a line must not use it to quote an argument.
  */
 const SHELLS: Readonly<Record<string, Shell>> = {
   'cmd.exe': { special: /['&|<>^()%!]/, specialInQuotes: /[%!]/ },

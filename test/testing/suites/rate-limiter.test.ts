@@ -24,7 +24,7 @@ const changed =
 /** Broken limiters, each with the case of the suite that must fail. */
 const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
   'charges one window although another window refuses the request': [
-    /^takes from all windows or from none/,
+    /^takes a token from every window or from none/,
     (limiter) => (key, plan, cost) => {
       const decisions = plan.policies.map((policy) =>
         limiter.take(key, createPlan({ ...plan, policies: [policy] }), cost),
@@ -49,7 +49,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     changed(({ retryAfterMs }) => ({ retryAfterMs: Math.max(0, retryAfterMs - 1) })),
   ],
   'changes the reset time with every request': [
-    /^keeps the reset constant/,
+    /^keeps the reset time constant/,
     changed(({ windows, inForce, nowMs }) => {
       const moved = windows.map((window) => ({ ...window, resetAtMs: nowMs + window.policy.windowMs }));
       return { windows: moved, inForce: moved[windows.indexOf(inForce)] ?? inForce };
@@ -93,7 +93,7 @@ const BROKEN: Readonly<Record<string, readonly [RegExp, Break]>> = {
     },
   ],
   'throws instead of refusing a request': [
-    /^takes from all windows/,
+    /^takes a token from every window/,
     (limiter) =>
       (...request) => {
         const decision = limiter.take(...request);
