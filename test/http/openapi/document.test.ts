@@ -166,7 +166,11 @@ test('every error code has exactly one example, and the schema named Error lists
 
 test('the OpenAPI document has the limits of int64 with all digits, and accepts both as ids', () => {
   for (const limit of [INT64_MIN, INT64_MAX]) {
-    assert.equal(text.match(new RegExp(`": ${limit},`, 'g'))?.length, 3, `OrderId, id and petId have the limit ${limit}`);
+    assert.equal(
+      text.match(new RegExp(`": ${limit},`, 'g'))?.length,
+      3,
+      `OrderId, id and petId have the limit ${limit}`,
+    );
     validate('#/components/schemas/Order', { id: Number(limit) });
   }
   assert.equal(/\d{16,}000\b/.test(text), false);
