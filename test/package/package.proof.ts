@@ -56,6 +56,17 @@ test('an installation of the library installs only two other packages', () => {
   }
 });
 
+test('every relative link of the README leads to a file of the package', () => {
+  const installed = join(folder, 'module/node_modules/store-orders');
+  const readme = readFileSync(join(installed, 'README.md'), 'utf8');
+  const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, path = '']) => path);
+  assert.ok(links.length > 20);
+  assert.deepEqual(
+    links.filter((path) => !existsSync(join(installed, path))),
+    [],
+  );
+});
+
 test('after a build, the file of the program is executable, so that a link to it can be run', () => {
   assert.equal(statSync(join(root, 'dist/server/main.js')).mode & 0o111, 0o111);
 });
@@ -161,11 +172,15 @@ test('every declaration file is mapped to its source, so that "go to definition"
 
 test('the tarball contains the program, its types, its sources and its documents, and nothing else', () => {
   const files = readdirSync(join(folder, 'module/node_modules/store-orders'), { recursive: true, encoding: 'utf8' });
-  const odd = files.filter(
-    (file) =>
-      !/^(?:dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.d\.ts\.map|\.js|\.css|\.svg))?|src(?:\/[a-z]+)*(?:\/[a-z0-9-]+\.ts)?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
-        file,
-      ),
-  );
+  const expected = [
+    /^dist(?:\/[a-z]+)*(?:\/[a-z0-9-]+(?:\.d\.ts|\.d\.ts\.map|\.js|\.css|\.svg))?$/,
+    /^src(?:\/[a-z]+)*(?:\/[a-z0-9-]+\.ts|\/README\.md)?$/,
+    /^src\/server\/docs\/screenshot\.png$/,
+    /^examples(?:\/[a-z0-9-]+(?:\.test|\.jest|\.vitest)?\.[jt]s|\/README\.md|\/deploy(?:\/[\w.-]+)?)?$/,
+    /^bench(?:\/(?:README|NOTES|node-24)\.md|\/charts(?:\/node-24)?(?:\/[a-z-]+\.svg)?)?$/,
+    /^test(?:\/README\.md)?$/,
+    /^(?:package\.json|LICENSE|(?:README|CHANGELOG|CONTRIBUTING|SECURITY)\.md)$/,
+  ];
+  const odd = files.filter((file) => !expected.some((pattern) => pattern.test(file)));
   assert.deepEqual(odd, []);
 });
