@@ -154,8 +154,13 @@ export function createSqliteFile(file: string, identity: string, modules: readon
 
     async close() {
       await queue.idle();
-      const ends = await Promise.allSettled([reader.close(), writer.close()]);
-      for (const end of ends) if (end.status === 'rejected') throw end.reason;
+      // One after the other: SQLite removes the write-ahead log when the last connection closes. If
+      // both close at the same time, neither is the last.
+      try {
+        await reader.close();
+      } finally {
+        await writer.close();
+      }
     },
   };
 }
