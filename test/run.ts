@@ -45,6 +45,7 @@ if (files.length === 0) throw new Error(`there are no tests of this kind in ${fo
  * rows. Tests that kill a process again and again kill it only twice.
  */
 const QUICK = { STORE_ORDERS_QUICK: '1', STORE_ORDERS_ROUNDS: '2' };
+const timeLimit = new URL('./support/time-limit.mjs', import.meta.url).href;
 const results = mkdtempSync(join(tmpdir(), 'store-orders-tests-'));
 const skipped = join(results, 'skipped.json');
 const { status, signal } = spawnSync(
@@ -52,7 +53,8 @@ const { status, signal } = spawnSync(
   [
     // Coverage doubles the time. Its threshold applies only to a run of all files.
     ...(set === 'all' && !values.plain ? coverage(folders.length === 0) : []),
-    ...['--import', 'tsx', '--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
+    ...['--import', 'tsx', '--import', timeLimit],
+    ...['--test', `--test-concurrency=${Math.min(availableParallelism() + 1, MOST_AT_ONCE)}`],
     ...[`--test-reporter=${values.plain ? 'dot' : 'spec'}`, '--test-reporter-destination=stdout'],
     ...['--test-reporter=./test/support/skipped-reporter.mjs', `--test-reporter-destination=${skipped}`],
     ...files,
