@@ -102,7 +102,7 @@ test('the Java example of the OpenAPI document keeps every digit of an id, but a
 }, async (t) => {
   const { url, apiKey, store } = await listen(t);
   const run = promisify(execFile);
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const options = { cwd, env: { ...process.env, CLASSPATH: `.:${GSON}`, URL: url, API_KEY: apiKey } };
   writeFileSync(join(cwd, 'Recipe.java'), program(recipe('java').split('\n')));
   await run('javac', ['Recipe.java'], options);

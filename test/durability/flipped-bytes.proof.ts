@@ -18,7 +18,7 @@ const MOST_WRONG = FLIPS / 4;
 // byte anywhere else must be rejected, unless its orders are unchanged.
 test(`each of ${FLIPS} database files with one flipped bit is either rejected or exported completely, with at most one order changed`, async (t) => {
   const random = seededRandom(t);
-  const { cwd } = await createOrderFile(temporaryDirectory(t), 500);
+  const { cwd } = await createOrderFile(temporaryDirectory(), 500);
   const file = join(cwd, 'store-orders.db');
   const bytes = readFileSync(file);
   const sound = (await run(['orders', 'export'], { cwd })).stdout.split('\n');

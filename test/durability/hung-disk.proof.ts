@@ -130,7 +130,7 @@ function isGone(pid: number): boolean {
 const HANG_MS = 20_000;
 
 test('within 10 s, SIGTERM ends a server whose writes and fsyncs hang', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const orders = await createOrderFile(cwd, 20);
   const file = join(cwd, 'store-orders.db');
   const under = [

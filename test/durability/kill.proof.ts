@@ -21,7 +21,7 @@ const NO_ORDER = 0n;
 
 test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel orders: no acknowledged cancel is lost`, async (t) => {
   const random = seededRandom(t);
-  const orders = await createOrderFile(temporaryDirectory(t), ROUNDS * CANCELS);
+  const orders = await createOrderFile(temporaryDirectory(), ROUNDS * CANCELS);
   const asked = new Set<bigint>();
   const promised = new Set<bigint>();
   const startsMs: number[] = [];
@@ -56,7 +56,7 @@ test(`${ROUNDS} servers are killed while ${CLIENTS} clients cancel orders: no ac
 
 test('after a server is killed, the saved quotas lack at most the requests of its last second', async (t) => {
   const random = seededRandom(t);
-  const orders = await createOrderFile(temporaryDirectory(t), 1);
+  const orders = await createOrderFile(temporaryDirectory(), 1);
   const kills = Math.ceil(ROUNDS / 10);
   let counted = 0;
   let forgotten = 0;

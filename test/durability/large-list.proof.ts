@@ -11,7 +11,7 @@ const MANY = 1_000_000;
 const SLOW_READERS = 50;
 
 test('a million orders are listed from one snapshot and in bounded memory, even during an import or while other clients do not read their responses', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const { key } = await issueKey(cwd, 'business', '--db', 'many.db');
   fill(join(cwd, 'many.db'));
   const server = await startServer(t, { cwd }, '--db', 'many.db', '--log', 'events');

@@ -17,7 +17,7 @@ const CANCEL_MS = 2_500;
 const LIST_MS = 500;
 
 test('while another process holds the write lock for 3 s, cancels get a response within 2.5 s, and lists within 0.5 s', async (t) => {
-  const orders = await createOrderFile(temporaryDirectory(t), 40);
+  const orders = await createOrderFile(temporaryDirectory(), 40);
   const server = await startServer(t, { cwd: orders.cwd });
   const connect = () => createClient(server.url, orders.key.key);
   const [lister, afterwards] = [connect(), connect()];

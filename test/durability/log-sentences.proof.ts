@@ -26,7 +26,7 @@ for (const { calls, operation, says } of [
   test(`if the disk fails to ${operation}, the log explains the failure and what to do in a sentence`, {
     skip: cannotTrace(),
   }, async (t) => {
-    const orders = await createOrderFile(temporaryDirectory(t), 2_000);
+    const orders = await createOrderFile(temporaryDirectory(), 2_000);
     const server = await startServer(t, { cwd: orders.cwd }, '--log', 'events');
     // The file must be open before the disk begins to fail.
     assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);

@@ -7,7 +7,7 @@ import { createClient } from './support/client.js';
 import { createOrderFile } from './support/order-file.js';
 
 async function serving(t: TestContext) {
-  const orders = await createOrderFile(temporaryDirectory(t), 20);
+  const orders = await createOrderFile(temporaryDirectory(), 20);
   const server = await startServer(t, { cwd: orders.cwd }, '--log', 'events');
   const client = createClient(server.url, orders.key.key);
   t.after(client.close);

@@ -40,7 +40,7 @@ interface Account {
 
 test(`${SIGNALS} servers get SIGTERM under load: no request is lost`, async (t) => {
   const random = seededRandom(t);
-  const orders = await createOrderFile(temporaryDirectory(t), SIGNALS * CLIENTS * CANCELS_PER_CLIENT);
+  const orders = await createOrderFile(temporaryDirectory(), SIGNALS * CLIENTS * CANCELS_PER_CLIENT);
   const total: Account = { answered: 0, cancelled: [], lost: [] };
   const exitsMs: number[] = [];
 

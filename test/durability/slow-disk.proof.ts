@@ -29,7 +29,7 @@ const strace = (log: string) => [
 // fails: all 56 fsyncs were on that thread, the event loop stalled for over 25 ms in 20 of 22
 // periods of 100 ms, and the median list took 37 ms instead of 1 ms.
 test(`a disk that takes ${FSYNC_MS} ms for an fsync does not hold up the event loop`, async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const log = join(cwd, 'fsyncs');
   const [command = '', ...operands] = strace(log);
   if (spawnSync(command, [...operands, 'true']).status !== 0) {

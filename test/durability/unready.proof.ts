@@ -13,7 +13,7 @@ async function readiness({ url }: RunningServer): Promise<unknown> {
 }
 
 test('a damaged page leads to a 503 rather than a truncated list, and /readyz and the log report it', async (t) => {
-  const orders = await createOrderFile(temporaryDirectory(t), 5_000);
+  const orders = await createOrderFile(temporaryDirectory(), 5_000);
   const server = await startServer(t, { cwd: orders.cwd });
   const client = createClient(server.url, orders.key.key);
   t.after(client.close);

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'store-orders-'));
-// The folder is removed only when the process exits, because its files may be open until then.
+// The folder is removed only when the process exits, because a server may use its files until then.
+// An earlier removal may fail, and a hook of a test that fails keeps the later hooks from running.
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 let count = 0;
@@ -15,4 +16,9 @@ let count = 0;
 export function temporaryFile(): string {
   count++;
   return join(folder, `${count}.db`);
+}
+
+/** Creates a directory, which is removed when the process exits. */
+export function temporaryDirectory(): string {
+  return mkdtempSync(join(folder, 'directory-'));
 }

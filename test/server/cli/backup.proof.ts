@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { answerOf, issueKey, run, spawnProgram, startServer, temporaryDirectory, until } from '../support/program.js';
 
 /** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
-async function withOrders(t: TestContext, count: number): Promise<string> {
-  const cwd = temporaryDirectory(t);
+async function withOrders(count: number): Promise<string> {
+  const cwd = temporaryDirectory();
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":1}' });
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   database.exec(
@@ -19,8 +19,8 @@ async function withOrders(t: TestContext, count: number): Promise<string> {
   return cwd;
 }
 
-test('if a signal stops db backup, no partial file remains', async (t) => {
-  const cwd = await withOrders(t, 600_000);
+test('if a signal stops db backup, no partial file remains', async () => {
+  const cwd = await withOrders(600_000);
   const child = spawnProgram(['db', 'backup', 'copy.db'], { cwd });
   const exited = once(child, 'exit');
   await until(() => readdirSync(cwd).some((name) => name.endsWith('.partial') && statSync(join(cwd, name)).size > 0));
@@ -33,7 +33,7 @@ test('if a signal stops db backup, no partial file remains', async (t) => {
 });
 
 test('a backup made while a server cancels orders contains every cancel that was acknowledged before the backup began', async (t) => {
-  const cwd = await withOrders(t, 60_000);
+  const cwd = await withOrders(60_000);
   const server = await startServer(t, { cwd }, '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000');
   const answered: number[] = [];

@@ -29,8 +29,8 @@ const COMMANDS = [
   'config print',
 ];
 
-test('the program, each group of commands and each command print their help with --help and exit 0', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('the program, each group of commands and each command print their help with --help and exit 0', async () => {
+  const cwd = temporaryDirectory();
   const program = await run(['--help'], { cwd });
   assert.equal(program.code, 0);
   for (const command of COMMANDS) assert.ok(program.stdout.includes(`\n  ${command} `), command);
@@ -49,14 +49,14 @@ test('the program, each group of commands and each command print their help with
   assert.deepEqual(readdirSync(cwd), []);
 });
 
-test('--version prints the version of the package', async (t) => {
-  const { code, stdout } = await run(['--version'], { cwd: temporaryDirectory(t) });
+test('--version prints the version of the package', async () => {
+  const { code, stdout } = await run(['--version'], { cwd: temporaryDirectory() });
   assert.equal(code, 0);
   assert.match(stdout, /^\d+\.\d+\.\d+\S*\n$/);
 });
 
-test('the help describes the program, marks the default command, and shows the usage and the defaults of options', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('the help describes the program, marks the default command, and shows the usage and the defaults of options', async () => {
+  const cwd = temporaryDirectory();
   const { stdout: program } = await run(['--help'], { cwd });
   assert.match(program, /^store-orders: an HTTP server for the orders of an animal store/);
   assert.match(program, /\n {2}serve +.* \(the default command\)\n/);
@@ -70,8 +70,8 @@ test('the help describes the program, marks the default command, and shows the u
   assert.match(create, /\n {2}--plan PLAN +.* \(required\)\n/);
 });
 
-test('every example in the help of a command shows that command, with options that the command has', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('every example in the help of a command shows that command, with options that the command has', async () => {
+  const cwd = temporaryDirectory();
   const helps = await Promise.all(COMMANDS.map((command) => run([...command.split(' '), '--help'], { cwd })));
   let examples = 0;
   for (const { stdout } of helps) {
@@ -105,8 +105,8 @@ function moduleOf(code: string): string {
   return `data:text/javascript,${encodeURIComponent(code)}`;
 }
 
-test('a command loads no modules that only other commands need', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a command loads no modules that only other commands need', async () => {
+  const cwd = temporaryDirectory();
   const env = { NODE_OPTIONS: NAMES_MODULES };
   const { stderr } = await run(['keys', 'list'], { cwd, env });
   const loaded = stderr.split('\n');
@@ -118,8 +118,8 @@ test('a command loads no modules that only other commands need', async (t) => {
   );
 });
 
-test('if the arguments are wrong, the program prints one sentence and exits 2', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('if the arguments are wrong, the program prints one sentence and exits 2', async () => {
+  const cwd = temporaryDirectory();
   const rows: readonly (readonly [args: string, says: string])[] = [
     ['import', 'unknown command "import"; did you mean "store-orders orders import"?'],
     ['ordrs', 'unknown command "ordrs"; did you mean "store-orders orders"?'],
@@ -146,8 +146,8 @@ test('if the arguments are wrong, the program prints one sentence and exits 2', 
   }
 });
 
-test('if the database is missing, a command prints a message, exits 1 and does not create the database', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('if the database is missing, a command prints a message, exits 1 and does not create the database', async () => {
+  const cwd = temporaryDirectory();
   const commands = [
     'orders export',
     'orders show 1',
@@ -170,8 +170,8 @@ test('if the database is missing, a command prints a message, exits 1 and does n
   assert.deepEqual(readdirSync(cwd), []);
 });
 
-test('every command except serve refuses a database in memory, because the effect of the command would be lost', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('every command except serve refuses a database in memory, because the effect of the command would be lost', async () => {
+  const cwd = temporaryDirectory();
   for (const command of ['keys create --plan free', 'orders import -', 'keys list', 'db check']) {
     assert.deepEqual(await run([...command.split(' '), '--db', ':memory:'], { cwd, input: '{"id":1}' }), {
       code: 2,
@@ -181,8 +181,8 @@ test('every command except serve refuses a database in memory, because the effec
   }
 });
 
-test('if the database fails, a command prints one line and exits 1', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('if the database fails, a command prints one line and exits 1', async () => {
+  const cwd = temporaryDirectory();
   await run(['orders', 'import', '-'], { cwd, input: '[]' });
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   database.exec("CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'the disk is full'); END");
@@ -191,8 +191,8 @@ test('if the database fails, a command prints one line and exits 1', async (t) =
   assert.deepEqual([code, stdout, stderr], [1, '', 'store-orders: store-orders.db: the disk is full\n']);
 });
 
-test('a command refuses a file that does not belong to this program, and leaves the file unchanged', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a command refuses a file that does not belong to this program, and leaves the file unchanged', async () => {
+  const cwd = temporaryDirectory();
   const foreign = openSqliteDatabase(join(cwd, 'foreign.db'));
   foreign.exec('CREATE TABLE cats (name TEXT)');
   foreign.close();
@@ -216,8 +216,8 @@ test('a command refuses a file that does not belong to this program, and leaves 
   assert.deepEqual(readdirSync(cwd).sort(), ['directory.db', 'foreign.db', 'text.db']);
 });
 
-test('orders show prints an order with its status, and orders ship ships only a pending order; both accept ids beyond 2^53', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('orders show prints an order with its status, and orders ship ships only a pending order; both accept ids beyond 2^53', async () => {
+  const cwd = temporaryDirectory();
   const input =
     '{"id":9007199254740993,"petId":1}{"id":-5}{"id":2,"status":"cancelled"}{"id":3,"status":"lost"}'.replaceAll(
       '}{',

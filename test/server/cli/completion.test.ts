@@ -7,8 +7,8 @@ const hasBash = spawnSync('bash', ['--version']).status === 0;
 
 test('bash completes the names of command groups, commands and options', {
   skip: hasBash ? false : 'bash is not in the PATH',
-}, async (t) => {
-  const cwd = temporaryDirectory(t);
+}, async () => {
+  const cwd = temporaryDirectory();
   const { code, stdout: script } = await run(['completion'], { cwd });
   assert.equal(code, 0);
   const complete = (...words: readonly string[]) => {

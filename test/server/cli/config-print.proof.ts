@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { answerOf, run, temporaryDirectory } from '../support/program.js';
 
-test('config print shows each setting and where it comes from', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('config print shows each setting and where it comes from', async () => {
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'settings.json'), '{"log": "events", "port": 1, "sample": false}');
   const options = { cwd, env: { PORT: '2', STORE_ORDERS_TRUST_PROXY: '3' } };
   const args = ['config', 'print', '--config', 'settings.json', '--host', 'localhost'];
@@ -21,8 +21,8 @@ test('config print shows each setting and where it comes from', async (t) => {
   assert.deepEqual(json.databaseUrl, { value: null, from: 'default' });
 });
 
-test('config print never shows a user, a password or a parameter of a URL', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('config print never shows a user, a password or a parameter of a URL', async () => {
+  const cwd = temporaryDirectory();
   const rows: readonly (readonly [databaseUrl: string, redisUrl: string, shown: string])[] = [
     ['postgres://ann:se,cret@h:1/shop', 'redis://ann:secret@a:1', 'postgres://h:1/shop redis://a:1'],
     [
@@ -43,8 +43,8 @@ test('config print never shows a user, a password or a parameter of a URL', asyn
   }
 });
 
-test('config print refuses the settings that serve refuses', async (t) => {
-  const { code, stderr } = await run(['config', 'print', '--port', 'x'], { cwd: temporaryDirectory(t) });
+test('config print refuses the settings that serve refuses', async () => {
+  const { code, stderr } = await run(['config', 'print', '--port', 'x'], { cwd: temporaryDirectory() });
   assert.equal(code, 2);
   assert.match(stderr, /^store-orders: --port: expected a whole number from 0 to 65535, or .*, not "x"\n$/);
 });

@@ -6,8 +6,8 @@ import { answerOf, run, temporaryDirectory } from '../support/program.js';
 
 const HEAD = 'id,petId,quantity,shipDate,complete,status\n';
 
-test('orders imported from CSV are exported as the same CSV, down to the last digit of an int64', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('orders imported from CSV are exported as the same CSV, down to the last digit of an int64', async () => {
+  const cwd = temporaryDirectory();
   const rows = [
     '-9223372036854775808,9223372036854775807,-3,2026-01-05T09:30:00.5+02:00,false,on_hold',
     '1,,,,,pending',
@@ -23,8 +23,8 @@ test('orders imported from CSV are exported as the same CSV, down to the last di
   assert.equal(lines[3], '{"id":9007199254740993,"petId":7,"status":"shipped"}');
 });
 
-test('CSV from other programs is imported, with columns in any order, quotes, CR LF, a byte order mark and blank lines', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('CSV from other programs is imported, with columns in any order, quotes, CR LF, a byte order mark and blank lines', async () => {
+  const cwd = temporaryDirectory();
   const input = '\ufeffstatus,"id",shipDate\r\n"shipped",7,"2026-01-05T09:30:00Z"\r\n\r\n,"8",\r\n';
   const imported = await run(['orders', 'import', '-', '--format', 'csv'], { cwd, input });
   assert.equal(imported.stdout, '2 orders imported: 1 pending, 1 shipped\n');
@@ -57,8 +57,8 @@ const REFUSALS: readonly (readonly [content: string, says: string])[] = [
   ['id\n1\n2\n1\n', 'stdin:4: the id 1 is already on line 2'],
 ];
 
-test('a mistake in CSV is reported with its line, and nothing is imported', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a mistake in CSV is reported with its line, and nothing is imported', async () => {
+  const cwd = temporaryDirectory();
   for (const [input, says] of REFUSALS) {
     const { code, stderr } = await run(['orders', 'import', '-', '--format', 'csv'], { cwd, input });
     assert.equal(code, 1, says);

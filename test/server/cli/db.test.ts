@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
 
@@ -12,8 +12,8 @@ function change(file: string, sql: string): void {
 }
 
 /** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
-async function withOrders(t: TestContext, count: number): Promise<string> {
-  const cwd = temporaryDirectory(t);
+async function withOrders(count: number): Promise<string> {
+  const cwd = temporaryDirectory();
   const lines = Array.from({ length: count }, (_, index) => JSON.stringify({ id: index + 1, petId: 7, quantity: 1 }));
   await answerOf(['orders', 'import', '-'], { cwd, input: lines.join('\n') });
   return cwd;
@@ -26,8 +26,8 @@ function damage(file: string): void {
   writeFileSync(file, bytes.fill(0xff, pageStart + 1_500, pageStart + 2_500));
 }
 
-test('db check reports the content and the settings of an undamaged file, and does not change the file', async (t) => {
-  const cwd = await withOrders(t, 3);
+test('db check reports the content and the settings of an undamaged file, and does not change the file', async () => {
+  const cwd = await withOrders(3);
   await run(['orders', 'ship', '2'], { cwd });
   const { id } = await issueKey(cwd, 'free');
   await issueKey(cwd, 'pro');
@@ -55,8 +55,8 @@ test('db check reports the content and the settings of an undamaged file, and do
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
-test('db check and db backup report a damaged file and tell what to do, and db backup leaves no copy', async (t) => {
-  const cwd = await withOrders(t, 2_000);
+test('db check and db backup report a damaged file and tell what to do, and db backup leaves no copy', async () => {
+  const cwd = await withOrders(2_000);
   damage(join(cwd, 'store-orders.db'));
   const damaged = readFileSync(join(cwd, 'store-orders.db'));
   for (const args of [
@@ -75,14 +75,14 @@ test('db check and db backup report a damaged file and tell what to do, and db b
   assert.ok(readFileSync(join(cwd, 'store-orders.db')).equals(damaged));
 });
 
-test('db check reports damage if the counter of changes is missing, because a server would not notice changes without it', async (t) => {
-  const cwd = await withOrders(t, 1);
+test('db check reports damage if the counter of changes is missing, because a server would not notice changes without it', async () => {
+  const cwd = await withOrders(1);
   change(join(cwd, 'store-orders.db'), 'DELETE FROM orders_revision');
   assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
 });
 
-test('db check reports an empty file', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('db check reports an empty file', async () => {
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'store-orders.db'), '');
   const { code, stderr } = await run(['db', 'check'], { cwd });
   assert.equal(code, 1);
@@ -90,8 +90,8 @@ test('db check reports an empty file', async (t) => {
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
-test('db check and db backup accept a database that the library created, although it lacks the tables of the program', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('db check and db backup accept a database that the library created, although it lacks the tables of the program', async () => {
+  const cwd = temporaryDirectory();
   const store = openSqliteOrderStore(join(cwd, 'store-orders.db'));
   await store.put([{ id: 1 }]);
   await store.close();
@@ -104,7 +104,7 @@ test('db check and db backup accept a database that the library created, althoug
 });
 
 test('db backup writes a complete database into one file, and a server can open that file', async (t) => {
-  const cwd = await withOrders(t, 2_500);
+  const cwd = await withOrders(2_500);
   const { key } = await issueKey(cwd, 'free');
   chmodSync(join(cwd, 'store-orders.db'), 0o600);
   const { bytes } = Object(await answerOf(['db', 'backup', 'copy.db'], { cwd }));
@@ -120,8 +120,8 @@ test('db backup writes a complete database into one file, and a server can open 
   assert.equal((await server.get(key)).status, 200);
 });
 
-test('db backup never overwrites an existing file, and reports a file that it cannot create', async (t) => {
-  const cwd = await withOrders(t, 1);
+test('db backup never overwrites an existing file, and reports a file that it cannot create', async () => {
+  const cwd = await withOrders(1);
   writeFileSync(join(cwd, 'taken.db'), 'mine');
   symlinkSync('nowhere', join(cwd, 'link.db'));
   const rows = [
@@ -141,15 +141,15 @@ test('db backup never overwrites an existing file, and reports a file that it ca
   assert.equal(readFileSync(join(cwd, 'taken.db'), 'utf8'), 'mine');
 });
 
-test('db backup reports an existing target before it reads the database', async (t) => {
-  const cwd = await withOrders(t, 2_000);
+test('db backup reports an existing target before it reads the database', async () => {
+  const cwd = await withOrders(2_000);
   damage(join(cwd, 'store-orders.db'));
   const { stderr } = await run(['db', 'backup', 'store-orders.db'], { cwd });
   assert.match(stderr, /^store-orders: store-orders\.db already exists; /);
 });
 
-test('db backup reports damage that only a check of the copy finds, and removes the copy', async (t) => {
-  const cwd = await withOrders(t, 3);
+test('db backup reports damage that only a check of the copy finds, and removes the copy', async () => {
+  const cwd = await withOrders(3);
   const file = join(cwd, 'store-orders.db');
   const bytes = readFileSync(file);
   // This changes the type of a status from a text of 7 bytes (27) to a blob of 7 bytes (26).

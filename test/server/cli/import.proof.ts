@@ -109,13 +109,13 @@ async function peakOf(args: readonly string[], options: RunOptions): Promise<num
 }
 
 describe('imports into SQLite', () => {
-  proveImports(async (t) => ({ cwd: temporaryDirectory(t) }));
+  proveImports(async () => ({ cwd: temporaryDirectory() }));
 
   const descriptors = '/proc/self/fd';
   test('until an import is complete, its orders are kept in a file next to the database, not in /tmp', {
     skip: !existsSync(descriptors),
   }, async (t) => {
-    const options = { cwd: temporaryDirectory(t) };
+    const options = { cwd: temporaryDirectory() };
     const child = spawnProgram(['orders', 'import', '-'], options);
     t.after(() => child.kill());
     child.stdin?.write([...lines(SOME)].join(''));
@@ -142,8 +142,8 @@ function filesOf(directory: string): readonly string[] {
 
 describe('imports into PostgreSQL', { skip: missingEngine }, async () => {
   const engine = await startEngine();
-  proveImports(async (t) => ({
-    cwd: temporaryDirectory(t),
+  proveImports(async () => ({
+    cwd: temporaryDirectory(),
     env: { DATABASE_URL: await createDatabase(engine) },
   }));
 });

@@ -47,8 +47,8 @@ const REFUSALS: readonly (readonly [content: string | Uint8Array, says: string])
   [Buffer.from('[{"id":1},\n{"id":2,"status":"\xe9"}]', 'latin1'), 'orders.ndjson:2: the text is not UTF-8'],
 ];
 
-test('an invalid record is reported with its file, line and field; the import stores nothing and exits 1', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an invalid record is reported with its file, line and field; the import stores nothing and exits 1', async () => {
+  const cwd = temporaryDirectory();
   for (const [content, says] of sampled(REFUSALS)) {
     writeFileSync(join(cwd, 'orders.ndjson'), content);
     const { code, stdout, stderr } = await run(['orders', 'import', 'orders.ndjson'], { cwd });
@@ -58,8 +58,8 @@ test('an invalid record is reported with its file, line and field; the import st
   assert.deepEqual(readdirSync(cwd), ['orders.ndjson'], 'the failed import creates no database');
 });
 
-test('an import refuses an id that is already stored, and names the line of the id, unless --replace is given', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an import refuses an id that is already stored, and names the line of the id, unless --replace is given', async () => {
+  const cwd = temporaryDirectory();
   await run(['orders', 'import', '-'], { cwd, input: '{"id":5}' });
   const input = '{"id":4}\n{"id":5,"status":"shipped"}';
   const refused = await run(['orders', 'import', '-'], { cwd, input });
@@ -74,8 +74,8 @@ test('an import refuses an id that is already stored, and names the line of the 
   assert.equal((await run(['orders', 'show', '5', '--json'], { cwd })).stdout, '{"id":5,"status":"shipped"}\n');
 });
 
-test('an import accepts an array, a byte order mark, CR LF and a last line without a line break, and prints counts by status', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an import accepts an array, a byte order mark, CR LF and a last line without a line break, and prints counts by status', async () => {
+  const cwd = temporaryDirectory();
   const rows: readonly (readonly [input: string, says: string])[] = [
     ['[]', '0 orders imported'],
     ['\n [ {"id":1,"status":"cancelled"} ]\n', '1 order imported: 1 cancelled'],
@@ -94,8 +94,8 @@ test('an import accepts an array, a byte order mark, CR LF and a last line witho
   assert.deepEqual(answer, { imported: 1, byStatus: { pending: 1 } });
 });
 
-test('an import with a mistake after many valid orders stores none of them, and creates no database', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an import with a mistake after many valid orders stores none of them, and creates no database', async () => {
+  const cwd = temporaryDirectory();
   const good = Array.from({ length: 2_500 }, (_, id) => `{"id":${id + 10}}\n`).join('');
   const refuse = (input: string, ...args: readonly string[]) => run(['orders', 'import', '-', ...args], { cwd, input });
   assert.match((await refuse(`${good}{"id":3,}`)).stderr, /^store-orders: stdin:2501: invalid JSON/);
@@ -114,8 +114,8 @@ test('an import with a mistake after many valid orders stores none of them, and 
   }
 });
 
-test('an import reads the same order from JSON texts that differ in spaces, field order, number notation and escapes', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an import reads the same order from JSON texts that differ in spaces, field order, number notation and escapes', async () => {
+  const cwd = temporaryDirectory();
   const expected = '{"id":7,"petId":9007199254740993,"quantity":10,"status":"pending"}\n';
   for (const input of [
     '{"id":7,"petId":9007199254740993,"quantity":10}',
@@ -128,8 +128,8 @@ test('an import reads the same order from JSON texts that differ in spaces, fiel
   }
 });
 
-test('an import accepts the additional statuses that --statuses names; an invalid list of statuses is refused', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an import accepts the additional statuses that --statuses names; an invalid list of statuses is refused', async () => {
+  const cwd = temporaryDirectory();
   const input = '{"id":1,"status":"returned"}\n{"id":2,"status":"on_hold"}\n{"id":3}';
   const imported = await run(['orders', 'import', '-', '--statuses', 'on_hold,returned'], { cwd, input });
   assert.equal(imported.stdout, '3 orders imported: 1 on_hold, 1 pending, 1 returned\n');
@@ -143,8 +143,8 @@ test('an import accepts the additional statuses that --statuses names; an invali
   }
 });
 
-test('an import of a file that cannot be read prints the name of the file', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an import of a file that cannot be read prints the name of the file', async () => {
+  const cwd = temporaryDirectory();
   const { code, stderr } = await run(['orders', 'import', 'absent.ndjson'], { cwd });
   assert.deepEqual([code, stderr], [1, 'store-orders: cannot read absent.ndjson; check that the file exists\n']);
 });
@@ -168,8 +168,8 @@ function generate(count: number): string {
   return lines.join('');
 }
 
-test('an export contains the imported orders byte for byte, sorted by id, even if they were imported as an array', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an export contains the imported orders byte for byte, sorted by id, even if they were imported as an array', async () => {
+  const cwd = temporaryDirectory();
   const ndjson = generate(2_003);
   await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: ndjson });
   const exported = await run(['orders', 'export'], { cwd });
@@ -185,15 +185,15 @@ test('an export contains the imported orders byte for byte, sorted by id, even i
   );
 });
 
-test('the export of an empty store is empty, and with --json it is an empty array', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('the export of an empty store is empty, and with --json it is an empty array', async () => {
+  const cwd = temporaryDirectory();
   await run(['orders', 'import', '-'], { cwd, input: '[]' });
   assert.deepEqual(await run(['orders', 'export'], { cwd }), { code: 0, stdout: '', stderr: '' });
   assert.deepEqual(await answerOf(['orders', 'export'], { cwd }), []);
 });
 
-test('an export whose reader closes the pipe ends without an error', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an export whose reader closes the pipe ends without an error', async () => {
+  const cwd = temporaryDirectory();
   await run(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd, input: generate(20_000) });
   const child = spawnProgram(['orders', 'export'], { cwd });
   let stderr = '';

@@ -21,8 +21,8 @@ async function intoFull(cwd: string, ...args: readonly string[]): Promise<{ code
   return { code, stderr };
 }
 
-test('a new key is revoked if a full disk prevents printing it', { skip: !existsSync(FULL) }, async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a new key is revoked if a full disk prevents printing it', { skip: !existsSync(FULL) }, async () => {
+  const cwd = temporaryDirectory();
   for (const json of [[], ['--json']]) {
     const { code, stderr } = await intoFull(cwd, 'keys', 'create', '--plan', 'free', ...json);
     assert.equal(code, 1);
@@ -32,8 +32,8 @@ test('a new key is revoked if a full disk prevents printing it', { skip: !exists
   assert.match(list.stdout, /^(?:key_\w+ .* revoked \S+\n){2}$/);
 });
 
-test('a new key is revoked if a closed pipe prevents printing it', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a new key is revoked if a closed pipe prevents printing it', async () => {
+  const cwd = temporaryDirectory();
   await answerOf(['orders', 'import', '-'], { cwd, input: '[]' });
   const child = spawnProgram(['keys', 'create', '--plan', 'free'], { cwd });
   child.stdout?.destroy();
@@ -44,14 +44,14 @@ test('a new key is revoked if a closed pipe prevents printing it', async (t) => 
 
 test('a command whose output cannot be written prints one error line and exits with 1', {
   skip: !existsSync(FULL),
-}, async (t) => {
-  const { code, stderr } = await intoFull(temporaryDirectory(t), '--help');
+}, async () => {
+  const { code, stderr } = await intoFull(temporaryDirectory(), '--help');
   assert.equal(code, 1);
   assert.match(stderr, /^store-orders: cannot write to stdout: ENOSPC\b.*\n$/);
 });
 
 test('a rotated key keeps its id, plan and used quotas, and its old secret is refused within a second', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd });
   const old = await issueKey(cwd, 'enterprise', '--per-day', '999', '--name', 'Ann');
   let served = 0;
@@ -74,8 +74,8 @@ test('a rotated key keeps its id, plan and used quotas, and its old secret is re
   );
 });
 
-test('the keys commands refuse an unknown or revoked key; the commands that they suggest repeat the --db option', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('the keys commands refuse an unknown or revoked key; the commands that they suggest repeat the --db option', async () => {
+  const cwd = temporaryDirectory();
   const created = await run(['keys', 'create', '--plan', 'free', '--json', '--db', 'm.db'], { cwd });
   const { id } = JSON.parse(created.stdout);
   await run(['keys', 'revoke', id, '--db', 'm.db'], { cwd });

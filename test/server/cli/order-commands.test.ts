@@ -17,8 +17,8 @@ const ORDERS = [
   '{"id":-3,"status":"returned"}',
 ].join('\n');
 
-async function imported(t: Parameters<typeof temporaryDirectory>[0]): Promise<string> {
-  const cwd = temporaryDirectory(t);
+async function imported(): Promise<string> {
+  const cwd = temporaryDirectory();
   await answerOf(['orders', 'import', '-', '--statuses', 'returned'], { cwd, input: ORDERS });
   return cwd;
 }
@@ -30,8 +30,8 @@ const TABLE = `              ID  PET  QUANTITY  SHIP DATE             COMPLETE  
 9007199254740993    5        12  2026-01-05T09:30:00Z  false     pending
 `;
 
-test('"orders list" prints a table of the orders with exact ids; --status selects the orders with one status', async (t) => {
-  const cwd = await imported(t);
+test('"orders list" prints a table of the orders with exact ids; --status selects the orders with one status', async () => {
+  const cwd = await imported();
   assert.deepEqual(await run(['orders', 'list'], { cwd }), { code: 0, stdout: TABLE, stderr: '' });
   const pending = await run(['orders', 'list', '--status', 'pending'], { cwd });
   assert.deepEqual(pending.stdout.split('\n').length, 3);
@@ -44,8 +44,8 @@ test('"orders list" prints a table of the orders with exact ids; --status select
   assert.equal(json.stdout, '[{"id":1,"complete":true,"status":"shipped"}]\n');
 });
 
-test('"orders list" prints the column headings of a long list only once', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('"orders list" prints the column headings of a long list only once', async () => {
+  const cwd = temporaryDirectory();
   const input = Array.from({ length: 5_000 }, (_, id) => `{"id":${id}}\n`).join('');
   await answerOf(['orders', 'import', '-'], { cwd, input });
   const { stdout } = await run(['orders', 'list'], { cwd });
@@ -58,8 +58,8 @@ test('"orders list" prints the column headings of a long list only once', async 
   );
 });
 
-test('on a terminal, output has colours, unless NO_COLOR is set', async (t) => {
-  const cwd = await imported(t);
+test('on a terminal, output has colours, unless NO_COLOR is set', async () => {
+  const cwd = await imported();
   const esc = String.fromCharCode(27);
   const painted = await run(['orders', 'list'], { cwd, env: ON_TERMINAL });
   assert.ok(painted.stdout.includes(`${esc}[33mpending${esc}[39m`), painted.stdout);
@@ -69,8 +69,8 @@ test('on a terminal, output has colours, unless NO_COLOR is set', async (t) => {
   assert.equal(refused.stderr, `${esc}[31mstore-orders${esc}[39m: the order 7 does not exist\n`);
 });
 
-test('the command "orders cancel" cancels only a pending order', async (t) => {
-  const cwd = await imported(t);
+test('the command "orders cancel" cancels only a pending order', async () => {
+  const cwd = await imported();
   const rows: readonly (readonly [id: string, code: number, says: string])[] = [
     ['9007199254740992', 1, 'store-orders: the order 9007199254740992 does not exist\n'],
     ['9007199254740993', 0, 'the order 9007199254740993 is cancelled\n'],
@@ -100,7 +100,7 @@ test('the command "orders cancel" cancels only a pending order', async (t) => {
 });
 
 test('a running server notices that the command "orders cancel" has cancelled an order', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":7}' });
   const server = await startServer(t, { cwd });
   const { key } = await issueKey(cwd, 'free');

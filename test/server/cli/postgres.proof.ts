@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, type TestContext, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import { openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../../databases/postgres/support/database.js';
@@ -21,15 +21,15 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
   after(() => rmSync(directory, { recursive: true, force: true }));
   const engine = await startEngine(`hba_file=${access}`);
 
-  async function newDatabase(t: TestContext) {
+  async function newDatabase() {
     const url = await createDatabase(engine);
-    const cwd = temporaryDirectory(t);
+    const cwd = temporaryDirectory();
     const program = (...args: readonly string[]) => run(args, { cwd, env: { DATABASE_URL: url } });
     return { url, cwd, program };
   }
 
-  test('the orders commands work with PostgreSQL as with a SQLite file', async (t) => {
-    const { program, cwd } = await newDatabase(t);
+  test('the orders commands work with PostgreSQL as with a SQLite file', async () => {
+    const { program, cwd } = await newDatabase();
     const input = [
       '{"id":9007199254740993,"petId":7,"quantity":2,"shipDate":"2026-03-02T10:00:00Z","complete":true,"status":"on_hold"}',
       '{"id":-1}',
@@ -64,7 +64,7 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
   });
 
   test('orders that are read in several batches all come from one snapshot, even if orders change between the batches', async (t) => {
-    const { url } = await newDatabase(t);
+    const { url } = await newDatabase();
     const open = await openPostgresStorage(url, { create: true });
     assert.ok(open.ok);
     t.after(open.data.close);
@@ -84,8 +84,8 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     );
   });
 
-  test('the keys commands work with PostgreSQL as with a SQLite file', async (t) => {
-    const { program, url, cwd } = await newDatabase(t);
+  test('the keys commands work with PostgreSQL as with a SQLite file', async () => {
+    const { program, url, cwd } = await newDatabase();
     const issued = (await answerOf(['keys', 'create', '--plan', 'pro', '--name', 'Ann', '--database-url', url], {
       cwd,
     })) as IssuedKey;
@@ -100,8 +100,8 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     assert.equal((await program('keys', 'revoke', 'key_absent')).code, 1);
   });
 
-  test('several processes that start together on an empty database create the tables only once', async (t) => {
-    const { program } = await newDatabase(t);
+  test('several processes that start together on an empty database create the tables only once', async () => {
+    const { program } = await newDatabase();
     const created = await Promise.all(
       Array.from({ length: 4 }, () => program('keys', 'create', '--plan', 'free', '--json')),
     );
@@ -112,8 +112,8 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     assert.equal((await program('keys', 'list')).stdout.split('\n').length, 5);
   });
 
-  test('a command that needs existing orders or keys refuses a PostgreSQL database without the tables of the program', async (t) => {
-    const { program, url } = await newDatabase(t);
+  test('a command that needs existing orders or keys refuses a PostgreSQL database without the tables of the program', async () => {
+    const { program, url } = await newDatabase();
     for (const args of [
       ['orders', 'export'],
       ['orders', 'show', '1'],
@@ -130,8 +130,8 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     await client.end();
   });
 
-  test('db check and db backup refuse PostgreSQL', async (t) => {
-    const { program } = await newDatabase(t);
+  test('db check and db backup refuse PostgreSQL', async () => {
+    const { program } = await newDatabase();
     for (const args of [
       ['db', 'check'],
       ['db', 'backup', 'copy.db'],
@@ -143,8 +143,8 @@ describe('the program with a PostgreSQL database', { skip: missingEngine }, asyn
     }
   });
 
-  test('error messages never show the password in the URL of the database', async (t) => {
-    const { url, cwd, program } = await newDatabase(t);
+  test('error messages never show the password in the URL of the database', async () => {
+    const { url, cwd, program } = await newDatabase();
     await program('keys', 'create', '--plan', 'free');
     const client = new pg.Client(url);
     await client.connect();

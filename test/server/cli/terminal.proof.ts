@@ -43,7 +43,7 @@ function onTerminal(t: TestContext, command: string, cwd: string, env: Readonly<
 }
 
 test('"quota list --watch" keeps its list of keys up to date until Ctrl-C', { skip: missing }, async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10', '--name', 'shop');
   const banned = await issueKey(cwd, 'free');
@@ -65,7 +65,7 @@ test('"quota list --watch" keeps its list of keys up to date until Ctrl-C', { sk
 });
 
 test('"quota list --watch" shows only as many keys as fit on the terminal', { skip: missing }, async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const ids = await Promise.all(
     Array.from({ length: 12 }, async () => {
       const { id } = await issueKey(cwd, 'free');
@@ -84,15 +84,15 @@ test('"quota list --watch" shows only as many keys as fit on the terminal', { sk
   assert.equal(ids.filter((id) => picture.includes(id)).length, 8);
 });
 
-test('--watch requires a terminal', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('--watch requires a terminal', async () => {
+  const cwd = temporaryDirectory();
   const { code, stderr } = await run(['quota', 'list', '--watch'], { cwd });
   const says = 'store-orders: --watch needs a terminal; to print the list once, omit --watch\n';
   assert.deepEqual([code, stderr], [2, says]);
 });
 
 test('on a terminal, tables and errors have colours, unless NO_COLOR is set', { skip: missing }, async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":1}\n{"id":2,"status":"shipped"}' });
   const listed = await onTerminal(t, 'orders list', cwd).end();
   assert.ok(
@@ -105,7 +105,7 @@ test('on a terminal, tables and errors have colours, unless NO_COLOR is set', { 
 });
 
 test('an import draws a progress bar, and removes it at the end', { skip: missing }, async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const lines = Array.from({ length: 20_000 }, (_, id) => `{"id":${id}}`).join('\n');
   writeFileSync(join(cwd, 'orders.ndjson'), lines);
   const shown = await onTerminal(t, 'orders import orders.ndjson', cwd).end();
@@ -121,7 +121,7 @@ test('an import draws a progress bar, and removes it at the end', { skip: missin
 test('on a terminal, "serve" prints readable log lines; from the second start on, it also prints a short guide', {
   skip: missing,
 }, async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const ready = / listening url=http:\/\/127\.0\.0\.1:\d+\/v1 db=store-orders\.db\n/;
   for (const says of [
     /^Created store-orders\.db with 10 sample orders /,

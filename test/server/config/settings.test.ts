@@ -119,8 +119,8 @@ const MISTAKES: readonly Mistake[] = [
   { file: '8080', says: '--config: expected a JSON object in settings.json' },
 ];
 
-test('for an invalid setting, "serve" prints one sentence that names the setting as the user wrote it, and exits with 2', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('for an invalid setting, "serve" prints one sentence that names the setting as the user wrote it, and exits with 2', async () => {
+  const cwd = temporaryDirectory();
   for (const { args = [], env = {}, file, says } of sampled(MISTAKES)) {
     if (file !== undefined) writeFileSync(join(cwd, 'settings.json'), file);
     const config = file === undefined ? [] : ['--config', 'settings.json'];
@@ -130,8 +130,8 @@ test('for an invalid setting, "serve" prints one sentence that names the setting
   }
 });
 
-test('the error for invalid JSON in a settings file contains the line and column, but no secret', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('the error for invalid JSON in a settings file contains the line and column, but no secret', async () => {
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'settings.json'), '{"port": 80');
   const { code, stderr } = await run(['serve', '--config', 'settings.json'], { cwd });
   assert.equal(code, 2);
@@ -143,7 +143,7 @@ test('the error for invalid JSON in a settings file contains the line and column
 });
 
 test('options override variables, variables override the settings file, and the settings file overrides defaults', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const settings = { db: 'file.db', basePath: '/file', sample: false, log: 'events' };
   writeFileSync(join(cwd, 'settings.json'), JSON.stringify(settings));
   const env = {
@@ -165,8 +165,8 @@ test('options override variables, variables override the settings file, and the 
   );
 });
 
-test('if a database file and a PostgreSQL database are set, the setting with the higher precedence wins', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('if a database file and a PostgreSQL database are set, the setting with the higher precedence wins', async () => {
+  const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'url.json'), JSON.stringify({ databaseUrl: SHOP }));
   writeFileSync(join(cwd, 'file.json'), JSON.stringify({ db: 'file.db' }));
   // A setting that is overridden is not checked. For example, the invalid URL mysql://shop does not
@@ -190,8 +190,8 @@ test('if a database file and a PostgreSQL database are set, the setting with the
   }
 });
 
-test('commands other than "serve" read the database settings, and ignore server settings such as PORT', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('commands other than "serve" read the database settings, and ignore server settings such as PORT', async () => {
+  const cwd = temporaryDirectory();
   const env = { STORE_ORDERS_DB: 'variable.db', PORT: 'http' };
   assert.equal((await run(['keys', 'create', '--plan', 'free'], { cwd, env })).code, 0);
   assert.equal((await run(['keys', 'list', '--db', 'variable.db'], { cwd })).code, 0);
@@ -200,7 +200,7 @@ test('commands other than "serve" read the database settings, and ignore server 
 });
 
 test("the server ignores a HOST variable set by conda's compilers", async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const settings: readonly Readonly<Record<string, string>>[] = [
     { HOST: 'x86_64-conda-linux-gnu', CONDA_TOOLCHAIN_HOST: 'x86_64-conda-linux-gnu' },
     { HOST: 'x86_64-conda_cos6-linux-gnu' },

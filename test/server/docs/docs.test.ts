@@ -33,7 +33,7 @@ test('the server and the command "openapi" return the same OpenAPI document for 
   assert.equal(response.headers.get('content-type'), 'application/json');
   assert.equal(await response.text(), expected);
 
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   assert.equal((await run(['openapi', '--base-path', '/shop/v1'], { cwd })).stdout, `${expected}\n`);
   assert.equal(
     (await run(['openapi', '--json'], { cwd })).stdout,
@@ -162,7 +162,7 @@ test('before each retry, the retry sample waits for Retry-After or a doubling pa
 });
 
 test('the first run prints the address of the documentation page, and serves the page there', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--base-path', '/shop/v1', '--db', ':memory:');
+  const server = await startServer(t, { cwd: temporaryDirectory() }, '--base-path', '/shop/v1', '--db', ':memory:');
   const url = /^Documentation: (\S+)$/m.exec(server.stderr())?.[1] ?? '';
   assert.equal(url, `${new URL(server.url).origin}/docs`);
   const page = await (await fetch(url)).text();
@@ -170,7 +170,7 @@ test('the first run prints the address of the documentation page, and serves the
 });
 
 test('on a terminal, later runs print the address of the documentation page and the command that creates a key', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   await issueKey(cwd, 'free', '--db', 'my shop.db');
   const env = {
     NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true',

@@ -43,7 +43,7 @@ suite('the request samples of the documentation page', { skip: withoutBrowser },
     const skip = without(program, program === 'go' ? 'golang-go' : program);
     test(`a copied sample lists and cancels orders with exact ids: ${language}`, { skip }, async (t) => {
       const { page, store } = await openPage(t, browser);
-      const cwd = temporaryDirectory(t);
+      const cwd = temporaryDirectory();
       const file = join(cwd, parameters.at(-1) ?? '');
       const run = async (sample: string) => {
         writeFileSync(file, sample);

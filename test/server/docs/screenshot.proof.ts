@@ -15,7 +15,7 @@ const VIEWPORT = { width: 1_280, height: 800 };
  * list of sample orders.
  */
 async function takeScreenshot(t: TestContext): Promise<void> {
-  const { url, stderr } = await startServer(t, { cwd: temporaryDirectory(t) }, '--db', ':memory:');
+  const { url, stderr } = await startServer(t, { cwd: temporaryDirectory() }, '--db', ':memory:');
   const [, key = ''] = /^ +free +(\S+)$/m.exec(stderr()) ?? [];
   const browser = await launch();
   t.after(() => browser.close());

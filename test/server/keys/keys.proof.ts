@@ -38,7 +38,7 @@ test('each base62 character is equally likely in a new key', () => {
 });
 
 testKeyRing('the key ring in SQLite', (t) => {
-  const file = join(temporaryDirectory(t), 'keys.db');
+  const file = join(temporaryDirectory(), 'keys.db');
   return () => {
     const open = openSqliteStorage(file, { create: true });
     assert.ok(open.ok);
@@ -47,8 +47,8 @@ testKeyRing('the key ring in SQLite', (t) => {
   };
 });
 
-test("the text of a key is not stored in any file, and is not printed again after the key's creation", async (t) => {
-  const cwd = temporaryDirectory(t);
+test("the text of a key is not stored in any file, and is not printed again after the key's creation", async () => {
+  const cwd = temporaryDirectory();
   const { code, stdout } = await run(['keys', 'create', '--plan', 'pro', '--name', 'Ann'], { cwd });
   assert.equal(code, 0);
   const key = /^key {3}(so_\w+)$/m.exec(stdout)?.[1] ?? '';
@@ -71,8 +71,8 @@ test("the text of a key is not stored in any file, and is not printed again afte
   }
 });
 
-test('with --json, the key commands print one JSON value', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('with --json, the key commands print one JSON value', async () => {
+  const cwd = temporaryDirectory();
   assert.deepEqual(Object.keys(await issueKey(cwd, 'business')), ['key', 'id', 'plan', 'createdAt']);
   const { id } = await issueKey(cwd, 'enterprise', '--per-minute', '5', '--per-day', '100', '--name', 'Bea');
   const changed = await answerOf(['keys', 'set-plan', id, '--plan', 'enterprise', '--per-day', '9'], { cwd });
@@ -104,8 +104,8 @@ test('with --json, the key commands print one JSON value', async (t) => {
   assert.match((await run(['keys', 'list'], { cwd })).stdout, /enterprise, 9 per day {2}"Bea" {2}revoked \S+Z\n$/);
 });
 
-test('the key commands refuse an unknown plan or wrong quotas of a plan, and exit with 2', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('the key commands refuse an unknown plan or wrong quotas of a plan, and exit with 2', async () => {
+  const cwd = temporaryDirectory();
   const rows: readonly (readonly [args: readonly string[], says: string])[] = [
     [['--plan', 'gold'], '--plan: expected the plan free, pro, business or enterprise, not "gold"'],
     [['--plan', 'enterprise'], '--plan: enterprise has no default quotas; set --per-minute, --per-day or both'],
@@ -130,8 +130,8 @@ test('the key commands refuse an unknown plan or wrong quotas of a plan, and exi
   assert.deepEqual(readdirSync(cwd), [], 'no database is created');
 });
 
-test('"keys create" and "keys set-plan" require a plan', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('"keys create" and "keys set-plan" require a plan', async () => {
+  const cwd = temporaryDirectory();
   for (const command of ['keys create', 'keys set-plan key_absent']) {
     const { code, stderr } = await run(command.split(' '), { cwd });
     const help = `run "store-orders ${command.split(' ').slice(0, 2).join(' ')} --help"`;
@@ -140,7 +140,7 @@ test('"keys create" and "keys set-plan" require a plan', async (t) => {
 });
 
 test('a running server notices within a second that another process has created, changed or revoked a key', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');
   const limit = async () => (await server.get(key)).headers.get('x-ratelimit-limit');

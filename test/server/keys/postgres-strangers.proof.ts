@@ -112,7 +112,7 @@ describe('requests with made-up keys to a service that uses PostgreSQL', { skip:
 
   test('if a client address is over its limit, a valid key is refused only if the server has not seen it before', async (t) => {
     const { url, data } = await open(t);
-    const cwd = temporaryDirectory(t);
+    const cwd = temporaryDirectory();
     const server = await startServer(
       t,
       { cwd, env: { DATABASE_URL: url } },

@@ -26,7 +26,7 @@ describe('a server with more connections than its limit on open files allows', {
       const server = await startServer(
         t,
         {
-          cwd: temporaryDirectory(t),
+          cwd: temporaryDirectory(),
           env: { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` },
           under: ['sh', '-c', 'ulimit -n 100; exec "$0" "$@"'],
         },

@@ -84,7 +84,7 @@ test('an invalid maxConnectionsPerAddress throws an error that names the option'
 });
 
 test('if file descriptors run short, the server closes the oldest connections without a valid key, and serves customers', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const under = ['sh', '-c', 'ulimit -n 160; exec "$0" "$@"'];
   const server = await startServer(t, { cwd, under }, '--no-sample', '--max-connections-per-address', '0');
   const { key } = await issueKey(cwd, 'business');
@@ -111,7 +111,7 @@ test('if file descriptors run short, the server closes the oldest connections wi
 });
 
 test('STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS limits the connections of an address', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const env = { STORE_ORDERS_MAX_CONNECTIONS_PER_ADDRESS: '2' };
   const server = await startServer(t, { cwd, env }, '--no-sample');
   const port = Number(new URL(server.url).port);

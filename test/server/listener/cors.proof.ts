@@ -52,7 +52,7 @@ suite('requests by a web page from another origin', { skip: withoutBrowser }, ()
 
   test('a page from the origin in --cors-origin can list and cancel orders, and read the limit fields and the request id', async (t) => {
     const origin = await servePage(t);
-    const cwd = temporaryDirectory(t);
+    const cwd = temporaryDirectory();
     const { url } = await startServer(t, { cwd }, '--cors-origin', origin);
     const { key } = await issueKey(cwd, 'free');
     const ask = await openPage(t, origin);
@@ -88,7 +88,7 @@ suite('requests by a web page from another origin', { skip: withoutBrowser }, ()
 
   test('a page from the origin in --cors-origin can read the Retry-After of a 429', async (t) => {
     const origin = await servePage(t);
-    const cwd = temporaryDirectory(t);
+    const cwd = temporaryDirectory();
     const { url } = await startServer(t, { cwd }, '--cors-origin', origin);
     const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '1');
     const ask = await openPage(t, origin);
@@ -104,7 +104,7 @@ suite('requests by a web page from another origin', { skip: withoutBrowser }, ()
     ['if --cors-origin names another origin', ['--cors-origin', 'https://shop.example']],
   ] as const) {
     test(`a page can neither list nor cancel orders ${what}`, async (t) => {
-      const cwd = temporaryDirectory(t);
+      const cwd = temporaryDirectory();
       const { url, get } = await startServer(t, { cwd }, ...args);
       const { key } = await issueKey(cwd, 'free');
       const ask = await openPage(t, await servePage(t));

@@ -18,7 +18,7 @@ const FLOODS = [
 
 for (const [kind, connections] of FLOODS) {
   test(`customers are served during a flood: ${kind}`, async (t) => {
-    const cwd = temporaryDirectory(t);
+    const cwd = temporaryDirectory();
     const server = await startServer(t, { cwd }, '--log', 'events');
     const { key } = await issueKey(cwd, 'enterprise', '--per-day', '1000000000');
     const url = new URL(`${server.url}/store/orders`);

@@ -7,7 +7,7 @@ import { openTo, residentMiB } from './support/under-attack.js';
 const PATHS = ['/openapi.json', '/docs', '/readyz', '/healthz', '/v1/store/orders'];
 
 test('100 clients that each send 3,000 requests and read nothing are disconnected, and memory stays bounded', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   // Keeps the heap's young generation small. By default it may have 48 MiB (Node.js 20) or more.
   // It would reach this size only during the attack, so the memory would seem to grow.
   const env = { NODE_OPTIONS: '--max-old-space-size=96 --max-semi-space-size=2' };

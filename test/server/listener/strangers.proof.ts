@@ -14,7 +14,7 @@ const CONNECTIONS = 1_000;
 const HEAP = { NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=16' };
 
 async function start(t: TestContext) {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd, env: HEAP }, '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-day', '1000000000');
   return { server, key, url: new URL(`${server.url}/store/orders`) };

@@ -12,7 +12,7 @@ import { run, spawnProgram, startServer, temporaryDirectory, until } from '../su
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true' };
 
 test('the log is readable text on a terminal, or JSON with --json', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const child = spawnProgram(['--port', '0', '--no-sample'], { cwd, env: ON_TERMINAL });
   t.after(() => child.kill('SIGKILL'));
   let stdout = '';
@@ -47,7 +47,7 @@ const MARKED =
 
 test('log lines of the same pass of the event loop are written together', async (t) => {
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(MARKED)}` };
-  const server = await startServer(t, { cwd: temporaryDirectory(t), env }, '--no-sample');
+  const server = await startServer(t, { cwd: temporaryDirectory(), env }, '--no-sample');
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   socket.write(`${'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(14)}GET / HTTP/1.0\r\n\r\n`);
@@ -62,7 +62,7 @@ test('log lines of the same pass of the event loop are written together', async 
 });
 
 test('one write to a log file can have more than 4,096 bytes', { timeout: 20_000 }, async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const file = join(cwd, 'log.ndjson');
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(MARKED)}` };
   const under = ['sh', '-c', 'exec "$0" "$@" > log.ndjson'];
@@ -100,7 +100,7 @@ test('each log line has the exact time of its event, even after the clock steps 
 });
 
 test('an unread log does not prevent the server from exiting', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--no-sample');
+  const server = await startServer(t, { cwd: temporaryDirectory() }, '--no-sample');
   server.child.stdout?.pause();
   const { hostname, port } = new URL(server.url);
   for (let n = 0; n < 10; n++) {
@@ -150,8 +150,8 @@ test('log lines that nobody reads are kept up to a limit, and one line reports h
   );
 });
 
-test('an import draws its progress on a terminal, and removes it at the end', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('an import draws its progress on a terminal, and removes it at the end', async () => {
+  const cwd = temporaryDirectory();
   const lines = Array.from({ length: 20_000 }, (_, id) => `{"id":${id}}\n`).join('');
   writeFileSync(join(cwd, 'orders.ndjson'), lines);
   const { stdout, stderr } = await run(['orders', 'import', 'orders.ndjson'], { cwd, env: ON_TERMINAL });

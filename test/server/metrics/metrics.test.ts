@@ -5,7 +5,7 @@ import { assertBounded } from './support/bounded.js';
 import { parseMetrics, type Series } from './support/parse-metrics.js';
 
 test('/metrics on its own port counts what the diagnostics channels report, in the text format of Prometheus', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd }, '--metrics-port', '0', '--log', 'events');
   const { key } = await issueKey(cwd, 'enterprise', '--per-minute', '3');
   const headers = { authorization: `Bearer ${key}` };

@@ -16,7 +16,7 @@ test('each worker has its metrics on a port of its own; the log names the first 
   const env = { DATABASE_URL: engine?.url ?? '', REDIS_URL: `redis://127.0.0.1:${redis?.port}` };
   const port = 20_000 + (process.pid % 10_000);
   const options = ['--workers', '2', '--metrics-port', `${port}`, '--log', 'events'];
-  const server = await startServer(t, { cwd: temporaryDirectory(t), env }, ...options);
+  const server = await startServer(t, { cwd: temporaryDirectory(), env }, ...options);
   assert.equal(server.log()[0]?.['metrics'], `http://127.0.0.1:${port}/metrics`);
   for (let n = 0; n < 10; n++) await fetch(`${server.url}/store/orders`, { headers: { connection: 'close' } });
   let requests = 0;

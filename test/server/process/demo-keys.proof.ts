@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { answerOf, run, startServer, temporaryDirectory } from '../support/program.js';
 
 test('no demo keys are created if other machines can reach the server', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd }, '--host', '0.0.0.0');
   assert.equal(
     server.stderr(),
@@ -15,13 +15,13 @@ test('no demo keys are created if other machines can reach the server', async (t
 
 test('demo keys are created if other machines cannot reach the server', async (t) => {
   for (const host of ['127.0.0.1', '127.0.0.2', 'localhost']) {
-    const server = await startServer(t, { cwd: temporaryDirectory(t) }, '--db', ':memory:', '--host', host);
+    const server = await startServer(t, { cwd: temporaryDirectory() }, '--db', ':memory:', '--host', host);
     assert.equal(server.stderr().match(/so_\w{38}(?=\n)/g)?.length, 3, host);
   }
 });
 
-test('a base path with a dot segment is refused, because clients would remove the segment from the path', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a base path with a dot segment is refused, because clients would remove the segment from the path', async () => {
+  const cwd = temporaryDirectory();
   for (const path of ['/v1/../..', '/..', '/./v1', '/v1/.']) {
     const { code, stderr } = await run(['openapi', '--base-path', path], { cwd });
     assert.deepEqual(

@@ -17,7 +17,7 @@ const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stder
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 test('the first run prints curl commands that list and cancel orders, and keys for three plans; the second run prints nothing', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd });
   // The test sends these requests itself, because curl is not installed everywhere. The quotes are
   // double because cmd.exe has no other quotes.
@@ -44,13 +44,13 @@ test('the first run prints curl commands that list and cancel orders, and keys f
 });
 
 test('health checks are outside the base path, need no key, and respond with 200 on a new database', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory(t) });
+  const server = await startServer(t, { cwd: temporaryDirectory() });
   const { origin } = new URL(server.url);
   for (const path of ['/healthz', '/readyz']) assert.equal((await fetch(origin + path)).status, 200);
 });
 
 test('--no-sample creates an empty database, :memory: creates no file, and an existing file gets no sample orders', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const empty = await startServer(t, { cwd }, '--no-sample', '--db', 'empty.db');
   const { key } = await issueKey(cwd, 'free', '--db', 'empty.db');
   assert.equal(await (await empty.get(key)).text(), '[]');
@@ -74,7 +74,7 @@ test('--no-sample creates an empty database, :memory: creates no file, and an ex
 test('the server listens on IPv6, and the printed curl line reaches it', async (t) => {
   const addresses = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address));
   if (!addresses.includes('::1')) return t.skip('this machine has no IPv6 address ::1');
-  const options = { cwd: temporaryDirectory(t), env: ON_TERMINAL };
+  const options = { cwd: temporaryDirectory(), env: ON_TERMINAL };
   const server = await startServer(t, options, '--db', ':memory:', '--host', '::');
   assert.match(server.url, /^http:\/\/\[::\]:\d+\/v1$/);
   const [, key = '', url = ''] =
@@ -83,7 +83,7 @@ test('the server listens on IPv6, and the printed curl line reaches it', async (
 });
 
 test('the server keeps serving when its log is no longer read', async (t) => {
-  const server = await startServer(t, { cwd: temporaryDirectory(t) });
+  const server = await startServer(t, { cwd: temporaryDirectory() });
   server.child.stdout?.destroy();
   for (let i = 0; i < 3; i++) {
     assert.equal((await fetch(`${server.url}/store/orders`)).status, 401);
@@ -93,7 +93,7 @@ test('the server keeps serving when its log is no longer read', async (t) => {
 });
 
 test('if the server cannot listen, it reports why, exits with 1, and leaves no database behind', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const other = createServer().listen(0, '127.0.0.1');
   t.after(() => other.close());
   await once(other, 'listening');
@@ -115,8 +115,8 @@ test('if the server cannot listen, it reports why, exits with 1, and leaves no d
   assert.deepEqual(readdirSync(cwd), []);
 });
 
-test('a server with unreadable saved quotas does not start, and exits with 1', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a server with unreadable saved quotas does not start, and exits with 1', async () => {
+  const cwd = temporaryDirectory();
   await issueKey(cwd, 'free');
   const database = openSqliteDatabase(join(cwd, 'store-orders.db'));
   database.exec("INSERT INTO quotas VALUES ('key_a', '{}')");
@@ -128,7 +128,7 @@ test('a server with unreadable saved quotas does not start, and exits with 1', a
 });
 
 test('the log has one JSON object for each request, with the reason if the request failed', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'free');
   const listed = await server.get(key);
@@ -196,7 +196,7 @@ test('the log has one JSON object for each request, with the reason if the reque
 });
 
 test('--log events logs only failures and the events of the server', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd }, '--log', 'events');
   await fetch(`${server.url}/store/orders`);
   await server.stop('SIGTERM');
@@ -207,14 +207,7 @@ test('--log events logs only failures and the events of the server', async (t) =
 });
 
 test('requests without a valid key are limited separately for each client address that the trusted proxy reports', async (t) => {
-  const server = await startServer(
-    t,
-    { cwd: temporaryDirectory(t) },
-    '--address-per-minute',
-    '2',
-    '--trust-proxy',
-    '1',
-  );
+  const server = await startServer(t, { cwd: temporaryDirectory() }, '--address-per-minute', '2', '--trust-proxy', '1');
   const statusFor = async (address: string) =>
     (await fetch(`${server.url}/store/orders`, { headers: { 'x-forwarded-for': `6.6.6.6, ${address}` } })).status;
   assert.deepEqual(
@@ -225,7 +218,7 @@ test('requests without a valid key are limited separately for each client addres
 });
 
 async function underLock(t: Parameters<typeof startServer>[0]) {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd });
   const { key } = await issueKey(cwd, 'free');
   const { hostname, port } = new URL(server.url);
@@ -271,7 +264,7 @@ test('a second signal ends the server immediately, unless the signal comes right
 });
 
 test('a second server on the same file exits with 1 and prints the reason; the lock of a killed server is released', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const first = await startServer(t, { cwd });
   const { code, stderr } = await run(['serve', '--port', '0'], { cwd });
   assert.equal(code, 1);
@@ -281,8 +274,8 @@ test('a second server on the same file exits with 1 and prints the reason; the l
   assert.equal(await second.stop('SIGTERM'), 0);
 });
 
-test('if the lock file cannot be opened, the server prints one sentence and exits with 1', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('if the lock file cannot be opened, the server prints one sentence and exits with 1', async () => {
+  const cwd = temporaryDirectory();
   mkdirSync(join(cwd, 'store-orders.db-server'));
   const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd });
   assert.deepEqual([code, stdout], [1, '']);

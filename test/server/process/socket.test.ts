@@ -16,7 +16,7 @@ function statusOf(socketPath: string, path: string): Promise<number | undefined>
 }
 
 test('--port accepts the path of a unix socket, even if a killed server has left the socket there', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const socket = join(cwd, 'shop.sock');
   const silent = await startServer(t, { cwd }, '--port', socket, '--db', 'silent.db');
   assert.doesNotMatch(silent.stderr(), /so_/, 'demo keys are not created on a unix socket');
@@ -49,7 +49,7 @@ test('--port accepts the path of a unix socket, even if a killed server has left
 });
 
 test('"healthcheck" sends a request to the address in the settings of the server, and fails if no server listens there', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const { url, stop } = await startServer(t, { cwd }, '--no-sample', '--db', ':memory:');
   const { port } = new URL(url);
   const env = { PORT: port, HOST: '0.0.0.0' };
@@ -73,8 +73,8 @@ function startOn(port: string) {
   return { server, refusal: listen(server, { host: '127.0.0.1', port, flag: '--port' }) };
 }
 
-test('if several servers start together on the socket of a killed server, exactly one listens and can be reached', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('if several servers start together on the socket of a killed server, exactly one listens and can be reached', async () => {
+  const cwd = temporaryDirectory();
   const socket = join(cwd, 'shop.sock');
   for (let round = 0; round < 5; round++) {
     await leaveSocket(socket);
@@ -88,8 +88,8 @@ test('if several servers start together on the socket of a killed server, exactl
   }
 });
 
-test('a server waits for the lock of its socket while another server holds the lock, but takes over an old lock', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a server waits for the lock of its socket while another server holds the lock, but takes over an old lock', async () => {
+  const cwd = temporaryDirectory();
   const socket = join(cwd, 'shop.sock');
   mkdirSync(`${socket}.lock`);
   const { server, refusal } = startOn(socket);

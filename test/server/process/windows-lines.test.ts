@@ -47,7 +47,7 @@ function wordsInBoth(line: string): readonly string[] {
 }
 
 test('the printed command lines work in cmd.exe and in PowerShell', async (t) => {
-  const options: RunOptions = { cwd: temporaryDirectory(t), env: ON_WINDOWS };
+  const options: RunOptions = { cwd: temporaryDirectory(), env: ON_WINDOWS };
   const { stderr } = await startServer(t, options, '--db', 'my shop.db');
   // `startServer` waits only for a log line on stdout. The text on stderr may arrive later.
   await until(() => stderr().includes('Another key'));

@@ -39,7 +39,7 @@ function backends(): Readonly<Record<string, string>> {
 }
 
 async function startWorkers(t: TestContext, ...args: string[]) {
-  const options = { cwd: temporaryDirectory(t), env: backends() };
+  const options = { cwd: temporaryDirectory(), env: backends() };
   const server = await startServer(t, options, '--workers', `${WORKERS}`, ...args);
   const issue = (...plan: string[]) => answerOf(['keys', 'create', '--plan', ...plan], options) as Promise<IssuedKey>;
   return { server, issue };
@@ -132,7 +132,7 @@ describe('workers', { skip }, () => {
   });
 
   test('workers write complete log lines to a pipe, even if nobody reads the pipe for a while', async (t) => {
-    const cwd = temporaryDirectory(t);
+    const cwd = temporaryDirectory();
     execFileSync('mkfifo', ['log'], { cwd });
     const under = ['sh', '-c', 'exec "$0" "$@" > log'];
     const child = spawnProgram(['--port', '0', '--workers', `${WORKERS}`], {
@@ -220,7 +220,7 @@ describe('workers', { skip }, () => {
   });
 
   test('if workers cannot start, the program prints the reason once, and exits with 1', async (t) => {
-    const cwd = temporaryDirectory(t);
+    const cwd = temporaryDirectory();
     const other = createServer().listen(0, '127.0.0.1');
     t.after(() => other.close());
     await until(() => other.listening);
@@ -240,8 +240,8 @@ describe('workers', { skip }, () => {
   });
 });
 
-test('more than one worker is refused with an explanation if PostgreSQL or Redis is not configured', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('more than one worker is refused with an explanation if PostgreSQL or Redis is not configured', async () => {
+  const cwd = temporaryDirectory();
   const onFile = await run(['--workers', '2', '--redis-url', 'redis://127.0.0.1'], { cwd });
   assert.equal(onFile.code, 2);
   assert.match(

@@ -27,8 +27,8 @@ test('a ban ends at the requested time, even if the server applies the ban late'
   assert.equal((await table.pending()).length, 0);
 });
 
-test('"ban set" refuses an invalid or missing duration', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('"ban set" refuses an invalid or missing duration', async () => {
+  const cwd = temporaryDirectory();
   const ban = (...args: readonly string[]) => run(['ban', 'set', 'key_a', ...args], { cwd });
   for (const time of ['10', '0m', '1.5h', 'm', '-1s', '366d', '1w', '999999999d']) {
     const { code, stderr } = await ban(`--for=${time}`);

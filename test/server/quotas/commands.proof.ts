@@ -23,7 +23,7 @@ suite('the quota and ban commands, with quotas in Redis', { skip }, () => {
 });
 
 test('a killed server loses at most the quota changes of the last second', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const first = await startServer(t, { cwd });
   const { key } = await issueKey(cwd, 'enterprise', '--per-day', '10');
   await drain(first, key, 4);
@@ -34,7 +34,7 @@ test('a killed server loses at most the quota changes of the last second', async
 });
 
 test('a server responds while another process locks the database, and saves the quotas afterwards', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const server = await startServer(t, { cwd });
   const { key, id } = await issueKey(cwd, 'enterprise', '--per-day', '10');
   const other = openSqliteDatabase(join(cwd, 'store-orders.db'));

@@ -79,7 +79,7 @@ test('neither the quotas of addresses nor the full quotas of keys are saved', as
 });
 
 test('after a failed save of the quotas, the next save writes all quotas, and no quota command is applied twice', async (t) => {
-  const file = join(temporaryDirectory(t), 'quotas.db');
+  const file = join(temporaryDirectory(), 'quotas.db');
   const opened = open(t, file);
   opened.neverBlock();
   const other = openSqliteDatabase(file);

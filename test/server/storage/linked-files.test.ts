@@ -10,7 +10,7 @@ import { issueKey, run, startServer, temporaryDirectory } from '../support/progr
 const SERVE = ['serve', '--host', '192.0.2.1', '--db'];
 
 test('a second server cannot use the database file of a running server, even through a link to the file', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   await issueKey(cwd, 'free');
   mkdirSync(join(cwd, 'elsewhere'));
   symlinkSync('../store-orders.db', join(cwd, 'elsewhere', 'link.db'));
@@ -27,7 +27,7 @@ test('a second server cannot use the database file of a running server, even thr
 });
 
 test('a server that opens its database through a link locks the file that the link points to', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   await issueKey(cwd, 'free');
   symlinkSync('store-orders.db', join(cwd, 'link.db'));
   await startServer(t, { cwd }, '--db', 'link.db');
@@ -35,7 +35,7 @@ test('a server that opens its database through a link locks the file that the li
 });
 
 test('every command refuses a database file with two hard links, and accepts the file after one link is removed', async (t) => {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const { key } = await issueKey(cwd, 'free');
   linkSync(join(cwd, 'store-orders.db'), join(cwd, 'second.db'));
   for (const args of [
@@ -67,8 +67,8 @@ const REFUSED = [
 for (const { name, kind, says, make } of REFUSED) {
   const isMissing = make !== undefined && spawnSync(make, ['--version']).error !== undefined;
   const skip = isMissing && `${make} is not in the PATH`;
-  test(`commands refuse ${kind} as the database with one sentence, and leave no file behind`, { skip }, async (t) => {
-    const cwd = temporaryDirectory(t);
+  test(`commands refuse ${kind} as the database with one sentence, and leave no file behind`, { skip }, async () => {
+    const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'folder'));
     if (make !== undefined) execFileSync(make, [join(cwd, name)]);
     const before = readdirSync(cwd);

@@ -12,9 +12,9 @@ import { run, startServer, temporaryDirectory, until } from '../support/program.
 describe('a server with a PostgreSQL database', { skip: missingEngine }, async () => {
   const engine = await startEngine();
 
-  async function newDatabase(t: TestContext) {
+  async function newDatabase() {
     const url = await createDatabase(engine);
-    const cwd = temporaryDirectory(t);
+    const cwd = temporaryDirectory();
     const program = (...args: readonly string[]) => run(args, { cwd, env: { DATABASE_URL: url } });
     return { url, cwd, program };
   }
@@ -44,7 +44,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   }
 
   test('a running server notices within a second that a command has changed or revoked a key', async (t) => {
-    const { url, program } = await newDatabase(t);
+    const { url, program } = await newDatabase();
     const { data, request } = await serve(t, url);
     const { key, id } = await data.keys.create({ name: 'free' });
     const list = () => request('/v1/store/orders', 'GET', key);
@@ -56,7 +56,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('while the database is down, responses are 503 with Retry-After, never 401; afterwards, requests succeed', async (t) => {
-    const { url } = await newDatabase(t);
+    const { url } = await newDatabase();
     const { data, request } = await serve(t, url);
     const later = await data.keys.create({ name: 'pro' });
     await data.orders.put([{ id: 1 }, { id: 2 }]);
@@ -84,7 +84,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('a server exits at SIGTERM although its database has stopped responding', async (t) => {
-    const { url, cwd } = await newDatabase(t);
+    const { url, cwd } = await newDatabase();
     const server = await startServer(t, { cwd, env: { DATABASE_URL: url } }, '--redis-url', 'redis://127.0.0.1:1');
     assert.equal((await fetch(new URL('/readyz', server.url))).status, 200);
     const client = new pg.Client(url);
@@ -102,7 +102,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('concurrent readiness checks share one query of the database', async (t) => {
-    const { url } = await newDatabase(t);
+    const { url } = await newDatabase();
     const { data } = await serve(t, url);
     const states = await Promise.all(Array.from({ length: 100 }, () => data.state()));
     assert.ok(states.every((state) => state === 'ok'));
@@ -116,7 +116,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('look-ups of made-up keys do not use the connections that cancel and list orders', async (t) => {
-    const { url } = await newDatabase(t);
+    const { url } = await newDatabase();
     const { data, request } = await serve(t, url);
     await data.orders.put([{ id: 1 }]);
     assert.equal((await request('/v1/store/orders')).status, 200, 'this request puts the key into the cache');
@@ -134,7 +134,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('a cancel that waits too long for a lock of PostgreSQL gets a 503, and then no query waits for the lock', async (t) => {
-    const { url } = await newDatabase(t);
+    const { url } = await newDatabase();
     const { data, request } = await serve(t, url);
     await data.orders.put([{ id: 1 }]);
     const other = new pg.Client(url);
@@ -150,7 +150,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
   });
 
   test('clients that read long lists slowly do not use up the database connections: cancels and further lists succeed', async (t) => {
-    const { url } = await newDatabase(t);
+    const { url } = await newDatabase();
     const { data, request } = await serve(t, url);
     await data.orders.put(Array.from({ length: 2_001 }, (_, id) => ({ id })));
     const readers: AsyncIterator<unknown>[] = [];

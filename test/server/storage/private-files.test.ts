@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { answerOf, run, startServer, temporaryDirectory } from '../support/program.js';
 
@@ -21,7 +21,7 @@ for (const umask of ['022', '000']) {
   test(`every file that the program creates is private to its owner, with umask ${umask}`, {
     skip: !IS_UNIX,
   }, async (t) => {
-    const cwd = temporaryDirectory(t);
+    const cwd = temporaryDirectory();
     const server = await startServer(t, { cwd, under });
     await fetch(`${server.url}/store/orders`);
     await answerOf(['keys', 'create', '--plan', 'free'], { cwd, under });
@@ -38,8 +38,8 @@ for (const umask of ['022', '000']) {
   });
 }
 
-test('a file that openSqliteOrderStore creates is private to its owner', { skip: !IS_UNIX }, async (t: TestContext) => {
-  const folder = join(temporaryDirectory(t), 'host');
+test('a file that openSqliteOrderStore creates is private to its owner', { skip: !IS_UNIX }, async () => {
+  const folder = join(temporaryDirectory(), 'host');
   mkdirSync(folder);
   const umask = process.umask(0);
   try {

@@ -98,8 +98,8 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
 ];
 
 for (const [index, { name, says, make }] of FILES.entries()) {
-  test(`every command refuses ${name}, and changes neither this file nor the files beside it`, async (t) => {
-    const cwd = temporaryDirectory(t);
+  test(`every command refuses ${name}, and changes neither this file nor the files beside it`, async () => {
+    const cwd = temporaryDirectory();
     await make(join(cwd, 'file.db'));
     const before = contents(cwd);
     for (const command of sampled(COMMANDS, index)) {
@@ -115,14 +115,14 @@ for (const [index, { name, says, make }] of FILES.entries()) {
   });
 }
 
-test('a database file without tables is accepted as a new database', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a database file without tables is accepted as a new database', async () => {
+  const cwd = temporaryDirectory();
   exec(join(cwd, 'store-orders.db'), 'PRAGMA user_version = 1', 'PRAGMA user_version = 0');
   assert.deepEqual(await answerOf(['keys', 'list'], { cwd }), []);
 });
 
-test('commands open an order database whose tables are only in the write-ahead log after a crash', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('commands open an order database whose tables are only in the write-ahead log after a crash', async () => {
+  const cwd = temporaryDirectory();
   const database = openSqliteDatabase(join(cwd, 'crashed.db'));
   database.exec('PRAGMA journal_mode = WAL');
   const store = openSqliteOrderStore(join(cwd, 'crashed.db'));
@@ -134,8 +134,8 @@ test('commands open an order database whose tables are only in the write-ahead l
   assert.equal((await run(['orders', 'show', '1'], { cwd })).stdout, 'id        1\nstatus    pending\n');
 });
 
-test('a migration that fails midway leaves the file unchanged', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('a migration that fails midway leaves the file unchanged', async () => {
+  const cwd = temporaryDirectory();
   exec(
     join(cwd, 'keyless.db'),
     'CREATE TABLE store_orders_schema (part TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT',
@@ -158,8 +158,8 @@ test('a migration that fails midway leaves the file unchanged', async (t) => {
   }
 });
 
-test('several processes that migrate the same file together all succeed, and the file is migrated once', async (t) => {
-  const cwd = temporaryDirectory(t);
+test('several processes that migrate the same file together all succeed, and the file is migrated once', async () => {
+  const cwd = temporaryDirectory();
   for (const round of sampled([1, 2, 3, 4, 5])) {
     const db = `${round}.db`;
     const store = openSqliteOrderStore(join(cwd, db));

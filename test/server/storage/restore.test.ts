@@ -21,7 +21,7 @@ const SERVE = ['serve', '--host', '192.0.2.1'];
  * write-ahead log beside the database.
  */
 async function withBackup(t: TestContext, { killed = false } = {}) {
-  const cwd = temporaryDirectory(t);
+  const cwd = temporaryDirectory();
   const file = (name = 'store-orders.db') => join(cwd, name);
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":1,"petId":7}' });
   const { key } = await issueKey(cwd, 'free');

@@ -6,7 +6,7 @@ import { drain, type Place } from './quota-commands.js';
 /** Tests the commands that ban keys and list quotas, for quotas in a file or in Redis. */
 export function testBanCommands({ name, env, place }: Place): void {
   test(`"ban set" bans a key on a running server within a second, and "ban lift" ends the ban: ${name}`, async (t) => {
-    const options = { cwd: temporaryDirectory(t), env: env() };
+    const options = { cwd: temporaryDirectory(), env: env() };
     const server = await startServer(t, options);
     const { key, id } = await issueKey(options.cwd, 'free');
     await drain(server, key, 2);
@@ -32,7 +32,7 @@ export function testBanCommands({ name, env, place }: Place): void {
   });
 
   test(`a server applies a ban that was set before the server started: ${name}`, async (t) => {
-    const options = { cwd: temporaryDirectory(t), env: env() };
+    const options = { cwd: temporaryDirectory(), env: env() };
     const { key, id } = await issueKey(options.cwd, 'free');
     await answerOf(['ban', 'set', id, '--for', '1h'], options);
     assert.match((await run(['quota', 'show', id], options)).stdout, /\nbanned until \S+Z\n$/);
@@ -41,7 +41,7 @@ export function testBanCommands({ name, env, place }: Place): void {
   });
 
   test(`"quota list" prints banned keys first, then the keys nearest their limit: ${name}`, async (t) => {
-    const options = { cwd: temporaryDirectory(t), env: env() };
+    const options = { cwd: temporaryDirectory(), env: env() };
     const { cwd } = options;
     const server = await startServer(t, options);
     const none = await run(['quota', 'list'], options);

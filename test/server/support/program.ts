@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { IS_QUICK } from '../../support/sampled.js';
+
+export { temporaryDirectory } from '../../support/temporary-file.js';
 
 const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
 
@@ -22,15 +21,6 @@ export interface RunOptions {
   readonly input?: string | Uint8Array;
   /** A command that starts the program, such as `strace` with its options. */
   readonly under?: readonly string[];
-}
-
-/** Creates a directory for a test, and removes it afterwards. */
-export function temporaryDirectory(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'store-orders-'));
-  // The server is stopped only after this, so it may still create files in the directory. The
-  // removal is then retried. If it failed, the hook that stops the server would not run.
-  t.after(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }));
-  return directory;
 }
 
 export function spawnProgram(args: readonly string[], { cwd, env, under = [] }: RunOptions): ChildProcess {

@@ -34,7 +34,7 @@ export interface Place {
 /** Tests the commands on quotas, for quotas in a file or in Redis. */
 export function testQuotaCommands({ name, env, place }: Place): void {
   test(`"quota show" prints the quotas that a running server counts; the server applies "quota reset" and "ban lift": ${name}`, async (t) => {
-    const options = { cwd: temporaryDirectory(t), env: env() };
+    const options = { cwd: temporaryDirectory(), env: env() };
     const { cwd } = options;
     const server = await startServer(t, options);
     const { key, id } = await issueKey(cwd, 'enterprise', '--per-minute', '3', '--per-day', '90');
@@ -79,7 +79,7 @@ export function testQuotaCommands({ name, env, place }: Place): void {
   });
 
   test(`a restarted server keeps the used quotas, and applies a "quota reset" that was given while no server ran: ${name}`, async (t) => {
-    const options = { cwd: temporaryDirectory(t), env: env() };
+    const options = { cwd: temporaryDirectory(), env: env() };
     const { cwd } = options;
     const first = await startServer(t, options);
     const a = await issueKey(cwd, 'enterprise', '--per-day', '10');
