@@ -1,3 +1,5 @@
+import type { PutOptions } from './store.js';
+
 /**
  * Throws a TypeError unless `value` is an object with all required fields and no unknown ones. The
  * message begins with `option`.
@@ -18,4 +20,15 @@ export function checkFields(
   }
   const missing = required.find((name) => Reflect.get(value, name) === undefined);
   if (missing !== undefined) throw new TypeError(`${option}.${missing}: missing`);
+}
+
+/**
+ * Returns whether `put` may overwrite existing orders. Throws a TypeError that names an unknown or
+ * invalid option.
+ */
+export function isReplacing(options: PutOptions = {}): boolean {
+  checkFields('options', options, [], ['replace']);
+  const { replace = false } = options;
+  if (typeof replace !== 'boolean') throw new TypeError('options.replace: expected true or false');
+  return replace;
 }

@@ -1,4 +1,5 @@
 import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, shipOutcome } from '../cancellation.js';
+import { isReplacing } from '../options.js';
 import type { Order, OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrder, toOrderRecords } from '../record.js';
 import type { OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
@@ -79,7 +80,8 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
       return outcome;
     },
 
-    put(orders, { replace = false } = {}) {
+    put(orders, options) {
+      const replace = isReplacing(options);
       const added = new Map<OrderId, Entry>();
       for (const record of toOrderRecords(orders)) {
         const { id, status } = record;

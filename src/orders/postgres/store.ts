@@ -2,6 +2,7 @@ import { checkPool, type PostgresPool, queryOften } from '../../databases/postgr
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { type CancelOutcome, cancelOutcome, type ShipOutcome, shipOutcome } from '../cancellation.js';
 import { parseJson } from '../json.js';
+import { isReplacing } from '../options.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import type { ListedOrders, OrderStore, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
@@ -55,7 +56,7 @@ export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore
     ...storeOver(pool, own),
     migrate: () => migrateTables(pool, ORDERS_SCHEMA),
     ship: createTransition(pool, own, 'shipped', shipOutcome),
-    put: async (orders, { replace = false } = {}) => putRecords(pool, toOrderRecords(orders), replace),
+    put: async (orders, options) => putRecords(pool, toOrderRecords(orders), isReplacing(options)),
 
     async get(id) {
       const [row] = (await queryOften(pool, selectOne, [`${id}`])).rows;

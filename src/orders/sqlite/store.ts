@@ -5,7 +5,7 @@ import { commitTogether, type Writes } from '../../databases/sqlite/group-commit
 import type { Schemas } from '../../databases/sqlite/migration.js';
 import { createWriteQueue, type Write } from '../../databases/sqlite/write-queue.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
-import { checkFields } from '../options.js';
+import { checkFields, isReplacing } from '../options.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
@@ -159,7 +159,8 @@ function writesThrough(
     cancel: (id) => write('cancel', id),
     ship: (id) => write('ship', id),
 
-    async put(orders, { replace = false } = {}) {
+    async put(orders, options) {
+      const replace = isReplacing(options);
       try {
         return await write('put', toOrderRecords(orders), replace);
       } finally {

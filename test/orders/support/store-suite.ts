@@ -46,6 +46,18 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
       assert.deepEqual(await listedIds(store), [-10n, -2n, 0n, 9n, 10n, 100n, 2n ** 63n - 1n]);
     });
 
+    test('put rejects an unknown or invalid option, and stores nothing', async (t) => {
+      const store = await stored(t, { id: 1n, quantity: 1 });
+      for (const [options, message] of [
+        [{ overwrite: true }, 'options.overwrite: unknown field; expected one of replace'],
+        [{ replace: 'no' }, 'options.replace: expected true or false'],
+      ] as const) {
+        const put = async () => store.put([{ id: 1n, quantity: 2 }, { id: 2n }], Object(options));
+        await assert.rejects(put, { name: 'TypeError', message });
+      }
+      assert.deepEqual(await listed(store), [{ id: 1n, quantity: 1 }]);
+    });
+
     test('get returns an order with exactly the fields and values that were put', async (t) => {
       const store = await stored(t);
       assert.deepEqual(await listed(store), []);
