@@ -31,7 +31,7 @@ export interface AdmissionOptions {
    * `authenticate` calls a backend that strangers could keep busy with made-up keys. If it returns
    * `false`, the key is looked up only while the client's address is within its limit. Over that
    * limit, the request is refused with 429. Without this function, every key is looked up. If this
-   * function throws, the client receives a 503.
+   * function throws, or returns anything but `true` or `false`, the client receives a 503.
    */
   readonly isKnownKey?: ((apiKey: string) => boolean) | undefined;
   /**
@@ -82,7 +82,7 @@ export function createAdmission<Served>(
     const { apiKey, keyFault, fault } = exchange.head;
     if (fault !== undefined) return chargeAddress(exchange, fault);
     if (apiKey === undefined) return chargeAddress(exchange, keyFault);
-    return isKnownKey === undefined || hostCall('isKnownKey', () => isKnownKey(apiKey))
+    return isKnownKey === undefined || isKnown(isKnownKey, apiKey)
       ? lookUp(exchange, apiKey)
       : lookUpWithinLimit(exchange, apiKey);
   }
@@ -152,6 +152,13 @@ export function createAdmission<Served>(
 function overLimit(exchange: Exchange, { verdict, retryAfterMs }: Decision): Reply {
   const code = verdict === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
   return refusal(exchange, code, 'Retry-After', retryAfter(retryAfterMs));
+}
+
+function isKnown(isKnownKey: (apiKey: string) => boolean, apiKey: string): boolean {
+  const known: unknown = hostCall('isKnownKey', () => isKnownKey(apiKey));
+  if (typeof known === 'boolean') return known;
+  // A promise would otherwise count as true, and made-up keys would keep the backend busy.
+  return failHost('isKnownKey did not return true or false', new TypeError('isKnownKey: expected true or false'));
 }
 
 function failPrincipal(lacking: keyof Principal): never {
