@@ -28,7 +28,7 @@ test('the README has two code blocks', () => assert.equal(blocks.length, 2));
 
 test('the server in the first code block of the README responds as the console example shows', async (t) => {
   const code = blocks[0]?.replace('.listen(8080)', '.listen(0, function () { process.send(this.address().port) })');
-  const child = start('mount.ts', code ?? '');
+  const child = start('server.mjs', code ?? '');
   t.after(() => child.kill());
   const [port] = await once(child, 'message');
   const response = await fetch(`http://127.0.0.1:${port}/v1/store/orders`, {
