@@ -1,7 +1,8 @@
 import { banned, NO_STRIKES } from '../ban.js';
 import { type Clock, checkClock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { checkPlan, onlyFields, type Plan, snapshotPlan, wholeNumber } from '../plan.js';
+import { onlyFields, wholeNumber } from '../options.js';
+import { checkPlan, type Plan, snapshotPlan } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
 import { BucketPool } from './bucket-pool.js';
