@@ -6,8 +6,8 @@ import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createOpenApiDocument } from 'store-orders/openapi';
 import { createTestService } from 'store-orders/testing';
-import { temporaryDirectory } from '../server/support/program.js';
 import { reason, without } from '../support/installed.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 
 /** The ids include 2^53 and 2^53 + 1, so that a rounded id would name another order that exists. */
 const IDS = ['-9223372036854775808', '9007199254740992', '9007199254740993', '9223372036854775807'];

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { run, temporaryDirectory } from '../server/support/program.js';
+import { run } from '../server/support/program.js';
 import { seededRandom } from '../support/rounds.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 import { createOrderFile } from './support/order-file.js';
 
 const FLIPS = 200;

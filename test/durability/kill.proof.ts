@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type RunningServer, sleep, startServer, temporaryDirectory } from '../server/support/program.js';
+import { type RunningServer, sleep, startServer } from '../server/support/program.js';
 import { median, spread } from '../support/figures.js';
 import { ROUNDS, seededRandom } from '../support/rounds.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 import { type Answer, type Client, countedToday, createClient } from './support/client.js';
 import { createOrderFile, type OrderFile, QUOTA } from './support/order-file.js';
 

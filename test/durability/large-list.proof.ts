@@ -3,9 +3,10 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../server/support/program.js';
+import { answerOf, issueKey, run, startServer } from '../server/support/program.js';
 import { createListScan } from '../support/list-scan.js';
 import { MIB, mebibytes, peakBytes } from '../support/memory.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 
 const MANY = 1_000_000;
 const SLOW_READERS = 50;

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { sleep, startServer, temporaryDirectory } from '../server/support/program.js';
+import { sleep, startServer } from '../server/support/program.js';
 import { slowest, spread } from '../support/figures.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 import { type Answer, createClient } from './support/client.js';
 import { createOrderFile } from './support/order-file.js';
 

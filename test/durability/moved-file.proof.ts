@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { copyFileSync, renameSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { startServer, temporaryDirectory, until } from '../server/support/program.js';
+import { startServer, until } from '../server/support/program.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 import { createClient } from './support/client.js';
 import { createOrderFile } from './support/order-file.js';
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { sleep, startServer, temporaryDirectory } from '../server/support/program.js';
+import { sleep, startServer } from '../server/support/program.js';
 import { spread } from '../support/figures.js';
 import { ROUNDS, seededRandom } from '../support/rounds.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 import { type Client, countedToday, createClient, isRefused } from './support/client.js';
 import { createOrderFile, QUOTA } from './support/order-file.js';
 

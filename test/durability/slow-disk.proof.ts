@@ -3,9 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sleep, startServer, temporaryDirectory } from '../server/support/program.js';
+import { sleep, startServer } from '../server/support/program.js';
 import { median, spread } from '../support/figures.js';
 import { readStalls } from '../support/stalls.js';
+import { temporaryDirectory } from '../support/temporary-file.js';
 import { type Answer, createClient } from './support/client.js';
 import { createOrderFile } from './support/order-file.js';
 

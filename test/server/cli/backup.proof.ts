@@ -4,7 +4,8 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { answerOf, issueKey, run, spawnProgram, startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, issueKey, run, spawnProgram, startServer, until } from '../support/program.js';
 
 /** Creates a directory with a database of `count` pending orders, whose ids begin at 1. */
 async function withOrders(count: number): Promise<string> {

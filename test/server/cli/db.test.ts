@@ -3,7 +3,8 @@ import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
-import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, issueKey, run, startServer } from '../support/program.js';
 
 function change(file: string, sql: string): void {
   const database = openSqliteDatabase(file);

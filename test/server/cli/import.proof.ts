@@ -6,7 +6,8 @@ import { describe, type TestContext, test } from 'node:test';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
-import { type RunOptions, run, sleep, spawnProgram, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { type RunOptions, run, sleep, spawnProgram, until } from '../support/program.js';
 
 const MANY = 1_000_000;
 const SOME = 50_000;

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { OrderLines } from '../../../src/server/cli/import/lines.js';
 import { sampled } from '../../support/sampled.js';
-import { answerOf, run, spawnProgram, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, run, spawnProgram } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
 

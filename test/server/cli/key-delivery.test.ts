@@ -5,7 +5,8 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { answerOf, issueKey, run, spawnProgram, startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, issueKey, run, spawnProgram, startServer, until } from '../support/program.js';
 
 const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
 /** On Linux, every write to this device fails as if the disk were full. */

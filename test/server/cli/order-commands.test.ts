@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerOf, issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, issueKey, run, startServer } from '../support/program.js';
 
 /** Makes the program believe that its output is a terminal. */
 const ON_TERMINAL = {

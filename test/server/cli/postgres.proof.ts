@@ -7,7 +7,8 @@ import pg from 'pg';
 import { openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
-import { answerOf, type IssuedKey, run, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, type IssuedKey, run } from '../support/program.js';
 
 const PASSWORD = 'horse battery';
 const WRITTEN = encodeURIComponent(PASSWORD);

@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sampled } from '../../support/sampled.js';
-import { run, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { run, startServer } from '../support/program.js';
 
 interface Mistake {
   readonly args?: readonly string[];

@@ -5,7 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
 import { createOpenApiDocument, printOpenApiDocument } from 'store-orders/openapi';
 import { createOrderServer } from 'store-orders/server';
-import { issueKey, run, startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { issueKey, run, startServer, until } from '../support/program.js';
 
 function textOf(html: string): string {
   const text = html.replace(/<[^>]+>/g, '');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { without } from '../../support/installed.js';
-import { temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 import { type Browser, launch, type Page, withoutBrowser } from './support/browser.js';
 import { openPage } from './support/opened-page.js';
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { startServer } from '../support/program.js';
 import { launch, withoutBrowser } from './support/browser.js';
 import { DESKTOP } from './support/opened-page.js';
 

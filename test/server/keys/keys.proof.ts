@@ -3,8 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createApiKey, isApiKey, openSqliteStorage } from 'store-orders/server';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 import { testKeyRing } from '../support/key-ring-suite.js';
-import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from '../support/program.js';
+import { answerOf, issueKey, run, startServer, until } from '../support/program.js';
 
 test('a new API key has the right prefix, the right length and a valid checksum, and differs from all others', () => {
   const keys = new Set(Array.from({ length: 1_000 }, createApiKey));

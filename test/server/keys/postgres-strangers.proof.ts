@@ -7,7 +7,8 @@ import { createApiKey, createPostgresKeyRing, openPostgresStorage } from 'store-
 import { createManualClock } from 'store-orders/testing';
 import { createDatabase, watchedPool } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
-import { startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { startServer, until } from '../support/program.js';
 
 /** The number of requests per minute that an address may send without a valid key. */
 const ADDRESS_QUOTA = 600;

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { skip as skipRedis, startServer as startRedis } from '../../limits/redis/support/server.js';
-import { startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { startServer, until } from '../support/program.js';
 
 const skip = missingEngine || skipRedis;
 const engine = skip ? undefined : await startEngine();

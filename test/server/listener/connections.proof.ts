@@ -4,7 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { createMemoryLimiter, createMemoryOrderStore } from 'store-orders';
 import { createOrderServer } from 'store-orders/server';
-import { issueKey, run, startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { issueKey, run, startServer, until } from '../support/program.js';
 import { listen } from './support/order-server.js';
 
 const KEYED = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n\r\n';

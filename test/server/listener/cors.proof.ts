@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, suite, type TestContext, test } from 'node:test';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 import { type Browser, launch, withoutBrowser } from '../docs/support/browser.js';
 import { DESKTOP } from '../docs/support/opened-page.js';
-import { issueKey, startServer, temporaryDirectory } from '../support/program.js';
+import { issueKey, startServer } from '../support/program.js';
 
 /** Serves an empty page, and returns its origin. */
 async function servePage(t: TestContext): Promise<string> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { issueKey, sleep, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { issueKey, sleep, startServer } from '../support/program.js';
 import { attack, customer, quantile } from './support/under-attack.js';
 
 const SECONDS = Number(process.env['STORE_ORDERS_SECONDS'] ?? 10);

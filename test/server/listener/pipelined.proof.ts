@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { issueKey, sleep, startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { issueKey, sleep, startServer, until } from '../support/program.js';
 import { openTo, residentMiB } from './support/under-attack.js';
 
 const PATHS = ['/openapi.json', '/docs', '/readyz', '/healthz', '/v1/store/orders'];

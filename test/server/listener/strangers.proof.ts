@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { issueKey, sleep, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { issueKey, sleep, startServer } from '../support/program.js';
 import { attack, customer, openDescriptors, quantile, residentMiB, watchAges } from './support/under-attack.js';
 
 /** `STORE_ORDERS_SECONDS=1800` makes this a soak test. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { issueKey, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { issueKey, startServer } from '../support/program.js';
 import { assertBounded } from './support/bounded.js';
 import { parseMetrics, type Series } from './support/parse-metrics.js';
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { skip as skipRedis, startServer as startRedis } from '../../limits/redis/support/server.js';
-import { startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { startServer } from '../support/program.js';
 import { parseMetrics } from './support/parse-metrics.js';
 
 const skip = missingEngine || skipRedis;

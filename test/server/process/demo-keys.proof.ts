@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerOf, run, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, run, startServer } from '../support/program.js';
 
 test('no demo keys are created if other machines can reach the server', async (t) => {
   const cwd = temporaryDirectory();

@@ -9,7 +9,8 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { issueKey, run, sleep, startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { issueKey, run, sleep, startServer, until } from '../support/program.js';
 
 /** Makes the program believe that its stderr is a terminal. */
 const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' };

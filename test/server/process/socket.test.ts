@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { listen } from '../../../src/server/process/listen.js';
-import { run, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { run, startServer } from '../support/program.js';
 
 function statusOf(socketPath: string, path: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

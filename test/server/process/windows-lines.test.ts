@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RunOptions, run, startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { type RunOptions, run, startServer, until } from '../support/program.js';
 
 const ON_WINDOWS = { NODE_OPTIONS: `--import=${new URL('../../support/on-windows.mjs', import.meta.url).href}` };
 

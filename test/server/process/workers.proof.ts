@@ -12,6 +12,7 @@ import pg from 'pg';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { type Client, createClient, isRefused } from '../../durability/support/client.js';
 import { skip as skipRedis, startServer as startRedis } from '../../limits/redis/support/server.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 import {
   answerOf,
   type IssuedKey,
@@ -20,7 +21,6 @@ import {
   sleep,
   spawnProgram,
   startServer,
-  temporaryDirectory,
   until,
 } from '../support/program.js';
 

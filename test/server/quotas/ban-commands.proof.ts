@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { createMemoryLimiter, createPlan, perDay } from 'store-orders/limiter';
 import { openSqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { createManualClock } from 'store-orders/testing';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 import { testBanCommands } from '../support/ban-commands.js';
-import { run, temporaryDirectory } from '../support/program.js';
+import { run } from '../support/program.js';
 
 testBanCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });
 

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { type Server, skip, startServer as startRedis } from '../../limits/redis/support/server.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 import { testBanCommands } from '../support/ban-commands.js';
-import { answerOf, issueKey, sleep, startServer, temporaryDirectory, until } from '../support/program.js';
+import { answerOf, issueKey, sleep, startServer, until } from '../support/program.js';
 import { drain, remaining, testQuotaCommands } from '../support/quota-commands.js';
 
 testQuotaCommands({ name: 'in the file', env: () => ({}), place: () => 'store-orders.db' });

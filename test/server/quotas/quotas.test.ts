@@ -5,7 +5,7 @@ import { createMemoryLimiter, createPlan, perDay, perMinute } from 'store-orders
 import { openSqliteStorage, type SqliteStorage, withSavedQuotas } from 'store-orders/server';
 import { openSqliteDatabase } from 'store-orders/sqlite';
 import { createManualClock } from 'store-orders/testing';
-import { temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
 
 const plan = createPlan({ name: 'small', policies: [perMinute(3), perDay(5)], ban: { after: 2, graceMs: 0 } });
 

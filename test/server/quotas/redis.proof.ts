@@ -12,7 +12,8 @@ import {
   startCluster,
   startServer as startRedis,
 } from '../../limits/redis/support/server.js';
-import { issueKey, type RunningServer, run, startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { issueKey, type RunningServer, run, startServer, until } from '../support/program.js';
 
 const HOST = '127.0.0.1';
 const PASSWORD = 's3cr3t/@pass';

@@ -3,7 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { linkSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { issueKey, run, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { issueKey, run, startServer } from '../support/program.js';
 
 // No machine has this address (RFC 5737). So if a server accepts the file, it cannot listen, and
 // exits with a different message.

@@ -7,7 +7,8 @@ import { createMemoryLimiter } from 'store-orders/limiter';
 import { createApiKey, createOrderServer, openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
-import { run, startServer, temporaryDirectory, until } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { run, startServer, until } from '../support/program.js';
 
 describe('a server with a PostgreSQL database', { skip: missingEngine }, async () => {
   const engine = await startEngine();

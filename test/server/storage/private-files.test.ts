@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteOrderStore } from 'store-orders/sqlite';
-import { answerOf, run, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, run, startServer } from '../support/program.js';
 
 const IS_UNIX = process.platform !== 'win32';
 

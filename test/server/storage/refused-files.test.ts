@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { sampled } from '../../support/sampled.js';
-import { answerOf, issueKey, run, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, issueKey, run } from '../support/program.js';
 
 const COMMANDS = [
   // No machine has this address (RFC 5737). So if a server wrongly accepts the file, it cannot

@@ -12,7 +12,8 @@ import {
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
-import { answerOf, issueKey, type Run, run, startServer, temporaryDirectory } from '../support/program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, issueKey, type Run, run, startServer } from '../support/program.js';
 
 const SERVE = ['serve', '--host', '192.0.2.1'];
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerOf, issueKey, run, startServer, temporaryDirectory, until } from './program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, issueKey, run, startServer, until } from './program.js';
 import { drain, type Place } from './quota-commands.js';
 
 /** Tests the commands that ban keys and list quotas, for quotas in a file or in Redis. */

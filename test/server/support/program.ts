@@ -5,8 +5,6 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { IS_QUICK } from '../../support/sampled.js';
 
-export { temporaryDirectory } from '../../support/temporary-file.js';
-
 const MAIN = fileURLToPath(new URL('../../../dist/server/main.js', import.meta.url));
 
 export interface Run {

@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  answerOf,
-  issueKey,
-  type RunningServer,
-  run,
-  sleep,
-  startServer,
-  temporaryDirectory,
-  until,
-} from './program.js';
+import { temporaryDirectory } from '../../support/temporary-file.js';
+import { answerOf, issueKey, type RunningServer, run, sleep, startServer, until } from './program.js';
 
 export async function drain(server: RunningServer, apiKey: string, requests: number): Promise<void> {
   for (let i = 0; i < requests; i++) await (await server.get(apiKey)).arrayBuffer();
