@@ -8,7 +8,7 @@ import { addressOf, type Exchange } from './exchange.js';
 import { afterHost, failHost, hostCall, isPromise } from './host-call.js';
 import { checkFunction, checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
-import { type Reply, refusal } from './reply.js';
+import { type Outcome, refusal } from './reply.js';
 
 /** The owner of an API key, and the plan that the owner has bought. */
 export interface Principal {
@@ -62,14 +62,14 @@ export const ADDRESS_PLAN = addressPerMinute(600);
  * the key's quota, and then calls `serve`.
  */
 export interface Admission<Served> {
-  identify(exchange: Exchange): Served | Reply | Promise<Served | Reply>;
+  identify(exchange: Exchange): Served | Outcome | Promise<Served | Outcome>;
   /**
    * Counts a request without a valid key against the limit of its client address. `reply` is the
    * code of the error reply to return, or a function that makes the reply. If the address is over
    * its limit, returns a 429 instead and closes the connection, so that a client that keeps sending
    * must open a new connection for each request.
    */
-  chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply>;
+  chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Outcome)): Outcome | Promise<Outcome>;
 }
 
 export function createAdmission<Served>(
@@ -78,7 +78,7 @@ export function createAdmission<Served>(
 ): Admission<Served> {
   const { limiter, authenticate, isKnownKey, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
 
-  function identify(exchange: Exchange): Served | Reply | Promise<Served | Reply> {
+  function identify(exchange: Exchange): Served | Outcome | Promise<Served | Outcome> {
     const { apiKey, keyFault, fault } = exchange.head;
     if (fault !== undefined) return chargeAddress(exchange, fault);
     if (apiKey === undefined) return chargeAddress(exchange, keyFault);
@@ -87,7 +87,7 @@ export function createAdmission<Served>(
       : lookUpWithinLimit(exchange, apiKey);
   }
 
-  function lookUp(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
+  function lookUp(exchange: Exchange, apiKey: string): Served | Outcome | Promise<Served | Outcome> {
     const principal = hostCall('authenticate', () => authenticate(apiKey));
     return isPromise(principal)
       ? afterHost('authenticate', principal, (settled) => admit(exchange, settled))
@@ -98,14 +98,14 @@ export function createAdmission<Served>(
    * Looks up a key, unless the client's address is over its limit. The request counts against the
    * address only if the key turns out to be invalid.
    */
-  function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Reply | Promise<Served | Reply> {
+  function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Outcome | Promise<Served | Outcome> {
     const look = ({ inForce }: Decision) =>
       inForce.remaining > 0 ? lookUp(exchange, apiKey) : takeFromAddress(exchange, () => lookUp(exchange, apiKey));
     const decision = hostCall('limiter.take', () => limiter.take(addressKey(addressOf(exchange)), addressPlan, 0));
     return isPromise(decision) ? afterHost('limiter.take', decision, look) : look(decision);
   }
 
-  function admit(exchange: Exchange, principal: Principal | undefined): Served | Reply | Promise<Served | Reply> {
+  function admit(exchange: Exchange, principal: Principal | undefined): Served | Outcome | Promise<Served | Outcome> {
     // An `authenticate` written in JavaScript can also return `null` for an unknown key.
     if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
     const { id, plan } = principal;
@@ -124,21 +124,25 @@ export function createAdmission<Served>(
     exchange: Exchange,
     principal: Principal,
     decision: Decision,
-  ): Served | Reply | Promise<Served | Reply> {
+  ): Served | Outcome | Promise<Served | Outcome> {
     // `limitFields` throws if the limiter has not returned a decision. It is called before `serve`,
     // so that no request is served without a decision.
     exchange.limitFields = limitFields(decision, draftFields);
+    exchange.charged = 'key';
+    exchange.isOverLimit = !decision.allowed;
     return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
   }
 
-  function chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Reply)): Reply | Promise<Reply> {
+  function chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Outcome)): Outcome | Promise<Outcome> {
     exchange.plan = addressPlan;
     return takeFromAddress(exchange, () => (typeof reply === 'string' ? refusal(exchange, reply) : reply()));
   }
 
-  function takeFromAddress<R>(exchange: Exchange, next: () => R | Promise<R>): R | Reply | Promise<R | Reply> {
-    const charge = (decision: Decision): R | Reply | Promise<R | Reply> => {
+  function takeFromAddress<R>(exchange: Exchange, next: () => R | Promise<R>): R | Outcome | Promise<R | Outcome> {
+    const charge = (decision: Decision): R | Outcome | Promise<R | Outcome> => {
       exchange.limitFields = limitFields(decision, draftFields);
+      exchange.charged = 'address';
+      exchange.isOverLimit = !decision.allowed;
       exchange.isLast = !decision.allowed;
       return decision.allowed ? next() : overLimit(exchange, decision);
     };
@@ -149,7 +153,7 @@ export function createAdmission<Served>(
   return { identify, chargeAddress };
 }
 
-function overLimit(exchange: Exchange, { verdict, retryAfterMs }: Decision): Reply {
+function overLimit(exchange: Exchange, { verdict, retryAfterMs }: Decision): Outcome {
   const code = verdict === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
   return refusal(exchange, code, 'Retry-After', retryAfter(retryAfterMs));
 }

@@ -35,6 +35,8 @@ export interface Exchange {
   /** The limiter's decision as header fields. */
   limitFields: readonly string[] | undefined;
   code: ErrorCode | undefined;
+  charged: 'key' | 'address' | undefined;
+  isOverLimit: boolean;
   /** Whether the connection closes after the reply. */
   isLast: boolean;
   error: unknown;
@@ -70,6 +72,8 @@ export function createExchange(
     plan,
     limitFields: undefined,
     code: undefined,
+    charged: undefined,
+    isOverLimit: false,
     isLast: false,
     error: undefined,
     requestId: head.requestId ?? (isObserved ? createRequestId() : undefined),

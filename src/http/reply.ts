@@ -3,13 +3,24 @@ import { type Exchange, publish } from './exchange.js';
 import { hostFailure, isPromise } from './host-call.js';
 import { retryAfter, unavailableFields } from './rate-limit-fields.js';
 
-/** A prepared response, which has to be written to the connection. */
-export interface Reply {
+/** The outcome of a request: a response without the facts about its request. */
+export interface Outcome {
   readonly status: number;
   /** The names and values of the header fields, alternating. */
   readonly headers: string[];
   /** ASCII text, bytes, or bytes in pieces. `undefined` if there is no body. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
+}
+
+/** A prepared response, which has to be written to the connection. */
+export interface Reply extends Outcome {
+  /**
+   * Whether the request was charged to its valid key or to its client's address. `undefined` if the
+   * limiter failed, or was not asked because the service is closed.
+   */
+  readonly charged: 'key' | 'address' | undefined;
+  /** Whether the limit of that key or address was exceeded. */
+  readonly isOverLimit: boolean;
 }
 
 export function forEachField(fields: readonly string[], use: (name: string, value: string) => void): void {
@@ -50,7 +61,7 @@ function prepare(code: ErrorCode): PreparedError {
  * Returns a reply with the Error object of `code` and the rate-limit fields. If `name` is given,
  * adds a header field with this name.
  */
-export function refusal(exchange: Exchange, code: ErrorCode, name?: string, value = ''): Reply {
+export function refusal(exchange: Exchange, code: ErrorCode, name?: string, value = ''): Outcome {
   exchange.code = code;
   const { status, fields, body } = prepared.get(code) ?? prepare(code);
   const headers = [...fields, ...limitFieldsOf(exchange)];
@@ -58,7 +69,7 @@ export function refusal(exchange: Exchange, code: ErrorCode, name?: string, valu
   return { status, headers, body };
 }
 
-export function unavailable(exchange: Exchange): Reply {
+export function unavailable(exchange: Exchange): Outcome {
   return refusal(exchange, 'service_unavailable', 'Retry-After', retryAfter(UNAVAILABLE_MS));
 }
 
@@ -77,7 +88,7 @@ export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[
 export function attempt<T>(
   exchange: Exchange,
   step: (exchange: Exchange) => T | Promise<T>,
-): T | Reply | Promise<T | Reply> {
+): T | Outcome | Promise<T | Outcome> {
   try {
     const result = step(exchange);
     return isPromise(result) ? result.catch((error) => failed(exchange, error)) : result;
@@ -86,7 +97,7 @@ export function attempt<T>(
   }
 }
 
-function failed(exchange: Exchange, error: unknown): Reply {
+function failed(exchange: Exchange, error: unknown): Outcome {
   exchange.error = error;
   return hostFailure(error) === undefined ? refusal(exchange, 'internal_error') : unavailable(exchange);
 }
@@ -100,19 +111,20 @@ function lengthOf(body: Reply['body']): number | undefined {
  * Completes every reply: adds `X-Request-Id`, adds `Connection: close` if the connection closes
  * after the reply, and publishes the reply on the diagnostics channel.
  */
-export function finish(exchange: Exchange, reply: Reply, isClosing = false): Reply {
-  const { requestId } = exchange;
+export function finish(exchange: Exchange, outcome: Outcome, isClosing = false): Reply {
+  const { requestId, charged, isOverLimit } = exchange;
+  const { status, headers, body } = outcome;
   const { hasContent, fault, isMultiplexed } = exchange.head;
   const isLast = hasContent || fault !== undefined || exchange.isLast || isClosing;
-  if (isLast && !isMultiplexed) reply.headers.push('Connection', 'close');
-  if (requestId !== undefined) reply.headers.push('X-Request-Id', requestId);
-  publish(exchange, reply.status, exchange.method === 'HEAD' ? 0 : lengthOf(reply.body));
-  if (exchange.method !== 'HEAD') return reply;
-  if (typeof reply.body === 'object' && Symbol.asyncIterator in reply.body) {
+  if (isLast && !isMultiplexed) headers.push('Connection', 'close');
+  if (requestId !== undefined) headers.push('X-Request-Id', requestId);
+  publish(exchange, status, exchange.method === 'HEAD' ? 0 : lengthOf(body));
+  if (exchange.method !== 'HEAD') return { status, headers, body, charged, isOverLimit };
+  if (typeof body === 'object' && Symbol.asyncIterator in body) {
     // The store can stop reading the list, because a reply to HEAD has no body.
-    reply.body[Symbol.asyncIterator]()
+    body[Symbol.asyncIterator]()
       .return?.()
       .catch(() => {});
   }
-  return { ...reply, body: undefined };
+  return { status, headers, body: undefined, charged, isOverLimit };
 }

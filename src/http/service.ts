@@ -8,7 +8,7 @@ import type { Failure } from './list/replayable-bytes.js';
 import type { Representation } from './list/representations.js';
 import { createListSerializer } from './list/serializer.js';
 import { checkMethods } from './options.js';
-import { attempt, finish, limitFieldsOf, type Reply, refusal, unavailable } from './reply.js';
+import { attempt, finish, limitFieldsOf, type Outcome, type Reply, refusal, unavailable } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE, withRawHeaders } from './request-head.js';
 import { checkBasePath, createRouter, NOT_OURS } from './route.js';
 
@@ -89,7 +89,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   const inFlight = createInFlight();
   const { identify, chargeAddress } = createAdmission(options, dispatch);
 
-  function dispatch(exchange: Exchange): Reply | Promise<Reply> {
+  function dispatch(exchange: Exchange): Outcome | Promise<Outcome> {
     const { route, method } = exchange;
     switch (route.resource) {
       case 'orders':
@@ -105,7 +105,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     }
   }
 
-  function list(exchange: Exchange): Reply | Promise<Reply> {
+  function list(exchange: Exchange): Outcome | Promise<Outcome> {
     exchange.operation = 'listOrders';
     const orders = hostCall('store.list', () => store.list());
     return isPromise(orders)
@@ -113,18 +113,18 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
       : represent(exchange, orders);
   }
 
-  function represent(exchange: Exchange, orders: ListedOrders): Reply | Promise<Reply> {
+  function represent(exchange: Exchange, orders: ListedOrders): Outcome | Promise<Outcome> {
     const answer = serialize(orders, exchange);
     return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
   }
 
-  function listReply(exchange: Exchange, { status, fields, body, ended }: Representation): Reply {
+  function listReply(exchange: Exchange, { status, fields, body, ended }: Representation): Outcome {
     if (status === 412) return refusal(exchange, 'precondition_failed');
     if (ended !== undefined) inFlight.hold(ended.then((failure) => publishFailure(exchange, failure)));
     return { status, headers: [...fields, ...limitFieldsOf(exchange)], body };
   }
 
-  function cancel(exchange: Exchange, idText: string): Reply | Promise<Reply> {
+  function cancel(exchange: Exchange, idText: string): Outcome | Promise<Outcome> {
     exchange.operation = 'cancelOrder';
     const id = parseOrderId(idText);
     if (id === undefined) return refusal(exchange, 'invalid_order_id');
@@ -138,13 +138,13 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
       : cancelReply(exchange, outcome);
   }
 
-  function cancelReply(exchange: Exchange, outcome: CancelOutcome): Reply {
+  function cancelReply(exchange: Exchange, outcome: CancelOutcome): Outcome {
     if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
     if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: returned an unknown outcome');
     return refusal(exchange, CANCEL_ERRORS[outcome]);
   }
 
-  function run(exchange: Exchange, step: (exchange: Exchange) => Reply | Promise<Reply>): Reply | Promise<Reply> {
+  function run(exchange: Exchange, step: (exchange: Exchange) => Outcome | Promise<Outcome>): Reply | Promise<Reply> {
     const reply = attempt(exchange, step);
     if (!isPromise(reply)) return finish(exchange, reply, inFlight.isClosed);
     const finished = reply.then((settled) => finish(exchange, settled, inFlight.isClosed));
@@ -178,7 +178,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
 }
 
 /** Returns 405 for a standard method, 501 for any other (RFC 9110 §9.1). */
-function refuseMethod(exchange: Exchange, allowed: string): Reply {
+function refuseMethod(exchange: Exchange, allowed: string): Outcome {
   return METHODS.includes(exchange.method ?? '')
     ? refusal(exchange, 'method_not_allowed', 'Allow', allowed)
     : refusal(exchange, 'method_not_implemented');

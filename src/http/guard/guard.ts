@@ -7,7 +7,7 @@ import {
 } from '../admission.js';
 import { type ClientAddress, createExchange } from '../exchange.js';
 import { isPromise } from '../host-call.js';
-import { attempt, finish, limitFieldsOf, type Reply } from '../reply.js';
+import { attempt, finish, limitFieldsOf, type Outcome, type Reply } from '../reply.js';
 import { type RequestHead, readHead, withRawHeaders } from '../request-head.js';
 import { NOT_OURS } from '../route.js';
 
@@ -48,7 +48,7 @@ export function createGuard(options: AdmissionOptions): Guard {
       const { method, url, rawHeaders } = request;
       const head = readHead(request);
       const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
-      const outcomeOf = (settled: GuardOutcome | Reply): GuardOutcome =>
+      const outcomeOf = (settled: Extract<GuardOutcome, { admitted: true }> | Outcome): GuardOutcome =>
         'admitted' in settled ? settled : { admitted: false, reply: finish(exchange, settled) };
       const result = attempt(exchange, identify);
       return isPromise(result) ? result.then(outcomeOf) : outcomeOf(result);

@@ -4,7 +4,7 @@ import { type Coding, preferredCoding } from '../../http/list/accept-encoding.js
 import { digestOf, entityTag, namesTag } from '../../http/list/entity-tag.js';
 import type { ListRequest } from '../../http/list/representations.js';
 import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
-import type { Reply } from '../../http/reply.js';
+import type { Outcome } from '../../http/reply.js';
 import { printPage } from './page.js';
 
 /**
@@ -68,7 +68,7 @@ function read(path: string): string {
 }
 
 /** Returns the reply to a GET or HEAD, without the header fields of the rate limit. */
-export function docsReply(file: DocsFile, request: ListRequest): Reply {
+export function docsReply(file: DocsFile, request: ListRequest): Outcome {
   const { acceptEncoding, ifNoneMatch = '' } = request.head;
   const { content, etag, headers } = file.represent(preferredCoding(acceptEncoding, false));
   if (namesTag(ifNoneMatch, etag, 'weak')) {

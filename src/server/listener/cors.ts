@@ -2,7 +2,7 @@ import { ADDRESS_PLAN, type AdmissionOptions, createAdmission } from '../../http
 import { type ClientAddress, createExchange } from '../../http/exchange.js';
 import { isPromise } from '../../http/host-call.js';
 import type { OrderService, RequestHead } from '../../http/index.js';
-import { attempt, finish, limitFieldsOf, type Reply } from '../../http/reply.js';
+import { attempt, finish, limitFieldsOf, type Outcome, type Reply } from '../../http/reply.js';
 import { readHead } from '../../http/request-head.js';
 import { NOT_OURS } from '../../http/route.js';
 import { isOrigin } from '../config/origin.js';
@@ -49,7 +49,11 @@ export function withCors(service: OrderService, origins: readonly string[], opti
     const { method, url, rawHeaders } = request;
     const head = readHead(request);
     const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
-    const allow = (): Reply => ({ status: 204, headers: [...PREFLIGHT, ...limitFieldsOf(exchange)], body: undefined });
+    const allow = (): Outcome => ({
+      status: 204,
+      headers: [...PREFLIGHT, ...limitFieldsOf(exchange)],
+      body: undefined,
+    });
     const reply = attempt(exchange, () => chargeAddress(exchange, head.fault ?? allow));
     return isPromise(reply) ? reply.then((settled) => finish(exchange, settled)) : finish(exchange, reply);
   }

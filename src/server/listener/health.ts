@@ -1,5 +1,5 @@
 import { checkFunction } from '../../http/options.js';
-import type { Reply } from '../../http/reply.js';
+import type { Outcome } from '../../http/reply.js';
 
 /** In the state `degraded`, the server works without the backend as far as possible. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
@@ -18,7 +18,7 @@ export function checkBackends(backends: Backends): void {
   for (const [name, state] of Object.entries(backends)) checkFunction(`backends.${name}`, state);
 }
 
-export type Probe = (method: string | undefined) => Reply | Promise<Reply>;
+export type Probe = (method: string | undefined) => Outcome | Promise<Outcome>;
 
 /** The functions that respond to health checks, by path. */
 export type Probes = ReadonlyMap<string, Probe>;
@@ -28,10 +28,10 @@ export type Probes = ReadonlyMap<string, Probe>;
  * the process accepts requests and every backend is available (200, otherwise 503).
  */
 export function createProbes(backends: Backends, isDraining: () => boolean): Probes {
-  let readiness: Promise<Reply> | undefined;
+  let readiness: Promise<Outcome> | undefined;
 
   /** Checks the backends once for all concurrent probes. */
-  function sharedReadiness(): Promise<Reply> {
+  function sharedReadiness(): Promise<Outcome> {
     readiness ??= readinessReply(backends, isDraining).finally(() => {
       readiness = undefined;
     });
@@ -48,7 +48,7 @@ export function createProbes(backends: Backends, isDraining: () => boolean): Pro
 const HEALTHY = reply(200, { status: 'ok' });
 const METHOD_NOT_ALLOWED = reply(405, { status: 'method not allowed' }, ['Allow', 'GET, HEAD']);
 
-async function readinessReply(backends: Backends, isDraining: () => boolean): Promise<Reply> {
+async function readinessReply(backends: Backends, isDraining: () => boolean): Promise<Outcome> {
   const states = await Promise.all(
     Object.entries(backends).map(async ([name, state]) => [name, await stateOf(state)] as const),
   );
@@ -65,7 +65,7 @@ export async function stateOf(state: Backends[string]): Promise<BackendState> {
   }
 }
 
-function reply(status: number, content: object, fields: readonly string[] = []): Reply {
+function reply(status: number, content: object, fields: readonly string[] = []): Outcome {
   const body = JSON.stringify(content);
   const headers = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store'];
   return { status, headers: [...headers, ...fields], body };

@@ -2,7 +2,7 @@ import { ADDRESS_PLAN, type AdmissionOptions, createAdmission } from '../../http
 import { type ClientAddress, createExchange } from '../../http/exchange.js';
 import { isPromise } from '../../http/host-call.js';
 import type { OrderService, RequestHead } from '../../http/index.js';
-import { attempt, finish, limitFieldsOf, type Reply, refusal } from '../../http/reply.js';
+import { attempt, finish, limitFieldsOf, type Outcome, type Reply, refusal } from '../../http/reply.js';
 import { readHead } from '../../http/request-head.js';
 import { NOT_OURS } from '../../http/route.js';
 import { type DocsFile, docsReply } from '../docs/files.js';
@@ -12,7 +12,7 @@ import type { Probe, Probes } from './health.js';
  * Constant responses: redirections to the documentation page, and an empty icon, which browsers
  * cache for a week.
  */
-const FIXED: ReadonlyMap<string, Reply> = new Map([
+const FIXED: ReadonlyMap<string, Outcome> = new Map([
   ['/', redirection('docs')],
   ['/docs/', redirection('../docs')],
   ['/favicon.ico', { status: 204, headers: ['Cache-Control', 'public, max-age=604800'], body: undefined }],
@@ -22,7 +22,7 @@ const FIXED: ReadonlyMap<string, Reply> = new Map([
  * Redirects to a relative path, which also works behind a proxy that serves this server below a
  * path.
  */
-function redirection(location: string): Reply {
+function redirection(location: string): Outcome {
   return { status: 302, headers: ['Location', location, 'Content-Length', '0'], body: '' };
 }
 
@@ -48,8 +48,9 @@ export function withOwnPaths(
     if (head.fault !== undefined) return service.respond(request, clientAddress);
     const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
 
-    function settle({ status, headers, body }: Reply): Reply {
-      const reply = { status, headers: [...headers], body };
+    function settle({ status, headers, body }: Outcome): Reply {
+      const { charged, isOverLimit } = exchange;
+      const reply = { status, headers: [...headers], body, charged, isOverLimit };
       // Charging the address has set `code` and `error`. They are removed, because they are not
       // about the probe.
       if (status !== 200) return finish({ ...exchange, code: undefined, error: undefined }, reply);
@@ -66,7 +67,7 @@ export function withOwnPaths(
   }
 
   function respondWithFile(
-    file: DocsFile | Reply,
+    file: DocsFile | Outcome,
     request: RequestHead,
     clientAddress: ClientAddress,
   ): Reply | Promise<Reply> {
@@ -75,7 +76,7 @@ export function withOwnPaths(
     if (head.fault !== undefined) return service.respond(request, clientAddress);
     const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
 
-    function represent(): Reply {
+    function represent(): Outcome {
       if (method !== 'GET' && method !== 'HEAD') return refusal(exchange, 'method_not_allowed', 'Allow', 'GET, HEAD');
       const { status, headers, body } = 'status' in file ? file : docsReply(file, exchange);
       return { status, headers: [...headers, ...limitFieldsOf(exchange)], body };
