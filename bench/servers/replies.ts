@@ -16,11 +16,11 @@ export const MISSING = await reply('DELETE', '/v1/store/orders/1');
 export const CANCELLED = await reply('DELETE', '/v1/store/orders/2');
 
 async function reply(method: string, url: string): Promise<Reply & { readonly body: string | undefined }> {
-  const { status, headers, body } = await service.respond({
+  const { body, ...rest } = await service.respond({
     method,
     url,
     rawHeaders: ['Authorization', `Bearer ${API_KEY}`],
   });
   if (body !== undefined && typeof body !== 'string') throw new TypeError('expected a response body of type string');
-  return { status, headers, body };
+  return { ...rest, body };
 }
