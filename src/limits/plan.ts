@@ -38,6 +38,10 @@ export interface BanPolicy {
    * Refusals within this time after the first refusal are forgiven, because the requests may have
    * been sent before the client received the first 429. At most `10 × after` refusals in a row are
    * forgiven, or as many as the smallest quota of the plan if that is more.
+   *
+   * A client that waits as long as `Retry-After` says is never banned if it has at most `after`
+   * requests in flight, or if its round trip is shorter than this time and it has no more requests
+   * in flight than can be forgiven. On a link with a longer round trip, choose a longer time.
    */
   readonly graceMs: number;
   /** Length of the first ban. Each further ban is `factor` times as long, up to `maxMs`. */

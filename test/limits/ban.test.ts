@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { beforeEach, test } from 'node:test';
-import { type BanPolicy, createMemoryLimiter, createPlan, type MemoryLimiter, perDay } from 'store-orders/limiter';
+import {
+  type BanPolicy,
+  createMemoryLimiter,
+  createPlan,
+  type MemoryLimiter,
+  PLANS,
+  type Plan,
+  perDay,
+} from 'store-orders/limiter';
 import { createManualClock, type ManualClock } from 'store-orders/testing';
 
 const SECOND = 1_000;
@@ -42,6 +51,29 @@ test('20 refusals within a minute ban a key, but refusals up to 2 s after the fi
     passedMs = sinceMs;
     for (let n = 1; n < requests; n++) assert.equal(limiter.take('key', plan).verdict, 'over_quota');
     assert.equal(limiter.take('key', plan).verdict, verdict, `${requests} requests after ${sinceMs} ms`);
+  }
+});
+
+test('README.md states when a key is banned: after 220 further refusals in a burst, and after 40 at ten a second', () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8').replaceAll('\n', ' ');
+  const rule =
+    'Refusals in the two seconds after the first 429 are forgiven, up to 200 or the smallest quota if that is more. ' +
+    'The 20th later refusal within a minute starts the ban.';
+  assert.ok(readme.includes(rule));
+  for (const { pauseMs, bannedAt } of [
+    { pauseMs: 0, bannedAt: 200 + 20 },
+    { pauseMs: 100, bannedAt: 20 + 20 },
+  ]) {
+    limiter.reset('key');
+    for (let n = 0; n < 60; n++) limiter.take('key', PLANS.free);
+    beRefused(PLANS.free, 1);
+    for (let n = 1; n < bannedAt; n++) {
+      clock.advance(pauseMs);
+      beRefused(PLANS.free, 1);
+    }
+    clock.advance(pauseMs);
+    const { verdict, retryAfterMs } = limiter.take('key', PLANS.free);
+    assert.deepEqual([verdict, retryAfterMs], ['banned', MINUTE], `${pauseMs} ms between requests`);
   }
 });
 
@@ -275,7 +307,7 @@ test('resetting a key refills its buckets and ends its ban', () => {
   assert.equal(limiter.take('key', plan).verdict, 'within_quota');
 });
 
-function beRefused(plan: ReturnType<typeof strict>, times: number): void {
+function beRefused(plan: Plan, times: number): void {
   for (let n = 0; n < times; n++) assert.equal(limiter.take('key', plan).verdict, 'over_quota');
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
@@ -214,6 +215,62 @@ test('a client that obeys Retry-After is never banned, even if it sends bursts o
     }
   });
   fc.assert(check, { numRuns: 1_000 });
+});
+
+const SLOTS = fc.record({
+  quota: fc.integer({ min: 1, max: 30 }),
+  windowMs: fc.integer({ min: 1, max: 9_000 }),
+  // At most 20 requests in flight on a link of any speed, or as many as can be forgiven (200) on a
+  // link whose round trip is shorter than the 2 s of grace.
+  link: fc.oneof(
+    fc.record({ inFlight: fc.integer({ min: 1, max: 20 }), oneWayMs: fc.integer({ min: 0, max: 20_000 }) }),
+    fc.record({ inFlight: fc.integer({ min: 1, max: 201 }), oneWayMs: fc.integer({ min: 0, max: 999 }) }),
+  ),
+  seed: fc.nat(),
+});
+
+test('a client that obeys Retry-After is never banned with 20 requests in flight on any link, or with 200 on a quick one', () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8').replaceAll('\n', ' ');
+  assert.ok(readme.includes('never banned if it has at most 20 requests in flight, or at most 200 and a round trip'));
+  const check = fc.property(SLOTS, ({ quota, windowMs, link, seed }) => {
+    const plan = createPlan({ name: 'wired', policies: [{ name: 'window', quota, windowMs }, perDay(60)] });
+    const clock = createManualClock();
+    // The packed limiter, and one that cannot pack the state of the key and applies the rule.
+    const limiters = [createMemoryLimiter({ clock }), createMemoryLimiter({ clock })];
+    limiters[1]?.restore('key', {
+      buckets: [{ name: 'other', windowMs: 10 ** 14, refill: 'continuous', taken: 1, atMs: 1 }],
+    });
+    const random = fc.sample(fc.infiniteStream(fc.nat()), { seed, numRuns: 1 })[0] ?? assert.fail();
+    const below = (end: number) => random.next().value % end;
+    const startMs = clock.nowMs();
+    let retryAtMs = startMs;
+    const events: { atMs: number; happen: () => void }[] = [];
+    const later = (ms: number, happen: () => void) => events.push({ atMs: clock.nowMs() + ms, happen });
+
+    function send(): void {
+      const waitMs = retryAtMs - clock.nowMs();
+      if (waitMs > 0) later(waitMs, send);
+      else later(below(link.oneWayMs + 1), arrive);
+    }
+    function arrive(): void {
+      const [decision = assert.fail(), other] = limiters.map((limiter) => limiter.take('key', plan));
+      assert.notEqual(decision.verdict, 'banned');
+      assert.equal(other?.verdict, decision.verdict);
+      later(below(link.oneWayMs + 1), () => {
+        if (!decision.allowed) retryAtMs = Math.max(retryAtMs, clock.nowMs() + retryAfterSeconds(decision) * 1_000);
+        later(below(10), send);
+      });
+    }
+
+    for (let n = 0; n < link.inFlight; n++) send();
+    for (let n = 0; n < 3_000; n++) {
+      const next = events.reduce((a, b) => (b.atMs < a.atMs ? b : a));
+      events.splice(events.indexOf(next), 1);
+      clock.advance(next.atMs - clock.nowMs());
+      next.happen();
+    }
+  });
+  fc.assert(check, { numRuns: 100 });
 });
 
 test('by default, a client over its daily quota is not banned if it tries again six times in 150 s', () => {
