@@ -1,4 +1,12 @@
-import { type CancelOutcome, type ListedOrders, type OrderStore, parseOrderId } from '../orders/index.js';
+import { cancelOutcome } from '../orders/cancellation.js';
+import {
+  type CancelOutcome,
+  type ListedOrders,
+  type OrderId,
+  type OrderStatus,
+  type OrderStore,
+  parseOrderId,
+} from '../orders/index.js';
 import { ADDRESS_PLAN, type AdmissionOptions, checkAdmissionOptions, createAdmission } from './admission.js';
 import type { ErrorCode } from './errors.js';
 import { type ClientAddress, createExchange, type Exchange, publish } from './exchange.js';
@@ -131,11 +139,26 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     exchange.orderId = id;
     // An order has no representation, so no entity tag in `If-Match` can match (RFC 9110 §13.1.1).
     const { ifMatch } = exchange.head;
-    if (ifMatch !== undefined && ifMatch.trim() !== '*') return refusal(exchange, 'precondition_failed');
+    if (ifMatch !== undefined && ifMatch.trim() !== '*') return refuseCancel(exchange, id);
     const outcome = hostCall('store.cancel', () => store.cancel(id));
     return isPromise(outcome)
       ? afterHost('store.cancel', outcome, (settled) => cancelReply(exchange, settled))
       : cancelReply(exchange, outcome);
+  }
+
+  /**
+   * Refuses to cancel an order because of `If-Match`. A precondition counts only if the response
+   * would otherwise be a 2xx (RFC 9110 §13.2.1), so an order that could not be cancelled leads to
+   * its usual error.
+   */
+  function refuseCancel(exchange: Exchange, id: OrderId): Outcome | Promise<Outcome> {
+    if (store.get === undefined) return refusal(exchange, 'precondition_failed');
+    const found = hostCall('store.get', () => store.get?.(id));
+    const refuse = (order: { readonly status: OrderStatus } | undefined) => {
+      const outcome = cancelOutcome(order?.status);
+      return refusal(exchange, outcome === 'cancelled' ? 'precondition_failed' : CANCEL_ERRORS[outcome]);
+    };
+    return isPromise(found) ? afterHost('store.get', found, refuse) : refuse(found);
   }
 
   function cancelReply(exchange: Exchange, outcome: CancelOutcome): Outcome {

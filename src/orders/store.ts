@@ -1,4 +1,4 @@
-import type { CancelOutcome, ShipOutcome } from './cancellation.js';
+import type { CancelOutcome, OrderStatus, ShipOutcome } from './cancellation.js';
 import type { Order, OrderId } from './order.js';
 import type { OrderInput, OrderRecord } from './record.js';
 
@@ -31,6 +31,12 @@ export interface OrderStore {
    * outcome only when the change is as durable as the store can make it.
    */
   cancel(id: OrderId): MaybePromise<CancelOutcome>;
+  /**
+   * Returns the order with its status, or `undefined` if it does not exist. Optional. The service
+   * calls this only for a DELETE whose `If-Match` cannot match, to report why the order could not
+   * be cancelled in any case. Without this method, each such request gets a 412.
+   */
+  get?(id: OrderId): MaybePromise<{ readonly status: OrderStatus } | undefined>;
 }
 
 export type ListedOrders = readonly Order[] | readonly OrderBatch[] | AsyncIterable<OrderBatch | StreamedText>;

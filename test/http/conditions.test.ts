@@ -38,7 +38,8 @@ for (const way of WAYS) {
               const both = await asked(method, accept, ['If-Match', field], ['If-None-Match', tag]);
               assert.equal(both.status, 304, 'If-None-Match is evaluated after If-Match');
             }
-            for (const field of ['"another"', `W/${tag}`, '', tag.slice(1)]) {
+            const malformed = [tag.slice(1), `w/${tag}`, `${tag}x`, `${tag} ${tag}`, `*, ${tag}`];
+            for (const field of ['"another"', `W/${tag}`, '', ...malformed]) {
               const failed = await asked(method, accept, ['If-Match', field], ['If-None-Match', tag]);
               assert.equal(failed.status, 412, field);
             }
@@ -77,16 +78,37 @@ for (const way of WAYS) {
       });
     });
 
-    test('a DELETE whose If-Match is not * gets a 412, but an invalid order id always gets a 404', async () => {
+    test('an If-None-Match that is malformed matches nothing', async () => {
+      await withShop(async (ask) => {
+        const tag = (await ask('GET', ORDERS, [KEY])).fields.get('etag') ?? assert.fail('no tag');
+        const statusFor = async (field: string) => (await ask('GET', ORDERS, [KEY, ['If-None-Match', field]])).status;
+        for (const field of [tag, `W/${tag}`, `, ,"a",${tag} ,`]) assert.equal(await statusFor(field), 304, field);
+        for (const field of [`w/${tag}`, tag.slice(1), `${tag}x`, `x, ${tag}`]) {
+          assert.equal(await statusFor(field), 200, field);
+        }
+      });
+    });
+
+    test('a DELETE whose If-Match is not * gets a 412 and cancels nothing, but a 404 or 409 stays (RFC 9110 §13.2.1)', async () => {
       await withShop(async (ask) => {
         for (const field of ['"a"', 'W/"a"', '', '"a", *']) {
           const fields: [string, string][] = [KEY, ['If-Match', field]];
           assertError(await ask('DELETE', order(1), fields), 'precondition_failed');
           assertError(await ask('DELETE', order('01'), fields), 'invalid_order_id');
+          assertError(await ask('DELETE', order(404), fields), 'order_not_found');
+          assertError(await ask('DELETE', order(2), fields), 'order_already_shipped');
+          assertError(await ask('DELETE', order(3), fields), 'order_already_cancelled');
+          assertError(await ask('DELETE', order(4), fields), 'order_not_pending');
         }
         assert.equal((await ask('DELETE', order(1), [KEY, ['If-Match', ' * ']])).status, 204, 'the order was pending');
         assertError(await ask('DELETE', order(404), [KEY, ['If-Match', '*']]), 'order_not_found');
       });
+    });
+
+    test('if the store cannot look up an order, a DELETE whose If-Match is not * always gets a 412', async () => {
+      await withShop(async (ask) => {
+        assertError(await ask('DELETE', order(1), [KEY, ['If-Match', '"a"']]), 'precondition_failed');
+      }, []);
     });
 
     async function withShop(use: (ask: Ask) => Promise<void>, listed?: ListedOrders): Promise<void> {

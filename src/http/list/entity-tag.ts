@@ -12,14 +12,17 @@ export function entityTag(digest: string, coding: Coding): string {
 }
 
 const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
+/** Matches entity tags separated by commas. Empty elements are allowed (RFC 9110 §5.6.1.2). */
+const TAGS = new RegExp(`^[ \\t]*(?:${TAG.source}[ \\t]*)?(?:,[ \\t]*(?:${TAG.source}[ \\t]*)?)*$`);
 
 /**
  * Reports whether `field` is `*` or contains `tag` (RFC 9110 §8.8.3.2, §13.1.1, §13.1.2). Use
  * `strong` for `If-Match` and `weak` for `If-None-Match`. The weak comparison ignores a prefix `W/`
- * of the tags in `field`.
+ * of the tags in `field`. A malformed field contains no tags.
  */
 export function namesTag(field: string, tag: string, comparison: 'strong' | 'weak'): boolean {
   if (field.trim() === '*') return true;
+  if (!TAGS.test(field)) return false;
   for (const [, weak, listed] of field.matchAll(TAG)) {
     if (listed === tag && (weak === undefined || comparison === 'weak')) return true;
   }
