@@ -1,10 +1,10 @@
 import { type ErrorCode, type ErrorObject, errorObject } from '../errors.js';
 import {
+  COMMON_HEADERS,
   EXAMPLE_ORDERS,
   type HeaderName,
   headersOf,
   type Json,
-  LIMIT_HEADERS,
   type Reference,
   refer,
 } from './schemas.js';
@@ -115,7 +115,7 @@ const ERRORS: readonly (ErrorObject & { readonly origin: Origin })[] = ERROR_COD
 
 const LISTED: OpenApiResponse = {
   description: 'Every order, ascending by id, including cancelled orders.',
-  headers: headersOf([...LIMIT_HEADERS, 'ETag', 'Vary', 'Content-Encoding', 'Content-Length']),
+  headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary', 'Content-Encoding', 'Content-Length']),
   content: {
     'application/json': {
       schema: refer('schemas', 'OrderList'),
@@ -126,12 +126,12 @@ const LISTED: OpenApiResponse = {
 
 const NOT_MODIFIED: OpenApiResponse = {
   description: 'The list has not changed since the response whose entity tag is in `If-None-Match`.',
-  headers: headersOf([...LIMIT_HEADERS, 'ETag', 'Vary']),
+  headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary']),
 };
 
 const CANCELLED: OpenApiResponse = {
   description: 'The order is now cancelled.',
-  headers: headersOf(LIMIT_HEADERS),
+  headers: headersOf(COMMON_HEADERS),
 };
 
 /** Returns the response components by name. */
@@ -185,7 +185,7 @@ function errorResponse(text: ResponseText): OpenApiResponse {
   const codes = errors.map(({ code }) => code);
   return {
     description: text.description,
-    headers: headersOf([...LIMIT_HEADERS, ...(text.headers ?? []), 'Cache-Control', 'Content-Length']),
+    headers: headersOf([...COMMON_HEADERS, ...(text.headers ?? []), 'Cache-Control', 'Content-Length']),
     content: {
       'application/json': {
         schema: {

@@ -198,6 +198,12 @@ const HEADERS = {
     schema: { type: 'string', enum: ['gzip', 'br'] },
     example: 'gzip',
   },
+  'X-Request-Id': {
+    description:
+      'Identifies the request in the log of the server. The value that the client sent, if it is valid. Otherwise a new one, or absent if the server keeps no log.',
+    schema: { type: 'string', pattern: '^[\\w.:+/=@-]+$', minLength: 1, maxLength: 128 },
+    example: 'c0ffee00-1bad-4dea-8bee-5e1ec7ed1dea',
+  },
   'Content-Length': {
     description: 'Length of the body in bytes. Absent if a long list is streamed.',
     schema: integer(0),
@@ -207,13 +213,17 @@ const HEADERS = {
 
 export type HeaderName = keyof typeof HEADERS;
 
-/** The headers of every response, whatever its status (specification, part 8). */
-export const LIMIT_HEADERS = [
+/**
+ * The headers of every response, whatever its status: the rate limit (specification, part 8) and the
+ * request id.
+ */
+export const COMMON_HEADERS = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
   'RateLimit-Policy',
   'RateLimit',
+  'X-Request-Id',
 ] as const satisfies readonly HeaderName[];
 
 /** `Allow` is defined inline and not as a component, because no response of an operation has it. */

@@ -85,12 +85,13 @@ export async function provoke(operation: Operation, code: ErrorCode): Promise<An
 
 export async function withAsking<T>(operation: Operation, shop: Shop, use: (asking: Asking) => Promise<T>): Promise<T> {
   const [method, target] = REQUESTS[operation];
+  const requestId: readonly [string, string] = ['X-Request-Id', 'c0ffee00-1bad-4dea-8bee-5e1ec7ed1dea'];
   const opened = await core.open(shop.service);
   try {
     return await use({
       shop,
-      ask: (fields, change = (same) => same) => opened.ask(method, change(target), fields),
-      askOther: (method, target) => opened.ask(method, target, [KEY]),
+      ask: (fields, change = (same) => same) => opened.ask(method, change(target), [...fields, requestId]),
+      askOther: (method, target) => opened.ask(method, target, [KEY, requestId]),
     });
   } finally {
     await opened.close();
