@@ -225,28 +225,45 @@ function knownAddress(exchange: Exchange): string | undefined {
 
 const warnedOf = new Set<string>();
 
-function warn({ error, operation }: Exchange): void {
+function warn({ error, operation, head }: Exchange): void {
   const failed = hostFailure(error) ?? `${operation ?? 'the service'} failed`;
   if (warnedOf.has(failed)) return;
   warnedOf.add(failed);
   // Some runtimes in which a fetch handler runs have no global `process`.
   globalThis.process?.emitWarning?.(
-    `${failed}: ${kindOf(error)}. Further failures of this kind are not shown here. To receive each with its error, ` +
+    `${failed}: ${describe(error, head.apiKey)}. Further failures of this kind are not shown here. To receive each with its error, ` +
       `subscribe to the diagnostics channel "${CHANNEL}".`,
     'StoreOrdersWarning',
   );
 }
 
 /**
- * Returns the class of an error, its code and where it was thrown. The message is left out, because
- * it may contain a secret.
+ * Returns the class of an error, its code, its message without secrets, and where it was thrown:
+ * `Error ECONNREFUSED: db down, at list (/app/store.mjs:6:9)`.
  */
-function kindOf(error: unknown): string {
+function describe(error: unknown, apiKey: string | undefined): string {
   try {
-    const { name, code, message, stack } = Object(error);
+    const { name, code, message = '', stack } = Object(error);
     const [place = ''] = /^ +at .+$/m.exec(String(stack).slice(`${name}: ${message}`.length)) ?? [];
-    return [name, typeof code === 'string' && /^\w{1,40}$/.test(code) && code, place.trim()].filter(Boolean).join(' ');
+    const kind = typeof code === 'string' && /^\w{1,40}$/.test(code) ? `${name} ${code}` : `${name}`;
+    const parts = [withoutSecrets(`${message}`, apiKey), place.trim()].filter((part) => part !== '');
+    return parts.length === 0 ? kind : `${kind}: ${parts.join(', ')}`;
   } catch {
     return 'an object that cannot be read';
   }
+}
+
+const MAX_MESSAGE_LENGTH = 300;
+
+/**
+ * Returns the first line of a message, for a terminal or a log. Leaves out the API key of the
+ * request, the user and password of each URL, and values such as `password=…` and `Bearer …`.
+ */
+function withoutSecrets(message: string, apiKey: string | undefined): string {
+  const [line = ''] = message.split(/[\r\n]/, 1);
+  return (apiKey === undefined ? line : line.replaceAll(apiKey, '***'))
+    .replace(/:\/\/\S*@/g, '://***@')
+    .replace(/\b(bearer +|(?:password|passwd|secret|token|api[_-]?key)["']?\s*[=:]\s*)\S+/gi, '$1***')
+    .replace(/\p{Cc}/gu, ' ')
+    .slice(0, MAX_MESSAGE_LENGTH);
 }

@@ -86,12 +86,16 @@ test('a failure causes no warning if the diagnostics channel has a subscriber', 
 });
 
 const FAILURES: readonly (readonly [object: object, status: number, says: RegExp])[] = [
-  [{ authenticate: fail }, 503, /^authenticate failed: Error ECONNREFUSED at .*mistakes\.test/],
+  [
+    { authenticate: fail },
+    503,
+    /^authenticate failed: Error ECONNREFUSED: postgres:\/\/\*\*\*@db, key \*\*\*, at .*mistakes\.test/,
+  ],
   [{ isKnownKey: fail }, 503, /^isKnownKey failed: Error ECONNREFUSED/],
-  [{ isKnownKey: async () => false }, 503, /^isKnownKey did not return true or false: TypeError at /],
+  [{ isKnownKey: async () => false }, 503, /^isKnownKey did not return true or false: TypeError: .+, at /],
   [{ limiter: { take: async () => fail() } }, 503, /^limiter\.take failed: Error ECONNREFUSED/],
   [{ store: { list: async () => fail(), cancel: fail } }, 503, /^store\.list failed: Error ECONNREFUSED/],
-  [{ store: { list: () => 5, cancel: fail } }, 500, /^listOrders failed: TypeError at /],
+  [{ store: { list: () => 5, cancel: fail } }, 500, /^listOrders failed: TypeError: .+, at /],
   [{ authenticate: () => ({ plan: PLANS.free }) }, 503, /^authenticate returned a principal without id: /],
   [{ authenticate: async () => ({ id: '', plan: PLANS.free }) }, 503, /./],
   [{ authenticate: () => ({ id: 'customer-1' }) }, 503, /^authenticate returned a principal without plan: /],
