@@ -1,5 +1,4 @@
 import { checkFunction } from '../../http/options.js';
-import type { Outcome } from '../../http/reply.js';
 
 /** In the state `degraded`, the server works without the backend as far as possible. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';
@@ -18,43 +17,43 @@ export function checkBackends(backends: Backends): void {
   for (const [name, state] of Object.entries(backends)) checkFunction(`backends.${name}`, state);
 }
 
-export type Probe = (method: string | undefined) => Outcome | Promise<Outcome>;
+/** The result of a health check. The response to a failed one is a 503. */
+export interface Health {
+  readonly isOk: boolean;
+  /** The state of each backend, by its name. */
+  readonly backends?: Readonly<Record<string, BackendState>>;
+}
 
-/** The functions that respond to health checks, by path. */
-export type Probes = ReadonlyMap<string, Probe>;
+/** The health checks, by path. */
+export type Probes = ReadonlyMap<string, () => Health | Promise<Health>>;
 
 /**
  * Creates `/healthz`, which reports that the process responds, and `/readyz`, which reports whether
  * the process accepts requests and every backend is available (200, otherwise 503).
  */
 export function createProbes(backends: Backends, isDraining: () => boolean): Probes {
-  let readiness: Promise<Outcome> | undefined;
+  let readiness: Promise<Health> | undefined;
 
   /** Checks the backends once for all concurrent probes. */
-  function sharedReadiness(): Promise<Outcome> {
-    readiness ??= readinessReply(backends, isDraining).finally(() => {
+  function sharedReadiness(): Promise<Health> {
+    readiness ??= checkReadiness(backends, isDraining).finally(() => {
       readiness = undefined;
     });
     return readiness;
   }
 
-  const isAllowed = (method: string | undefined) => method === 'GET' || method === 'HEAD';
-  return new Map([
-    ['/healthz', (method) => (isAllowed(method) ? HEALTHY : METHOD_NOT_ALLOWED)],
-    ['/readyz', (method) => (isAllowed(method) ? sharedReadiness() : METHOD_NOT_ALLOWED)],
+  return new Map<string, () => Health | Promise<Health>>([
+    ['/healthz', () => ({ isOk: true })],
+    ['/readyz', sharedReadiness],
   ]);
 }
 
-const HEALTHY = reply(200, { status: 'ok' });
-const METHOD_NOT_ALLOWED = reply(405, { status: 'method not allowed' }, ['Allow', 'GET, HEAD']);
-
-async function readinessReply(backends: Backends, isDraining: () => boolean): Promise<Outcome> {
+async function checkReadiness(backends: Backends, isDraining: () => boolean): Promise<Health> {
   const states = await Promise.all(
     Object.entries(backends).map(async ([name, state]) => [name, await stateOf(state)] as const),
   );
-  const isReady = !isDraining() && states.every(([, state]) => state !== 'unavailable');
-  const content = { status: isReady ? 'ok' : 'unavailable', backends: Object.fromEntries(states) };
-  return reply(isReady ? 200 : 503, content, isReady ? [] : ['Retry-After', '1']);
+  const isOk = !isDraining() && states.every(([, state]) => state !== 'unavailable');
+  return { isOk, backends: Object.fromEntries(states) };
 }
 
 export async function stateOf(state: Backends[string]): Promise<BackendState> {
@@ -63,10 +62,4 @@ export async function stateOf(state: Backends[string]): Promise<BackendState> {
   } catch {
     return 'unavailable';
   }
-}
-
-function reply(status: number, content: object, fields: readonly string[] = []): Outcome {
-  const body = JSON.stringify(content);
-  const headers = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store'];
-  return { status, headers: [...headers, ...fields], body };
 }

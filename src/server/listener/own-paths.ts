@@ -1,12 +1,12 @@
 import { ADDRESS_PLAN, type AdmissionOptions, createAdmission } from '../../http/admission.js';
-import { type ClientAddress, createExchange } from '../../http/exchange.js';
+import { type ClientAddress, createExchange, type Exchange } from '../../http/exchange.js';
 import { isPromise } from '../../http/host-call.js';
 import type { OrderService, RequestHead } from '../../http/index.js';
-import { attempt, finish, limitFieldsOf, type Outcome, type Reply, refusal } from '../../http/reply.js';
+import { attempt, finish, limitFieldsOf, type Outcome, type Reply, refusal, unavailable } from '../../http/reply.js';
 import { readHead } from '../../http/request-head.js';
 import { NOT_OURS } from '../../http/route.js';
 import { type DocsFile, docsReply } from '../docs/files.js';
-import type { Probe, Probes } from './health.js';
+import type { Health, Probes } from './health.js';
 
 /**
  * Constant responses: redirections to the documentation page, and an empty icon, which browsers
@@ -42,28 +42,41 @@ export function withOwnPaths(
   const { addressPlan = ADDRESS_PLAN } = options;
   const { chargeAddress } = createAdmission(options, () => undefined);
 
-  function respondToProbe(probe: Probe, request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
+  function respondToProbe(
+    check: () => Health | Promise<Health>,
+    request: RequestHead,
+    clientAddress: ClientAddress,
+  ): Reply | Promise<Reply> {
     const { method, url, rawHeaders } = request;
     const head = readHead(request);
     if (head.fault !== undefined) return service.respond(request, clientAddress);
     const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
 
-    function settle({ status, headers, body }: Outcome): Reply {
-      const { charged, isOverLimit } = exchange;
-      const reply = { status, headers: [...headers], body, charged, isOverLimit };
-      // Charging the address has set `code` and `error`. They are removed, because they are not
-      // about the probe.
-      if (status !== 200) return finish({ ...exchange, code: undefined, error: undefined }, reply);
-      if (head.hasContent || exchange.isLast) reply.headers.push('Connection', 'close');
-      if (exchange.requestId !== undefined) reply.headers.push('X-Request-Id', exchange.requestId);
-      return reply;
+    function settle({ isOk, backends }: Health): Reply {
+      const { charged, isOverLimit, limitFields } = exchange;
+      // Charging the address may have set `code` and `error`. They are not about the probe.
+      const asked = { ...exchange, code: undefined, error: undefined, limitFields };
+      if (!isOk) return finish(asked, unready(asked, backends));
+      const body = Buffer.from(JSON.stringify({ status: 'ok', backends }));
+      const headers = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`];
+      headers.push('Cache-Control', 'no-store');
+      if (head.hasContent || exchange.isLast) headers.push('Connection', 'close');
+      if (exchange.requestId !== undefined) headers.push('X-Request-Id', exchange.requestId);
+      return { status: 200, headers, body: method === 'HEAD' ? undefined : body, charged, isOverLimit };
     }
 
     // If the limiter fails, the probe still gets its response. The charge only decides whether the
     // connection is closed.
     const charged = attempt(exchange, () => chargeAddress(exchange, 'bad_request'));
-    const reply = isPromise(charged) ? charged.then(() => probe(method)) : probe(method);
-    return isPromise(reply) ? reply.then(settle) : settle(reply);
+    if (method !== 'GET' && method !== 'HEAD') {
+      const refuse = () => {
+        const asked = { ...exchange, error: undefined };
+        return finish(asked, refusal(asked, 'method_not_allowed', 'Allow', 'GET, HEAD'));
+      };
+      return isPromise(charged) ? charged.then(refuse) : refuse();
+    }
+    const health = isPromise(charged) ? charged.then(check) : check();
+    return isPromise(health) ? health.then(settle) : settle(health);
   }
 
   function respondWithFile(
@@ -98,6 +111,14 @@ export function withOwnPaths(
       return service.respond(request, clientAddress);
     },
   };
+}
+
+/** Returns a 503 with the usual Error object, and with the state of each backend. */
+function unready(exchange: Exchange, backends: Health['backends']): Outcome {
+  const { status, headers, body } = unavailable(exchange);
+  const bytes = Buffer.from(JSON.stringify({ ...JSON.parse(String(body)), backends }));
+  headers[headers.indexOf('Content-Length') + 1] = `${bytes.length}`;
+  return { status, headers, body: bytes };
 }
 
 function pathOf(target: string): string {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { createPlan, perMinute } from 'store-orders';
+import { createMemoryLimiter, createPlan, perMinute } from 'store-orders';
+import { createManualClock } from 'store-orders/testing';
 import { assertError, trioOf } from '../../http/support/answer.js';
 import { exchange, open, readText } from '../../http/support/raw-socket.js';
 import { listen } from './support/order-server.js';
@@ -15,7 +16,8 @@ function addressPlan(quota: number) {
 }
 
 test('requests for the documentation are charged to the client’s address; health checks succeed even over the limit', async (t) => {
-  const { origin } = await listen(t, { addressPlan: addressPlan(4) });
+  const limiter = createMemoryLimiter({ clock: createManualClock() });
+  const { origin } = await listen(t, { limiter, addressPlan: addressPlan(4) });
   for (const [index, path] of OWN.entries()) {
     const { status, headers } = await fetch(origin + path);
     const fields = [headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')];
@@ -86,7 +88,8 @@ test('documentation and health check responses have the request id, and are publ
     const headers = { 'X-Request-Id': `id-of-${path}` };
     const response = await fetch(origin + path, { method, headers, redirect: 'manual' });
     assert.equal(response.headers.get('x-request-id'), `id-of-${path}`, path);
-    return `${path} ${response.status}   id-of-${path}`;
+    const code = response.status >= 400 ? Object(await response.json()).code : '';
+    return `${path} ${response.status} ${code}  id-of-${path}`;
   }
   const documents: string[] = [];
   for (const path of [...OWN, '/', '/favicon.ico']) documents.push(await ask(path));

@@ -49,11 +49,16 @@ test('health checks need no key: /healthz reports that the server runs, /readyz 
   state = 'degraded';
   assert.deepEqual(await answer('/readyz'), [200, ready('degraded')]);
   for (state of ['unavailable', new Error('secret')] as const) {
-    const unavailable = '{"status":"unavailable","backends":{"database":"unavailable","quotas":"ok"}}';
-    assert.deepEqual(await answer('/readyz'), [503, unavailable]);
+    const [status, text] = await answer('/readyz');
+    const { message, ...object } = JSON.parse(String(text));
+    const backends = { database: 'unavailable', quotas: 'ok' };
+    assert.deepEqual([status, object], [503, { code: 'service_unavailable', status: 503, backends }]);
+    assert.match(message, /temporarily unavailable/);
   }
   assert.deepEqual(await answer('/healthz'), [200, '{"status":"ok"}']);
-  assert.deepEqual(await answer('/healthz', 'POST'), [405, '{"status":"method not allowed"}']);
+  const [, methodNotAllowed] = await answer('/docs', 'POST');
+  assert.match(String(methodNotAllowed), /^\{"code":"method_not_allowed",/);
+  assert.deepEqual(await answer('/healthz', 'POST'), [405, methodNotAllowed]);
   assert.equal((await answer('/store/orders'))[0], 401);
 });
 
