@@ -76,7 +76,7 @@ export function createExchange(
     isOverLimit: false,
     isLast: false,
     error: undefined,
-    requestId: head.requestId ?? (isObserved ? createRequestId() : undefined),
+    requestId: head.requestId ?? (isObserved ? crypto.randomUUID() : undefined),
   };
 }
 
@@ -86,31 +86,6 @@ export function addressOf({ clientAddress }: Exchange): string | undefined {
   } catch (error) {
     return failHost('clientAddress failed', error);
   }
-}
-
-const DIGITS = '0123456789abcdefghijklmnopqrstuv';
-const ID_LENGTH = 14;
-const ID_BATCH = 128;
-const ids: string[] = [];
-
-/** Returns an id of 70 random bits. A counter would tell clients how many requests others send. */
-function createRequestId(): string {
-  return ids.pop() ?? drawIds();
-}
-
-/**
- * Creates 128 ids at a time and returns one, because each call for random numbers takes
- * microseconds. Each id is built as a separate string. A slice of a longer string would keep that
- * string in memory, and Node.js would take longer to check the slice as a header value.
- */
-function drawIds(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(ID_BATCH * ID_LENGTH));
-  for (let start = 0; start < bytes.length; start += ID_LENGTH) {
-    const digits: number[] = [];
-    for (let i = start; i < start + ID_LENGTH; i++) digits.push(DIGITS.charCodeAt((bytes[i] ?? 0) % DIGITS.length));
-    ids.push(String.fromCharCode(...digits));
-  }
-  return createRequestId();
 }
 
 /**

@@ -7,6 +7,8 @@ import { core, WAYS } from './support/ways.js';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
 /** Collects what the service publishes until the end of the test. */
 function listen(t: TestContext): readonly ReplyMessage[] {
   const messages: ReplyMessage[] = [];
@@ -50,7 +52,7 @@ for (const way of WAYS) {
     assert.equal(list.fields.get('x-request-id'), 'abc-1');
     assert.deepEqual([second?.code, second?.bytes, second?.orderId], ['order_not_found', absent.text.length, 99n]);
     assert.deepEqual([third?.method, third?.bytes], ['HEAD', 0]);
-    assert.match(third?.requestId ?? '', /^[a-z0-9]{14}$/);
+    assert.match(third?.requestId ?? '', UUID);
     assert.equal(head.fields.get('x-request-id'), third?.requestId);
     assert.notEqual(second?.requestId, third?.requestId);
   });
@@ -62,7 +64,6 @@ test('each request gets its own request id', async (t) => {
   for (let n = 0; n < 300; n++) await ask('DELETE', order('x'), []);
   const ids = messages.map(({ requestId }) => requestId ?? '');
   assert.equal(new Set(ids).size, 300);
-  assert.equal(new Set(ids.join('')).size, 32, 'all digits occur');
 });
 
 test('an X-Request-Id that is too long, unsafe or sent twice is replaced', async (t) => {
@@ -70,10 +71,10 @@ test('an X-Request-Id that is too long, unsafe or sent twice is replaced', async
   const { ask } = await core.open(createShop().service);
   for (const id of ['', 'a b', 'a"', 'é', '\u007f', 'x'.repeat(129), '$(id)']) {
     const { fields } = await ask('GET', ORDERS, [KEY, ['X-Request-Id', id]]);
-    assert.match(fields.get('x-request-id') ?? '', /^[a-z0-9]{14}$/, id);
+    assert.match(fields.get('x-request-id') ?? '', UUID, id);
   }
   const twice = await ask('GET', ORDERS, [KEY, ['X-Request-Id', 'a'], ['x-request-id', 'b']]);
-  assert.match(twice.fields.get('x-request-id') ?? '', /^[a-z0-9]{14}$/);
+  assert.match(twice.fields.get('x-request-id') ?? '', UUID);
   const longest = await ask('GET', ORDERS, [['X-REQUEST-ID', 'x'.repeat(128)]]);
   assert.equal(longest.fields.get('x-request-id'), 'x'.repeat(128), 'a 401 returns the X-Request-Id too');
 });

@@ -214,8 +214,8 @@ const HEADERS = {
 export type HeaderName = keyof typeof HEADERS;
 
 /**
- * The headers of every response, whatever its status: the rate limit (specification, part 8) and the
- * request id.
+ * The headers of every response, whatever its status: those of the rate limit (specification, part
+ * 8) and the request id.
  */
 export const COMMON_HEADERS = [
   'X-RateLimit-Limit',

@@ -95,7 +95,7 @@ test('documentation and health check responses have the request id, and are publ
   for (const path of [...OWN, '/', '/favicon.ico']) documents.push(await ask(path));
   assert.deepEqual(published.splice(0), documents);
   for (const path of PROBES) await ask(path);
-  assert.match((await fetch(`${origin}/healthz`)).headers.get('x-request-id') ?? '', /^[a-z0-9]{14}$/);
+  assert.match((await fetch(`${origin}/healthz`)).headers.get('x-request-id') ?? '', /^[\da-f-]{36}$/);
   assert.deepEqual(published, []);
   isUp = false;
   const failing = [await ask('/readyz'), await ask('/healthz', 'DELETE')];
