@@ -1,9 +1,25 @@
-import type { Json, OpenApiDocument, OpenApiResponse } from '../../http/openapi/document.js';
+import type { Json, OpenApiDocument, OpenApiOperation, OpenApiResponse } from '../../http/openapi/document.js';
+
+/** An operation with the method and the path that call it. */
+export interface CallableOperation extends OpenApiOperation {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** Returns all operations of the document, in its sequence. */
+export function operationsOf({ paths }: OpenApiDocument): readonly CallableOperation[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries<OpenApiOperation>(item).map(([method, operation]) => ({
+      ...operation,
+      method: method.toUpperCase(),
+      path,
+    })),
+  );
+}
 
 /** Returns a property of a JSON object, or `undefined` if it is absent. */
 export function property(json: Json | undefined, name: string): Json | undefined {
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) return undefined;
-  return Object.entries(json).find(([key]) => key === name)?.[1];
+  return properties(json).find(([key]) => key === name)?.[1];
 }
 
 /** Returns the names and values of a JSON object, or an empty array for any other JSON. */

@@ -5,7 +5,7 @@ import { digestOf, entityTag, namesTag } from '../../http/list/entity-tag.js';
 import type { ListRequest } from '../../http/list/representations.js';
 import { createOpenApiDocument, printOpenApiDocument } from '../../http/openapi/document.js';
 import type { Outcome } from '../../http/reply.js';
-import { printPage } from './page.js';
+import { renderPage } from './page.js';
 
 /**
  * A file of the documentation. Its content never changes. Each content coding, such as gzip, has a
@@ -53,9 +53,9 @@ export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string,
     // The document is serialised at the first request. Serialising it at startup would double the
     // startup time.
     ['/openapi.json', docsFile('application/json', () => printOpenApiDocument(document()))],
-    ['/docs', docsFile('text/html; charset=utf-8', () => printPage(document(), scripts))],
+    ['/docs', docsFile('text/html; charset=utf-8', () => renderPage(document(), scripts))],
     ['/docs/icon.svg', docsFile('image/svg+xml', read('server/docs/assets/icon.svg'))],
-    ...['base', 'layout', 'reference', 'console'].map(
+    ...['base', 'layout', 'console'].map(
       (name) =>
         [`/docs/${name}.css`, docsFile('text/css; charset=utf-8', read(`server/docs/assets/${name}.css`))] as const,
     ),

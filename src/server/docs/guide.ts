@@ -14,7 +14,7 @@ function authentication(): string {
     'Authentication',
     `<p>Send an API key as a bearer token with every request. A request without a valid key returns <a href="#error-missing_api_key">401</a>.</p>
 <p>The operator of the server issues keys. A key is shown once, when it is created. A server that starts with a new database prints a demo key for each plan.</p>
-<p>Paste a key into the <a href="#key">API key</a> field to send requests from this page. The page keeps the key in memory and forgets it on reload.</p>`,
+<p>Paste a key into the <a href="#key">API key</a> field to <a href="#try">send requests</a> from this page. The page keeps the key in memory and forgets it on reload.</p>`,
     `${codeBlock('Create a key on the server', 'npx store-orders keys create --plan free')}
 ${codeBlock('Request header', 'Authorization: Bearer $API_KEY')}`,
   );
@@ -27,7 +27,6 @@ function identifiers(): string {
     `<p><code>id</code> and <code>petId</code> are signed 64-bit integers. A JavaScript number is exact only up to 2<sup>53</sup>. A rounded id names a different order.</p>
 <p>In the path, write the id in decimal digits exactly as listed. Other spellings, such as <code>01</code>, <code>+1</code> and <code>1e0</code>, return <a href="#error-invalid_order_id">404</a>.</p>
 ${table(
-  'plain',
   ['Language', 'Exact type', 'Parser'],
   [
     row(
@@ -65,7 +64,7 @@ function rateLimits({ components }: OpenApiDocument): string {
     'Rate limits',
     `<p>A plan has a quota per minute and a quota per day. Every allowed request with a valid key counts against both, whatever its status. A request refused by the limits counts against neither.</p>
 <p>A window starts with the first request and ends after a minute or a day. The whole quota is then available again.</p>
-${table('plain numbers', ['Plan', 'Requests per minute', 'Requests per day'], [...plans, row('enterprise', 'agreed', 'agreed')])}
+${table(['Plan', 'Requests per minute', 'Requests per day'], [...plans, row('enterprise', 'agreed', 'agreed')])}
 <p>After a 429, wait the number of seconds in <code>Retry-After</code>. A request sent after that time is within the limit. A key that keeps sending without waiting is banned: first for a minute, then longer.</p>
 <p>Requests without a valid key are limited by client address.</p>`,
     `${codeBlock('Headers of every response', example.join('\n'))}
@@ -94,9 +93,9 @@ export function introduction({ info }: OpenApiDocument, basePath: string): strin
 <h1 id="introduction-title">${escapeHtml(info.title)} API</h1>
 <p class="lead">${escapeHtml(info.summary)}</p>
 <dl class="facts">
-<div><dt>Base address</dt><dd><code data-fill="base">http://127.0.0.1:8080${escapeHtml(basePath)}</code></dd></div>
-<div><dt>Version</dt><dd>${escapeHtml(info.version)}</dd></div>
-<div><dt>Specification</dt><dd><a href="openapi.json">openapi.json</a></dd></div>
+<div><dt class="hint">Base address</dt><dd><code data-fill="base">http://127.0.0.1:8080${escapeHtml(basePath)}</code></dd></div>
+<div><dt class="hint">Version</dt><dd>${escapeHtml(info.version)}</dd></div>
+<div><dt class="hint">Specification</dt><dd><a href="openapi.json">openapi.json</a></dd></div>
 </dl>
 </section>`;
 }

@@ -55,8 +55,8 @@ export function row(header: string, ...cells: readonly string[]): string {
   return `<tr><th scope="row">${header}</th>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }
 
-export function table(className: string, headings: readonly string[], rows: readonly string[]): string {
-  return `<table class="${className}">
+export function table(headings: readonly string[], rows: readonly string[]): string {
+  return `<table>
 <thead><tr>${headings.map((heading) => `<th scope="col">${heading}</th>`).join('')}</tr></thead>
 <tbody>
 ${rows.join('\n')}

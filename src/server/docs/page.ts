@@ -1,17 +1,18 @@
 import type { OpenApiDocument } from '../../http/openapi/document.js';
+import { operationsOf } from './document-parts.js';
 import { guide, introduction } from './guide.js';
 import { escapeHtml } from './markup.js';
-import { errorCodes, objects, operation } from './reference.js';
+import { errorCodes, methodMark, objects, operation } from './reference.js';
 
 /**
- * Returns the documentation page, built from the OpenAPI document. Scripts in the browser add what
- * depends on the server's address and on requests. Links are relative, because a proxy may serve
+ * Returns the documentation page, built from the OpenAPI document. Scripts in the browser send the
+ * requests, and replace the address in the samples. Links are relative, because a proxy may serve
  * the page below another path.
  */
-export function printPage(document: OpenApiDocument, scripts: readonly string[]): string {
-  const { info } = document;
-  const title = escapeHtml(info.title);
+export function renderPage(document: OpenApiDocument, scripts: readonly string[]): string {
+  const title = escapeHtml(document.info.title);
   const basePath = document.servers[0]?.url.replace(/\/$/, '') ?? '';
+  const operations = operationsOf(document);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -20,7 +21,9 @@ export function printPage(document: OpenApiDocument, scripts: readonly string[])
 <meta name="color-scheme" content="light dark">
 <title>${title} API reference</title>
 <link rel="icon" href="docs/icon.svg" type="image/svg+xml">
-${['base', 'layout', 'reference', 'console'].map((name) => `<link rel="stylesheet" href="docs/${name}.css">`).join('\n')}
+<link rel="stylesheet" href="docs/base.css">
+<link rel="stylesheet" href="docs/layout.css">
+<link rel="stylesheet" href="docs/console.css">
 ${scripts.map((path) => `<link rel="modulepreload" href="docs/${path}">`).join('\n')}
 <script type="module" src="docs/server/docs/browser/page.js"></script>
 </head>
@@ -29,14 +32,14 @@ ${scripts.map((path) => `<link rel="modulepreload" href="docs/${path}">`).join('
 <header>
 <div class="brand">
 <img src="docs/icon.svg" alt="" width="32" height="32">
-<p><b>${title}</b><span id="health" class="health">API reference</span></p>
+<p><b>${title}</b><span class="hint">API reference</span></p>
 </div>
 <nav aria-label="On this page">
+<a href="#try">Try it</a>
 <a href="#authentication">Authentication</a>
 <a href="#identifiers">Identifiers</a>
 <a href="#rate-limits">Rate limits</a>
-<a href="#listOrders">List all orders <span class="method get">GET</span></a>
-<a href="#cancelOrder">Cancel an order <span class="method delete">DEL</span></a>
+${operations.map(({ operationId, summary, method }) => `<a href="#${operationId}">${summary} ${methodMark(method)}</a>`).join('\n')}
 <a href="#order">Order</a>
 <a href="#error">Error</a>
 <a href="#errors">Error codes</a>
@@ -57,9 +60,9 @@ ${scripts.map((path) => `<link rel="modulepreload" href="docs/${path}">`).join('
 <main id="main" tabindex="-1">
 ${introduction(document, basePath)}
 <noscript><p class="note">Sending requests needs JavaScript. The OpenAPI document is at <a href="openapi.json">openapi.json</a>.</p></noscript>
+${CONSOLE}
 ${guide(document)}
-${operation(document, basePath, 'listOrders')}
-${operation(document, basePath, 'cancelOrder')}
+${operations.map((described) => operation(document, basePath, described)).join('\n')}
 ${objects(document)}
 ${errorCodes(document)}
 </main>
@@ -75,3 +78,18 @@ ${errorCodes(document)}
 </html>
 `;
 }
+
+const CONSOLE = `<section id="try" aria-labelledby="try-title">
+<h2 id="try-title">Try it</h2>
+<div class="console">
+<form id="send" class="send">
+<button type="button" id="list" class="primary">List all orders</button>
+<span class="joined">
+<label for="order-id">orderId</label>
+<input id="order-id" inputmode="numeric" autocomplete="off" spellcheck="false" required>
+<button>Cancel</button>
+</span>
+</form>
+<div id="answer" class="answer"><p class="hint">Requests are sent with the API key of this page.</p></div>
+</div>
+</section>`;

@@ -5,7 +5,7 @@ import { DESKTOP, openPage } from './support/opened-page.js';
 
 const SIZES = [
   { width: 320, height: 640 },
-  { width: 390, height: 844 },
+  { width: 768, height: 1_024 },
   { width: 1_280, height: 900 },
   { width: 1_920, height: 1_080 },
 ];
@@ -27,9 +27,9 @@ suite('how the documentation page looks', { skip: withoutBrowser }, () => {
         if (isFirst) assert.deepEqual(await findViolations(page), [], 'axe finds no violation before a request');
         await page.locator('#key').fill('key-1');
         await page.keyboard.press('Enter');
-        await page.locator('#listOrders-answer details').first().waitFor();
+        await page.locator('#answer details').first().waitFor();
         const inView = await page.evaluate<boolean>(
-          "(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('#listOrders-answer .status').getBoundingClientRect())",
+          "(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.querySelector('#answer .status').getBoundingClientRect())",
         );
         assert.ok(inView, 'the response is visible');
         await page.locator('[aria-label="Cancel order 1"]').click();

@@ -1,47 +1,31 @@
-import { renderJson, scrollable } from './code.js';
-import { announce, everyHalfSecond, make } from './dom.js';
+import { indentJson, tokensOf } from '../highlight.js';
+import { announce, make, scrollable } from './dom.js';
 import type { Answer } from './send.js';
-import { duration, type Wait, waitOf } from './wait.js';
 
-const countdowns = new Map<HTMLElement, Wait>();
-everyHalfSecond(() => {
-  for (const [element, wait] of countdowns) {
-    if (!element.isConnected) countdowns.delete(element);
-    count(element, wait);
-  }
-});
+/** The maximum number of characters shown. The text of a million orders would block the page. */
+const SHOWN_TEXT = 20_000;
 
 /**
  * Renders a response: the status, then `content`, then the body and the header fields. `content`
  * shows the body in another form, such as a table.
  */
 export function renderAnswer(answer: Answer, content: readonly Node[]): Node[] {
-  const { status, statusText, headers, text } = answer;
+  const { status, statusText, headers, text, durationMs } = answer;
   announce(`Response ${status} ${statusText}`);
+  const size = `${Number(headers.get('Content-Length') ?? text.length).toLocaleString('en')} bytes`;
+  const facts = `${Math.round(durationMs)} ms · ${status === 204 ? 'no content' : size}`;
   const fields = Array.from(headers, ([name, value]) => `${name}: ${value}`).join('\n');
   return [
     make(
       'p',
       'line',
       make('span', `status ${status < 400 ? 'good' : 'bad'}`, `${status} ${statusText}`),
-      make('span', 'hint', facts(answer).join(' · ')),
+      make('span', 'hint', facts),
     ),
     ...(status < 400 ? [] : [explain(answer)]),
     ...content,
-    ...(text === '' ? [] : [details('JSON', renderJson('JSON', text), true)]),
-    details('Header fields', scrollable('Header fields', fields), false),
-  ];
-}
-
-/** Returns how long the response took, its size and the remaining quota, as texts. */
-function facts({ status, headers, text, durationMs }: Answer): readonly string[] {
-  const coding = headers.get('Content-Encoding');
-  const size = `${Number(headers.get('Content-Length') ?? text.length).toLocaleString('en')} bytes`;
-  const limit = headers.get('X-RateLimit-Limit');
-  return [
-    `${Math.round(durationMs)} ms`,
-    status === 204 ? 'no content' : coding === null ? size : `${size} (${coding})`,
-    ...(limit === null ? [] : [`${headers.get('X-RateLimit-Remaining')} of ${limit} left`]),
+    ...(text === '' ? [] : [details('JSON', renderJson(text), true)]),
+    details('Header fields', scrollable('pre', '', 'Header fields', fields), false),
   ];
 }
 
@@ -51,26 +35,16 @@ export function renderFailure(sentence: string): Node[] {
 }
 
 /**
- * Explains an error response: shows the message of its Error object, how long to wait, and a link
- * to the error code.
+ * Explains an error response: shows the message of its Error object, a link to the error code and,
+ * after a 429 or 503, an element that counts down the wait.
  */
 export function explain({ headers, text }: Answer): HTMLElement {
   const { code, message } = readError(text);
-  const row = document.getElementById(`error-${code}`);
-  const name = row === null ? make('b', '', code) : make('a', '', code);
-  if (name instanceof HTMLAnchorElement) name.href = `#error-${code}`;
-  const note = make('p', 'note', name, ` ${message}`);
-  if (!headers.has('Retry-After')) return note;
-  const left = make('strong', 'countdown');
-  const wait = waitOf(headers);
-  countdowns.set(left, wait);
-  count(left, wait);
-  note.prepend(left, ' ');
+  const link = make('a', '', code);
+  link.href = `#error-${code}`;
+  const note = make('p', 'note', link, ` ${message}`);
+  if (headers.has('Retry-After')) note.prepend(make('strong', 'countdown'), ' ');
   return note;
-}
-
-function count(element: HTMLElement, wait: Wait): void {
-  element.textContent = wait.leftMs() > 0 ? `Wait ${duration(wait.leftMs())}.` : 'You can send the next request.';
 }
 
 function readError(text: string): { readonly code: string; readonly message: string } {
@@ -80,6 +54,17 @@ function readError(text: string): { readonly code: string; readonly message: str
   } catch {
     return { code: 'unknown', message: 'The response is not an Error object. A proxy may have sent it.' };
   }
+}
+
+/** Renders indented and coloured JSON. It is not parsed, because that would round large integers. */
+function renderJson(json: string): HTMLElement {
+  const rest = json.length - SHOWN_TEXT;
+  const nodes: (Node | string)[] = [];
+  for (const { kind, text } of tokensOf(indentJson(rest > 0 ? json.slice(0, SHOWN_TEXT) : json))) {
+    nodes.push(kind === '' ? text : make('span', kind, text));
+  }
+  if (rest > 0) nodes.push(`… ${rest.toLocaleString('en')} more characters`);
+  return scrollable('pre', '', 'JSON', ...nodes);
 }
 
 function details(summary: string, content: Node, isOpen: boolean): HTMLDetailsElement {

@@ -17,13 +17,32 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** Creates a region that scrolls. It is focusable, so that the keyboard can scroll it. */
+export function scrollable<Name extends 'div' | 'pre'>(
+  name: Name,
+  className: string,
+  label: string,
+  ...content: (Node | string)[]
+): HTMLElementTagNameMap[Name] {
+  const element = make(name, className, ...content);
+  element.tabIndex = 0;
+  element.role = 'group';
+  element.ariaLabel = label;
+  return element;
+}
+
 /** Announces to screen readers what has just happened. */
 export function announce(sentence: string): void {
   byId('announcement', HTMLElement).textContent = sentence;
 }
 
-/** Calls `update` immediately, and then every half second. */
-export function everyHalfSecond(update: () => void): void {
-  update();
-  setInterval(update, 500);
+/**
+ * Formats a wait: `42 s`, `3 min 20 s`, `23 h 59 min`. Seconds are rounded up. From two hours on,
+ * they are left out.
+ */
+export function duration(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 120 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -1,134 +1,125 @@
 import { explain, renderAnswer, renderFailure } from './answer.js';
-import { enableSamples, encodeId, fillSamples } from './code.js';
-import { announce, byId, everyHalfSecond } from './dom.js';
-import { watchHealth } from './health.js';
-import { followReading } from './navigation.js';
-import { explainInRow, renderOrders } from './order-table.js';
-import { forgetQuota, showQuota } from './quota.js';
-import { type Answer, type Sending, send } from './send.js';
-import { duration, NO_WAIT, waitOf } from './wait.js';
+import { announce, byId, duration } from './dom.js';
+import { explainInRow, renderOrders } from './orders.js';
+import { showQuota } from './quota.js';
+import { enableSamples } from './samples.js';
+import { type Answer, send } from './send.js';
 
 const base = new URL(`.${document.body.dataset['basePath']}`, location.href).href.replace(/\/$/, '');
 const key = byId('key', HTMLInputElement);
 const showKey = byId('key-show', HTMLButtonElement);
 const orderId = byId('order-id', HTMLInputElement);
+const output = byId('answer', HTMLElement);
 const confirmation = byId('confirm', HTMLDialogElement);
-const exampleId = document.querySelector('[data-fill=id]')?.textContent ?? '1';
 
-/** How long to wait before the next request with the key in the key field. */
-let wait = NO_WAIT;
+const NO_QUOTA = 'Send a request to see the quota of this key.';
+const OF_KEY = 'Remaining requests for this key';
+const OF_ADDRESS = 'Remaining requests for your address, without a valid key';
+
+/** When the key in the key field may send its next request, as a value of `performance.now()`. */
+let waitUntilMs = 0;
 let isSending = false;
+let updateQuota = () => {};
 
-const OPERATIONS = {
-  listOrders: (): Sending => ({ method: 'GET', url: `${base}/store/orders`, apiKey: key.value.trim() }),
-  cancelOrder: (id = orderId.value.trim()): Sending => ({
-    method: 'DELETE',
-    url: `${base}/store/orders/${encodeId(id)}`,
-    apiKey: key.value.trim(),
-  }),
-} as const;
-type Operation = keyof typeof OPERATIONS;
+const waitMs = () => Math.max(0, waitUntilMs - performance.now());
 
 /**
- * Returns whether sending is blocked: a request is in flight, or the user still has to wait.
- * Announces a wait to screen readers.
+ * Sends a request with the key in the key field. Returns `undefined` while another request is in
+ * flight, and while the user has to wait: a request within this time could get the key banned.
  */
-function isBlocked(): boolean {
-  const leftMs = wait.leftMs();
-  if (leftMs > 0) announce(`Wait ${duration(leftMs)} before the next request.`);
-  return isSending || leftMs > 0;
+async function request(method: 'GET' | 'DELETE', path: string): Promise<Answer | string | undefined> {
+  if (waitMs() > 0) announce(`Wait ${duration(waitMs())} before the next request.`);
+  if (isSending || waitMs() > 0) return undefined;
+  isSending = true;
+  update();
+  const apiKey = key.value.trim();
+  const answer = await send({ method, url: base + path, apiKey });
+  isSending = false;
+  // The user may have changed the key since. The response then does not apply to the new key.
+  if (typeof answer !== 'string' && apiKey === key.value.trim()) {
+    const { status, headers } = answer;
+    waitUntilMs = performance.now() + Number(headers.get('Retry-After') ?? 0) * 1_000;
+    const isOfAddress = status === 400 || status === 401 || headers.get('RateLimit-Policy')?.startsWith('"address-');
+    if (headers.has('X-RateLimit-Limit')) updateQuota = showQuota(isOfAddress ? OF_ADDRESS : OF_KEY, headers);
+  }
+  update();
+  return answer;
 }
 
-async function run(operation: Operation, sending: Sending): Promise<Answer | undefined> {
-  if (isBlocked()) return undefined;
-  isSending = true;
-  updateButtons();
-  const answer = await send(sending);
-  isSending = false;
-  const output = byId(`${operation}-answer`, HTMLElement);
+function show(answer: Answer | string | undefined, isList: boolean): void {
+  if (answer === undefined) return;
   if (typeof answer === 'string') {
     output.replaceChildren(...renderFailure(answer));
   } else {
-    // The user may have changed the key since the request was sent. The response then does not
-    // apply to the new key.
-    if (sending.apiKey === key.value.trim()) {
-      wait = waitOf(answer.headers);
-      showQuota(answer);
-    }
-    const isList = operation === 'listOrders' && answer.status === 200;
-    output.replaceChildren(...renderAnswer(answer, isList ? renderOrders(answer.text, askToCancel) : []));
+    const orders = isList && answer.status === 200 ? renderOrders(answer.text, cancelInRow) : [];
+    output.replaceChildren(...renderAnswer(answer, orders));
   }
-  updateButtons();
-  return typeof answer === 'string' ? undefined : answer;
+  update();
+  output.scrollIntoView({ block: 'nearest' });
 }
 
-/** Sends an operation with the values in its form, and scrolls to the response. */
-async function runInView(operation: Operation): Promise<void> {
-  await run(operation, OPERATIONS[operation]());
-  byId(`${operation}-answer`, HTMLElement).scrollIntoView({ block: 'nearest' });
+async function list(): Promise<void> {
+  show(await request('GET', '/store/orders'), true);
 }
 
-function askToCancel(id: string, button: HTMLButtonElement): void {
-  if (button.classList.contains('done') || isBlocked()) return;
+const cancel = (id: string) => request('DELETE', `/store/orders/${encodeURIComponent(id)}`);
+
+/** Asks the user to confirm the cancellation of an order, and then calls `onConfirmed`. */
+function confirmThen(id: string, onConfirmed: () => unknown): void {
   byId('confirm-id', HTMLElement).textContent = id;
   confirmation.returnValue = 'keep';
-  confirmation.onclose = async () => {
-    if (confirmation.returnValue !== 'cancel') return;
-    orderId.value = id;
-    updateSamples();
-    const answer = await run('cancelOrder', OPERATIONS.cancelOrder(id));
+  confirmation.onclose = () => confirmation.returnValue === 'cancel' && onConfirmed();
+  confirmation.showModal();
+}
+
+function cancelInRow(id: string, button: HTMLButtonElement): void {
+  if (button.ariaDisabled === 'true') return;
+  confirmThen(id, async () => {
+    const answer = await cancel(id);
+    if (typeof answer === 'string') return show(answer, false);
     if (answer === undefined) return;
     const { status, statusText } = answer;
+    announce(`Response ${status} ${statusText}`);
     button.textContent = status === 204 ? 'Cancelled' : 'Refused';
     button.ariaLabel = `Cancel order ${id}: ${status} ${statusText}`;
     button.classList.toggle('done', status === 204 || status === 409);
     explainInRow(button, status === 204 ? undefined : explain(answer));
-    updateButtons();
-  };
-  confirmation.showModal();
+    update();
+  });
 }
 
-function updateButtons(): void {
-  const leftMs = wait.leftMs();
-  for (const operation of ['listOrders', 'cancelOrder']) {
-    byId(`${operation}-send`, HTMLElement).textContent = leftMs > 0 ? `Wait ${duration(leftMs)}` : 'Send';
+/** Shows how long to wait, at the buttons, in the responses and at the quota. */
+function update(): void {
+  const leftMs = waitMs();
+  for (const element of document.querySelectorAll('.countdown')) {
+    element.textContent = leftMs > 0 ? `Wait ${duration(leftMs)}.` : 'You can send the next request.';
   }
   for (const button of document.querySelectorAll('.send button, .orders button')) {
     // Uses `aria-disabled`, because `disabled` would take the focus away from the button.
     button.ariaDisabled = `${isSending || leftMs > 0 || button.classList.contains('done')}`;
   }
+  updateQuota();
 }
 
-function updateSamples(): void {
-  const shownKey = key.type === 'text' ? key.value.trim() : '';
-  fillSamples({ base, id: orderId.value.trim() || exampleId, shownKey });
-}
-
-function onSubmit(form: string, action: () => unknown): void {
-  byId(form, HTMLFormElement).addEventListener('submit', (event) => {
-    event.preventDefault();
-    action();
-  });
-}
-
-onSubmit('key-form', () => runInView('listOrders'));
-onSubmit('listOrders-form', () => runInView('listOrders'));
-onSubmit('cancelOrder-form', () => runInView('cancelOrder'));
+byId('key-form', HTMLFormElement).addEventListener('submit', (event) => {
+  event.preventDefault();
+  void list();
+});
+byId('list', HTMLButtonElement).addEventListener('click', list);
+byId('send', HTMLFormElement).addEventListener('submit', (event) => {
+  event.preventDefault();
+  const id = orderId.value.trim();
+  if (id !== '') confirmThen(id, async () => show(await cancel(id), false));
+});
 key.addEventListener('input', () => {
-  wait = NO_WAIT;
-  forgetQuota();
-  updateButtons();
-  updateSamples();
+  waitUntilMs = 0;
+  updateQuota = showQuota(NO_QUOTA, new Headers());
+  update();
 });
 showKey.addEventListener('click', () => {
   const shows = key.type === 'password';
   key.type = shows ? 'text' : 'password';
   showKey.ariaPressed = `${shows}`;
-  updateSamples();
 });
-orderId.addEventListener('input', updateSamples);
-enableSamples();
-everyHalfSecond(updateButtons);
-updateSamples();
-watchHealth();
-followReading();
+enableSamples(base);
+setInterval(update, 500);

@@ -10,7 +10,7 @@ import {
   perDay,
   perMinute,
 } from 'store-orders';
-import { createOrderServer, type OrderServerOptions } from 'store-orders/server';
+import { createOrderServer } from 'store-orders/server';
 import type { Browser, ContextOptions, Page } from './browser.js';
 
 export const DESKTOP: ContextOptions = {
@@ -35,14 +35,9 @@ export interface OpenedPage {
   readonly store: ReturnType<typeof createMemoryOrderStore>;
   /** Enters a key, requests the list and waits for its response. */
   list(apiKey: string): Promise<void>;
-  /** Returns the text that the page shows for an operation's response. */
-  text(operation: 'listOrders' | 'cancelOrder'): Promise<string>;
+  /** Returns the text that the page shows for the latest response. */
+  text(): Promise<string>;
   goOffline(): Promise<void>;
-}
-
-interface Parts {
-  readonly list?: OrderStore['list'];
-  readonly backends?: OrderServerOptions['backends'];
 }
 
 /**
@@ -53,14 +48,13 @@ export async function openPage(
   t: TestContext,
   browser: Browser,
   options: ContextOptions = DESKTOP,
-  { list, backends }: Parts = {},
+  list?: OrderStore['list'],
 ): Promise<OpenedPage> {
   const store = createMemoryOrderStore(ORDERS);
   const server = createOrderServer({
     store: { list: list ?? store.list, cancel: store.cancel },
     limiter: createMemoryLimiter(),
     authenticate: (apiKey) => (apiKey.startsWith('key-') ? { id: apiKey, plan: PLAN } : undefined),
-    backends,
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -92,10 +86,10 @@ export async function openPage(
     store,
     async list(apiKey) {
       await page.locator('#key').fill(apiKey);
-      await page.locator('#listOrders-form button').click();
-      await page.locator('#listOrders-answer details').first().waitFor();
+      await page.locator('#list').click();
+      await page.locator('#answer details').first().waitFor();
     },
-    text: (operation) => page.locator(`#${operation}-answer`).innerText(),
+    text: () => page.locator('#answer').innerText(),
     goOffline: () => context.setOffline(true),
   };
 }

@@ -1,5 +1,5 @@
 import { parseJsonArray } from '../../../orders/json.js';
-import { make } from './dom.js';
+import { make, scrollable } from './dom.js';
 
 /** The maximum number of rows. */
 const SHOWN_ORDERS = 100;
@@ -14,24 +14,22 @@ type OnCancel = (id: string, button: HTMLButtonElement) => void;
  */
 export function renderOrders(text: string, onCancel: OnCancel): Node[] {
   const rows: HTMLTableRowElement[] = [];
+  let isCut = false;
   try {
     for (const { value } of parseJsonArray(text)) {
-      if (rows.push(renderOrder(value, onCancel)) === SHOWN_ORDERS) break;
+      isCut = rows.length === SHOWN_ORDERS;
+      if (isCut) break;
+      rows.push(renderOrder(value, onCancel));
     }
   } catch {
     return [make('p', 'note', 'This response is not a list of orders.')];
   }
-  const total = countElements(text);
-  const orders = `${total.toLocaleString('en')} ${total === 1 ? 'order' : 'orders'}`;
-  const title = make('h3', '', total > rows.length ? `${orders}, the first ${rows.length}` : orders);
-  if (total === 0) return [title];
+  const orders = `${rows.length} ${rows.length === 1 ? 'order' : 'orders'}`;
+  const title = make('h3', '', isCut ? `The first ${orders}` : orders);
+  if (rows.length === 0) return [title];
   const head = make('tr', '', ...[...COLUMNS, 'action'].map(heading));
   const table = make('table', 'orders', make('thead', '', head), make('tbody', '', ...rows));
-  const scroller = make('div', 'scroller', table);
-  scroller.tabIndex = 0;
-  scroller.role = 'region';
-  scroller.ariaLabel = 'Orders';
-  return [title, scroller];
+  return [title, scrollable('div', 'scroller', 'Orders', table)];
 }
 
 /**
@@ -67,28 +65,4 @@ function renderOrder(value: unknown, onCancel: OnCancel): HTMLTableRowElement {
   button.ariaLabel = `Cancel order ${id}`;
   button.addEventListener('click', () => onCancel(id, button));
   return make('tr', '', ...cells, make('td', 'action', button));
-}
-
-/** Counts the elements of a JSON array without parsing them. The text must be an array. */
-function countElements(text: string): number {
-  let depth = 0;
-  let commas = 0;
-  for (let i = 0; i < text.length; i++) {
-    switch (text[i]) {
-      case '"':
-        while (text[++i] !== '"' && i < text.length) if (text[i] === '\\') i++;
-        break;
-      case '[':
-      case '{':
-        depth++;
-        break;
-      case ']':
-      case '}':
-        depth--;
-        break;
-      case ',':
-        if (depth === 1) commas++;
-    }
-  }
-  return /^\s*\[\s*\]/.test(text) ? 0 : commas + 1;
 }
