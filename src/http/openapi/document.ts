@@ -171,13 +171,6 @@ In a shell, quote the ids before \`jq\` reads them:
 sed -E 's/"(id|petId)":(-?[0-9]+)/"\\1":"\\2"/g' | jq -r '.[].id'
 \`\`\`
 
-In Java, with Gson:
-
-\`\`\`java
-record Order(Long id, Long petId, Long quantity, String shipDate, Boolean complete) {}
-Order[] orders = new Gson().fromJson(text, Order[].class);
-\`\`\`
-
 ## Rate limits
 
 | plan | requests per minute | requests per day |
