@@ -56,7 +56,9 @@ function readError(text: string): { readonly code: string; readonly message: str
   }
 }
 
-/** Renders indented and coloured JSON. It is not parsed, because that would round large integers. */
+/**
+ * Renders indented and coloured JSON. It is not parsed, because that would round large integers.
+ */
 function renderJson(json: string): HTMLElement {
   const rest = json.length - SHOWN_TEXT;
   const nodes: (Node | string)[] = [];
