@@ -19,9 +19,10 @@ export type PostgresRow = Readonly<Record<string, unknown>>;
 export interface PostgresPool extends PostgresClient {
   /**
    * Takes one connection out of the pool, for several queries. A long list needs this, because all
-   * its queries must see the same snapshot.
+   * its queries must see the same snapshot. The pool calls `taken` if it can, as `pg` does, or
+   * returns a promise.
    */
-  connect?(): Promise<HeldPostgresClient>;
+  connect?(taken: (error: unknown, client?: HeldPostgresClient) => void): Promise<HeldPostgresClient> | undefined;
 }
 
 export interface HeldPostgresClient extends PostgresClient {
@@ -34,6 +35,29 @@ export interface HeldPostgresClient extends PostgresClient {
   on?(event: 'error', listener: () => void): unknown;
   off?(event: 'error', listener: () => void): unknown;
 }
+
+/**
+ * Takes one connection out of a pool, and ignores its `error` events until it is released: the next
+ * query reports the error. PostgreSQL can end a connection in its first packet. `pg` calls back
+ * before it reads the rest of that packet, but a promise would resolve too late to listen.
+ */
+export async function holdConnection(connect: NonNullable<PostgresPool['connect']>): Promise<HeldPostgresClient> {
+  const client = await new Promise<HeldPostgresClient>((resolve, reject) => {
+    connect((error, taken) => {
+      taken?.on?.('error', ignore);
+      taken === undefined ? reject(error) : resolve(taken);
+    })?.then(resolve, reject);
+  });
+  return {
+    query: (text, values) => client.query(text, values),
+    release(destroy) {
+      client.off?.('error', ignore);
+      client.release(destroy);
+    },
+  };
+}
+
+function ignore(): void {}
 
 /**
  * Sends a frequently used statement: as a prepared statement if the client supports that, otherwise

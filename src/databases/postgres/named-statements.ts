@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import { checkPool, type HeldPostgresClient, type PostgresClient, type PostgresPool } from './client.js';
+import { checkPool, type PostgresClient, type PostgresPool } from './client.js';
 
 /** A pool whose driver supports named statements, such as the Pool of `pg`. */
 export interface NamingPostgresPool {
   query(statement: NamedStatement): ReturnType<PostgresClient['query']>;
   query(text: string, values?: string[]): ReturnType<PostgresClient['query']>;
-  connect?(): Promise<HeldPostgresClient>;
+  connect?: PostgresPool['connect'];
 }
 
 export interface NamedStatement {

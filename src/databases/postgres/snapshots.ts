@@ -1,4 +1,10 @@
-import type { HeldPostgresClient, PostgresClient, PostgresRow } from './client.js';
+import {
+  type HeldPostgresClient,
+  holdConnection,
+  type PostgresClient,
+  type PostgresPool,
+  type PostgresRow,
+} from './client.js';
 
 /**
  * Returns a generator that runs `read` in a read-only transaction. The transaction sees one
@@ -40,7 +46,7 @@ const PATIENCE_MS = 5_000;
  * If a query fails, its connection is closed without a ROLLBACK, because the ROLLBACK might time
  * out as well.
  */
-export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>): SnapshotReader {
+export function createSnapshotReader(connect: NonNullable<PostgresPool['connect']>): SnapshotReader {
   const open = new Set<Snapshot>();
   /** The snapshot that begins next. Readers that arrive before it begins share it. */
   let next: Snapshot | undefined;
@@ -70,7 +76,7 @@ export function createSnapshotReader(connect: () => Promise<HeldPostgresClient>)
     try {
       await makeRoom();
       open.add(snapshot);
-      await snapshot.begin(await connect());
+      await snapshot.begin(await holdConnection(connect));
     } catch (error) {
       closed(snapshot);
       throw error;
@@ -123,7 +129,6 @@ class Snapshot implements PostgresClient {
 
   async begin(client: HeldPostgresClient): Promise<void> {
     this.#client = client;
-    client.on?.('error', ignore);
     await this.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   }
 
@@ -177,7 +182,6 @@ class Snapshot implements PostgresClient {
     const client = this.#client;
     if (client === undefined) return;
     this.#client = undefined;
-    client.off?.('error', ignore);
     client.release(destroy);
     this.#closed(this);
   }

@@ -1,4 +1,5 @@
 import {
+  holdConnection,
   isUniqueViolation,
   type PostgresClient,
   type PostgresPool,
@@ -34,8 +35,7 @@ export async function importRecords(
   batches: AsyncIterable<readonly OrderRecord[]>,
   replace: boolean,
 ): Promise<PutOutcome> {
-  const client = await connect();
-  client.on?.('error', ignore);
+  const client = await holdConnection(connect);
   let isDone = false;
   try {
     await client.query('BEGIN');
@@ -50,7 +50,6 @@ export async function importRecords(
     isDone = true;
     return taken === undefined ? { outcome: 'stored', count } : { outcome: 'exists', id: BigInt(taken) };
   } finally {
-    client.off?.('error', ignore);
     // Closing the connection rolls back what is not committed.
     client.release(!isDone);
   }
@@ -86,5 +85,3 @@ async function takenId(client: PostgresClient): Promise<string | undefined> {
   const [row] = (await client.query(TAKEN)).rows;
   return row && String(row['id']);
 }
-
-function ignore(): void {}

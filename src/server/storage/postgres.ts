@@ -123,7 +123,7 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
   const revision = openPool(driver, { ...config, ...limits }, 1);
   const strangers = openPool(driver, { ...config, ...limits }, STRANGER_CONNECTIONS);
   const lists = openPool(driver, { ...config, ...limits }, LIST_CONNECTIONS);
-  const connect = () => lists.connect();
+  const connect = lists.connect.bind(lists);
   const orders = createPostgresOrderStore({ ...withNamedStatements(statements), connect });
 
   let probe: Promise<unknown> | undefined;
