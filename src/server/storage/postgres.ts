@@ -129,11 +129,11 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
   let probe: Promise<unknown> | undefined;
 
   /**
-   * Checks that PostgreSQL replies. Concurrent callers share one query, so that clients that probe
-   * readiness cannot use up the connections.
+   * Reads an order and a key that do not exist, as a list reads all of them. Concurrent callers
+   * share the queries, so that clients that probe readiness cannot use up the connections.
    */
   function answers(): Promise<unknown> {
-    probe ??= statements.query('SELECT').finally(() => {
+    probe ??= Promise.all([orders.get(0n), ring.get('')]).finally(() => {
       probe = undefined;
     });
     return probe;

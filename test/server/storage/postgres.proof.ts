@@ -82,6 +82,20 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     assert.equal((await request('/readyz')).status, 200);
   });
 
+  test('a server whose tables are gone is not ready', async (t) => {
+    const { url } = await newDatabase();
+    const { request } = await serve(t, url);
+    const admin = new pg.Client(url);
+    await admin.connect();
+    for (const table of ['store_orders', 'store_orders_keys']) {
+      assert.equal((await request('/readyz')).status, 200);
+      await admin.query(`ALTER TABLE ${table} RENAME TO moved`);
+      assert.equal((await request('/readyz')).status, 503);
+      await admin.query(`ALTER TABLE moved RENAME TO ${table}`);
+    }
+    await admin.end();
+  });
+
   test('a server exits at SIGTERM although its database has stopped responding', async (t) => {
     const { url, cwd } = await newDatabase();
     const server = await startServer(t, { cwd, env: { DATABASE_URL: url } }, '--redis-url', 'redis://127.0.0.1:1');
