@@ -1,5 +1,6 @@
 import type { Schemas } from '../../databases/postgres/migration.js';
-import type { PostgresOrderTable } from './table.js';
+import { OWN_FIELDS } from './fields.js';
+import { readTable } from './table.js';
 
 export const ORDERS_SCHEMA: Schemas = {
   orders: [
@@ -8,14 +9,13 @@ export const ORDERS_SCHEMA: Schemas = {
   ],
 };
 
-export const OWN_TABLE: PostgresOrderTable = {
-  table: 'store_orders',
-  columns: {
-    id: 'id',
-    petId: 'pet_id',
-    quantity: 'quantity',
-    shipDate: 'ship_date',
-    complete: 'complete',
-    status: 'status',
-  },
+const columns = {
+  id: 'id',
+  petId: 'pet_id',
+  quantity: 'quantity',
+  shipDate: 'ship_date',
+  complete: 'complete',
+  status: 'status',
 };
+
+export const OWN_TABLE = readTable({ table: 'store_orders', columns }, OWN_FIELDS);

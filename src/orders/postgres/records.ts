@@ -4,7 +4,7 @@ import { parseJsonArray } from '../json.js';
 import type { OrderRecord } from '../record.js';
 import { readTexts } from './list.js';
 import { OWN_TABLE } from './own-table.js';
-import { readOrder, readTable } from './table.js';
+import { readOrder } from './table.js';
 
 /**
  * Yields all orders of the store's own table with their statuses, in ascending order of ids. They
@@ -13,9 +13,8 @@ import { readOrder, readTable } from './table.js';
 export async function* readRecords(
   connect: NonNullable<PostgresPool['connect']>,
 ): AsyncGenerator<readonly OrderRecord[]> {
-  const own = readTable(OWN_TABLE);
-  const json = `left(${own.json}, -1) || ',"status":' || to_json(o.status) || '}'`;
-  for await (const text of readTexts(createSnapshotReader(connect), { ...own, json })) {
+  const json = `left(${OWN_TABLE.json}, -1) || ',"status":' || to_json(o.status) || '}'`;
+  for await (const text of readTexts(createSnapshotReader(connect), { ...OWN_TABLE, json })) {
     yield Array.from(parseJsonArray(`[${text}]`), ({ value }) => readRecord(Object(value)));
   }
 }

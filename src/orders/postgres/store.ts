@@ -50,12 +50,11 @@ export interface PostgresOrderStore extends OwnedOrderStore {
  */
 export function createPostgresOrderStore(pool: PostgresPool): PostgresOrderStore {
   checkPool(pool);
-  const own = readTable(OWN_TABLE);
-  const selectOne = `SELECT ${own.json} AS json, status FROM ${own.table} AS o WHERE id = $1::text::int8`;
+  const selectOne = `SELECT ${OWN_TABLE.json} AS json, status FROM ${OWN_TABLE.table} AS o WHERE id = $1::text::int8`;
   return {
-    ...storeOver(pool, own),
+    ...storeOver(pool, OWN_TABLE),
     migrate: () => migrateTables(pool, ORDERS_SCHEMA),
-    ship: createTransition(pool, own, 'shipped', shipOutcome),
+    ship: createTransition(pool, OWN_TABLE, 'shipped', shipOutcome),
     put: async (orders, options) => putRecords(pool, toOrderRecords(orders), isReplacing(options)),
 
     async get(id) {

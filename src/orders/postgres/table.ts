@@ -2,6 +2,7 @@ import { quoteName, quoteTable } from '../../databases/postgres/quote.js';
 import type { OrderStatus } from '../cancellation.js';
 import { checkFields } from '../options.js';
 import type { Order } from '../order.js';
+import { CHECKED_FIELDS, type SerializedFields } from './fields.js';
 
 /**
  * The table in which the embedding program keeps its orders. If the table does not have the columns
@@ -18,16 +19,18 @@ export interface PostgresOrderTable {
    * here or the column is NULL.
    */
   readonly columns: {
-    /** An integer column with a unique index. */
+    /** An integer column with a unique index. If an id is not an integer, the list fails. */
     readonly id: string;
     /** Any type that can be written as text: text, an enum, an integer. */
     readonly status: string;
+    /** An integer. The list leaves out any other value. */
     readonly petId?: string | undefined;
-    /** An integer. The list leaves out a quantity beyond ±(2^53 − 1). */
+    /** An integer. The list leaves out any other value, and a quantity beyond ±(2^53 − 1). */
     readonly quantity?: string | undefined;
     /**
      * A `timestamptz`, `timestamp` or `date` column, or a text column in the format of RFC 3339.
-     * Values of `timestamp` and `date` are taken as UTC.
+     * Values of `timestamp` and `date` are taken as UTC. The list leaves out any value that RFC 3339
+     * cannot represent, such as a year before 1 or after 9999.
      */
     readonly shipDate?: string | undefined;
     readonly complete?: string | undefined;
@@ -59,9 +62,9 @@ export interface OrderTable {
 
 /**
  * Checks and quotes the embedding program's description of its table. Throws a TypeError that names
- * an invalid option.
+ * an invalid option. `serialized` is the SQL of each field.
  */
-export function readTable(description: PostgresOrderTable): OrderTable {
+export function readTable(description: PostgresOrderTable, serialized = CHECKED_FIELDS): OrderTable {
   checkFields('table', description, ['table', 'columns'], ['statuses']);
   const { table, columns, statuses = {} } = description;
   checkFields('columns', columns, ['id', 'status'], ['petId', 'quantity', 'shipDate', 'complete']);
@@ -75,8 +78,10 @@ export function readTable(description: PostgresOrderTable): OrderTable {
    * Returns SQL that appends a field to the JSON, unless the value of the field is NULL. Returns an
    * empty text if the table has no column for the field.
    */
-  function member(field: keyof typeof columns, print: (column: string) => string): string {
-    return columns[field] === undefined ? '' : ` || coalesce(',"${field}":' || ${print(`o.${column(field)}`)}, '')`;
+  function member(field: keyof SerializedFields): string {
+    return columns[field] === undefined
+      ? ''
+      : ` || coalesce(',"${field}":' || ${serialized[field](`o.${column(field)}`)}, '')`;
   }
 
   const id = column('id');
@@ -85,15 +90,11 @@ export function readTable(description: PostgresOrderTable): OrderTable {
     id,
     status: column('status'),
     json: [
-      `'{"id":' || o.${id}::int8`,
-      member('petId', (value) => `${value}::int8`),
-      // Leaves out a quantity that is not a safe integer, because `Order.quantity` is a number.
-      member(
-        'quantity',
-        (value) => `CASE WHEN abs(${value}::numeric) <= ${Number.MAX_SAFE_INTEGER} THEN ${value}::int8 END`,
-      ),
-      member('shipDate', printDateTime),
-      member('complete', (value) => `${value}::boolean::text`),
+      `'{"id":' || ${serialized.id(`o.${id}`)}`,
+      member('petId'),
+      member('quantity'),
+      member('shipDate'),
+      member('complete'),
       " || '}'",
     ].join(''),
     statuses: readStatuses(statuses),
@@ -109,19 +110,6 @@ export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<
     ...(typeof shipDate === 'string' && { shipDate }),
     ...(typeof complete === 'boolean' && { complete }),
   };
-}
-
-/**
- * Returns SQL that converts a column to RFC 3339, which requires a time and a time zone. A `date`
- * gets the time 00:00:00 and the zone UTC. A `timestamp` gets the zone UTC. The values `infinity`
- * and `-infinity` become NULL.
- */
-function printDateTime(column: string): string {
-  const finite = (text: string, quote = '') =>
-    `nullif(nullif(${text}, '${quote}infinity${quote}'), '${quote}-infinity${quote}')`;
-  const completed = (rest: string) => `to_json(${finite(`to_json(${column}) #>> '{}'`)} || '${rest}')::text`;
-  return `CASE pg_typeof(${column}) WHEN 'timestamp'::regtype THEN ${completed('Z')}
-    WHEN 'date'::regtype THEN ${completed('T00:00:00Z')} ELSE ${finite(`to_json(${column})::text`, '"')} END`;
 }
 
 function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {

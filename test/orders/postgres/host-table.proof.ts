@@ -107,8 +107,20 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
     ['date', '2026-02-03', '2026-02-03T00:00:00Z'],
     ['date', 'infinity', undefined],
     ['date', '-infinity', undefined],
+    ['timestamp', '0044-03-15 12:00:00 BC', undefined],
+    ['timestamptz', '10000-01-01T00:00:00Z', undefined],
+    ['timestamptz', '1880-01-01T00:00:00Z', undefined],
+    ['date', '0044-03-15 BC', undefined],
+    ['date', '10000-01-01', undefined],
+    ['date', '9999-12-31', '9999-12-31T00:00:00Z'],
     ['text', '2026-02-03T04:05:06.789z', '2026-02-03T04:05:06.789z'],
-    ['text', 'im März, "bald" \\ \u{1f600}\u007f', 'im März, "bald" \\ \u{1f600}\u007f'],
+    ['text', '2024-02-29T23:59:60Z', '2024-02-29T23:59:60Z'],
+    ['text', '2026-02-29T04:05:06Z', undefined],
+    ['text', '2026-04-31T04:05:06Z', undefined],
+    ['text', '2026-02-03T24:05:06Z', undefined],
+    ['text', '2026-02-03 04:05:06Z', undefined],
+    ['text', '2026-02-03T04:05:06Z\n', undefined],
+    ['text', 'im März, "bald" \\ \u{1f600}\u007f', undefined],
   ] as const) {
     test(`streams the ${type} ${value} as ${shipDate}`, async () => {
       await pool.query(
@@ -124,6 +136,35 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
       const texts: unknown[] = [];
       for await (const batch of batches) texts.push(batch);
       assert.equal(`[${texts.join(',')}]`, printOrders(orders));
+    });
+  }
+
+  for (const [type, value, integer] of [
+    ['numeric', '2.0', 2],
+    ['numeric', '2.5', undefined],
+    ['numeric', 'NaN', undefined],
+    ['numeric', '1e30', undefined],
+    ['float8', '-3', -3],
+    ['float8', '-0.5', undefined],
+    ['float8', 'Infinity', undefined],
+  ] as const) {
+    test(`lists the ${type} ${value} as ${integer}`, async () => {
+      await pool.query(`DROP TABLE IF EXISTS counted;
+        CREATE TABLE counted (id int PRIMARY KEY, status text, pet ${type}, count ${type})`);
+      await pool.query(`INSERT INTO counted VALUES (1, 'x', $1, $1)`, [value]);
+      const fields = { id: 'id', status: 'status', petId: 'pet', quantity: 'count' };
+      const listed = await createMappedOrderStore(pool, { table: 'counted', columns: fields }).list();
+      const order = integer === undefined ? { id: 1n } : { id: 1n, petId: BigInt(integer), quantity: integer };
+      assert.deepEqual(listed, [order]);
+    });
+  }
+
+  for (const id of ['1.4', '9223372036854775808', 'NaN']) {
+    test(`a list with the id ${id} fails, because no client could cancel this order`, async () => {
+      await pool.query('DROP TABLE IF EXISTS broken; CREATE TABLE broken (id numeric PRIMARY KEY, status text)');
+      await pool.query(`INSERT INTO broken VALUES (1, 'x'), ($1, 'x')`, [id]);
+      const store = createMappedOrderStore(pool, { table: 'broken', columns });
+      await assert.rejects(async () => store.list(), new RegExp(`bigint.*${id}|${id}.*bigint`));
     });
   }
 
