@@ -1,16 +1,10 @@
-import { accessLog } from './http/access-log.js';
-import { changingList } from './http/changing-list.js';
-import { connections } from './http/connections.js';
-import { afterAChange, besideLists, longestLists, longLists } from './http/lists.js';
+import { besideLists, longestLists, longLists } from './http/lists.js';
 import { loopback } from './http/loopback.js';
-import { metrics } from './http/metrics.js';
 import { respond } from './http/respond.js';
 import { shared } from './http/shared.js';
 import { start } from './http/start.js';
 import { limiters } from './limits/limiters.js';
 import { redis } from './limits/redis.js';
-import { redisKeys } from './limits/redis-keys.js';
-import { cancelsDuringBackups } from './orders/backup.js';
 import { cancelsOverHttp } from './orders/cancels.js';
 import { cancelsInProcess } from './orders/cancels-in-process.js';
 import { imports, sqlite3IsMissing } from './orders/import.js';
@@ -41,30 +35,19 @@ const PARTS: readonly Part[] = [
   { name: 'limiter', packages: [...LIMITERS, 'limiter'], measure: limiters },
   { name: 'respond', measure: async () => [await respond()] },
   { name: 'loopback', packages: [...FRAMEWORKS, ...LIMITERS], measure: loopback },
-  { name: 'access-log', measure: accessLog },
-  { name: 'metrics', measure: metrics },
-  { name: 'connections', packages: ['fastify', '@fastify/rate-limit'], measure: async () => [await connections()] },
   { name: 'cancels', measure: async () => [await cancelsInProcess(), ...(await cancelsOverHttp())] },
   { name: 'import', isMissing: sqlite3IsMissing, measure: async () => [await imports()] },
   { name: 'start', measure: async () => [await start()] },
-  { name: 'backup', measure: async () => [await cancelsDuringBackups()] },
   {
     name: 'lists',
-    measure: async () => [
-      await longLists(),
-      ...(isQuick ? [] : [await longestLists()]),
-      await besideLists(),
-      await afterAChange(),
-    ],
+    measure: async () => [await longLists(), ...(isQuick ? [] : [await longestLists()]), await besideLists()],
   },
-  { name: 'changing-list', measure: async () => [await changingList()] },
   {
     name: 'redis',
     packages: ['rate-limiter-flexible'],
     isMissing: redisIsMissing,
     measure: redis,
   },
-  { name: 'redis-keys', isMissing: redisIsMissing, measure: async () => [await redisKeys()] },
   { name: 'postgres', isMissing: postgresIsMissing, measure: postgres },
   {
     name: 'shared',

@@ -9,15 +9,11 @@ export interface Reader {
   read(): Promise<void>;
   /** Returns the `Content-Length` of the last response, or `NaN` if that response has none. */
   length(): number;
-  /** Returns the status line and the header fields of the last response. */
-  head(): string;
 }
 
 export interface ReaderOptions {
   readonly coding?: string;
   readonly target?: string;
-  /** Further header fields of each request, each one ending with a line break (`\r\n`). */
-  readonly fields?: string;
 }
 
 const LAST_CHUNK = '0\r\n\r\n';
@@ -27,11 +23,10 @@ const LAST_CHUNK = '0\r\n\r\n';
  * response's end. A complete HTTP client would use too much processor time for this measurement.
  */
 export async function openReader(url: string, options: ReaderOptions = {}): Promise<Reader> {
-  const { coding = 'identity', target = 'GET /v1/store/orders', fields = '' } = options;
+  const { coding = 'identity', target = 'GET /v1/store/orders' } = options;
   const { hostname, port } = new URL(url);
   const buffer = Buffer.allocUnsafe(256 * 1_024);
   let left = 0;
-  let head = '';
   let length = 0;
   let tail = '';
   let done = () => {};
@@ -39,7 +34,7 @@ export async function openReader(url: string, options: ReaderOptions = {}): Prom
     if (left === 0) {
       const text = buffer.toString('latin1', 0, Math.min(bytes, 2_048));
       const end = text.indexOf('\r\n\r\n') + 4;
-      head = text.slice(0, end);
+      const head = text.slice(0, end);
       // A response has no `Content-Length` if the server began to send it before the whole list was
       // serialised or compressed.
       length = Number(/Content-Length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
@@ -61,7 +56,7 @@ export async function openReader(url: string, options: ReaderOptions = {}): Prom
   };
   const socket = connect({ host: hostname, port: Number(port), onread: { buffer, callback: onData } });
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
-  const request = `${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${API_KEY}\r\nAccept-Encoding: ${coding}\r\n${fields}\r\n`;
+  const request = `${target} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${API_KEY}\r\nAccept-Encoding: ${coding}\r\n\r\n`;
   const ask = () => void socket.write(request);
   const read = () =>
     new Promise<void>((resolve, reject) => {
@@ -73,5 +68,5 @@ export async function openReader(url: string, options: ReaderOptions = {}): Prom
       };
       ask();
     });
-  return { socket, ask, read, length: () => length, head: () => head };
+  return { socket, ask, read, length: () => length };
 }

@@ -1,15 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createMemoryLimiter, createOrderService, type OwnedOrderStore } from 'store-orders';
-import { openSqliteOrderStore } from 'store-orders/sqlite';
 import { type Child, startServer } from '../processes/child.js';
 import { isQuick, rounds } from '../processes/pace.js';
 import { median, printSpread, ratio, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
-import { API_KEY, FIRST_ID, manyOrders } from '../servers/orders.js';
-import { PLENTY } from '../servers/plenty.js';
-import type { Turns } from '../servers/turns.js';
 import { openReader, type Reader } from './list-reader.js';
 
 const READERS = 8;
@@ -17,7 +9,6 @@ const SLOW_READERS = 50;
 const SMALL_MS = isQuick ? 20 : 1_000;
 const ROUNDS = 4;
 const [LONG, LONGEST] = isQuick ? [1_000, 2_000] : [100_000, 1_000_000];
-const CHANGES = isQuick ? 1 : 15;
 const MIB = 2 ** 20;
 
 const WAYS = [
@@ -107,19 +98,10 @@ export async function besideLists(): Promise<Table> {
           ask();
         }
         const [durationsMs, lists] = await asked;
-        const { rssBytes, stalledMs, busyMs } = await figuresOf(server);
+        const { rssBytes, stalledMs } = await figuresOf(server);
         for (const { socket } of slow) socket.destroy();
         const p99Ms = durationsMs[Math.floor(durationsMs.length * 0.99)] ?? Number.NaN;
-        const slowestMs = durationsMs.at(-1) ?? Number.NaN;
-        measured.push([
-          lists,
-          median(durationsMs),
-          p99Ms,
-          slowestMs,
-          stalledMs,
-          busyMs,
-          (rssBytes - base.rssBytes) / MIB,
-        ]);
+        measured.push([lists, median(durationsMs), p99Ms, stalledMs, (rssBytes - base.rssBytes) / MIB]);
       }
       const [lists = [], ...others] = (measured[0] ?? []).map((_, index) =>
         measured.map((row) => row[index] ?? Number.NaN),
@@ -137,76 +119,11 @@ export async function besideLists(): Promise<Table> {
       'lists',
       'median, ms',
       'p99, ms',
-      'slowest, ms',
       'longest stall of the event loop, ms',
-      'longest pass of the event loop, ms of processor time',
       'more memory, MiB',
     ],
     rows,
   };
-}
-
-/**
- * Measures, without a socket, how long a list takes until its last byte. There are three figures:
- * for the first list, for the list after a change of one order, and for the same list again.
- */
-export async function afterAChange(): Promise<Table> {
-  const directory = mkdtempSync(join(tmpdir(), 'store-orders-bench-'));
-  const rows: string[][] = [];
-  for (const count of isQuick ? [LONG] : [1_000, 10_000, LONG, LONGEST]) {
-    const memory = manyOrders(count);
-    rows.push(await changesOf('memory', memory, count));
-    const sqlite = openSqliteOrderStore(join(directory, `${count}.db`));
-    for (const batch of memory.list()) await sqlite.put(Array.isArray(batch) ? batch : [batch]);
-    rows.push(await changesOf('SQLite', sqlite, count));
-    await sqlite.close();
-  }
-  rmSync(directory, { recursive: true, force: true });
-  return {
-    title: 'Time until the last byte of a list, in-process: first list, list after one changed order, same list again',
-    head: [
-      'store',
-      'orders',
-      'first list, ms',
-      'memory for the first list, MiB',
-      'list after one order has changed, ms (median)',
-      'same list again, ms (median)',
-    ],
-    rows,
-  };
-}
-
-async function changesOf(name: string, store: OwnedOrderStore, count: number): Promise<string[]> {
-  const service = createOrderService({
-    store,
-    limiter: createMemoryLimiter(),
-    authenticate: () => ({ id: 'bench', plan: PLENTY }),
-  });
-  const list = async () => {
-    const startMs = performance.now();
-    const request = { method: 'GET', url: '/v1/store/orders', rawHeaders: ['Authorization', `Bearer ${API_KEY}`] };
-    const { body } = await service.respond(request);
-    if (typeof body === 'object' && Symbol.asyncIterator in body) for await (const _ of body);
-    return performance.now() - startMs;
-  };
-  const beforeBytes = process.memoryUsage().external;
-  const firstMs = await list();
-  const listBytes = process.memoryUsage().external - beforeBytes;
-  const afterMs: number[] = [];
-  const againMs: number[] = [];
-  for (let round = 0; round < CHANGES; round++) {
-    await store.put([{ id: FIRST_ID + ((round * 7_919) % count), quantity: round }], { replace: true });
-    afterMs.push(await list());
-    againMs.push(await list());
-  }
-  return [
-    name,
-    whole(count),
-    firstMs.toFixed(1),
-    (listBytes / MIB).toFixed(1),
-    median(afterMs).toFixed(2),
-    median(againMs).toFixed(2),
-  ];
 }
 
 async function readFor({ read }: Reader, ms: number): Promise<number> {
@@ -242,6 +159,8 @@ async function figuresOf(server: Child): Promise<Figures> {
   return figures;
 }
 
-interface Figures extends Turns {
+interface Figures {
   readonly rssBytes: number;
+  /** The longest time for which the event loop did not run, since the previous report. */
+  readonly stalledMs: number;
 }

@@ -4,12 +4,12 @@ import { median, ratio, whole } from '../report/statistics.js';
 import type { Table } from '../report/table.js';
 import { SUBJECTS } from './limiter-rivals.js';
 
-const KEY_COUNTS = isQuick ? [10] : [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+const KEY_COUNTS = isQuick ? [10] : [1, 100, 10_000, 1_000_000];
 /**
  * The smallest number of keys with which memory is measured. With fewer keys, most of the memory is
  * the fixed size of the limiter.
  */
-const LEAST_WEIGHED = isQuick ? 1 : 1_000;
+const LEAST_WEIGHED = isQuick ? 1 : 10_000;
 const ROUNDS = 4;
 
 /**

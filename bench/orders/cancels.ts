@@ -124,6 +124,7 @@ function toTable(
       'ratio of during to before',
       'list during the cancels, ratio to bare',
     ],
+    headline: 2,
     rows: measured.map(({ rates, idleMs, busyMs }, index) => [
       ways[index]?.name ?? '',
       whole(median(rates)),

@@ -4,10 +4,15 @@ export interface Table {
   readonly title: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
+  /**
+   * The column that answers the table's question. The page shows it for the oldest Node.js too.
+   * Default: the last column.
+   */
+  readonly headline?: number | undefined;
   readonly chart?: Chart | undefined;
 }
 
-export function printTable({ title, head, rows }: Table): string {
+export function printTable({ title, head, rows }: Pick<Table, 'title' | 'head' | 'rows'>): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const rule = line(head.map((_, index) => (index === 0 ? '---' : '---:')));
   return [`### ${title}`, '', line(head), rule, ...rows.map(line)].join('\n');

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import { createServer as createRawServer, type Server } from 'node:net';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createMemoryLimiter, createOrderService, nodeHandler } from 'store-orders';
 import { announce } from './announce.js';
 import { API_KEY, manyOrders } from './orders.js';
 import { PLENTY } from './plenty.js';
-import { createTurnWatch } from './turns.js';
 
 // A server that sends a long list of orders in one of several ways. When its parent process asks,
 // it reports its memory and the longest stall of its event loop.
@@ -53,5 +53,10 @@ function stringified(): string {
 
 const server = WAYS[way]?.();
 if (server === undefined) throw new TypeError(`${way}: unknown way of sending a list`);
-const turns = createTurnWatch();
-announce(server.listen(0, '127.0.0.1'), () => ({ rssBytes: process.memoryUsage.rss(), ...turns() }));
+const delay = monitorEventLoopDelay({ resolution: 1 });
+delay.enable();
+announce(server.listen(0, '127.0.0.1'), () => {
+  const figures = { rssBytes: process.memoryUsage.rss(), stalledMs: delay.max / 1e6 };
+  delay.reset();
+  return figures;
+});

@@ -5,6 +5,6 @@ export function without(program: string, debianPackages = program): string | fal
   return spawnSync('sh', ['-c', 'command -v "$0"', program]).status !== 0 && reason(debianPackages);
 }
 
-export function reason(debianPackages: string): string {
+function reason(debianPackages: string): string {
   return `not installed (Debian: apt-get install ${debianPackages})`;
 }
