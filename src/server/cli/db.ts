@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { syncEveryCommit } from '../../databases/sqlite/durability.js';
 import { readSettings } from '../config/read-settings.js';
+import { printable } from '../log/printable.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
 import { backUp } from '../storage/backup.js';
 import { refusalOf } from '../storage/file-check.js';
@@ -125,7 +126,7 @@ function reportOn(file: string, database: SqliteDatabase, versions: ReadonlyMap<
 
 function describe(report: Report): string {
   const { orders, keys, schema, synchronous } = report;
-  const byStatus = Object.entries(orders.byStatus).map(([status, count]) => `${count} ${status}`);
+  const byStatus = Object.entries(orders.byStatus).map(([status, count]) => `${count} ${printable(status)}`);
   const versions = Object.entries(schema).map(([part, { file, program }]) =>
     file === program ? `${part} ${file}` : `${part} ${file} (this program: ${program})`,
   );

@@ -3,6 +3,7 @@ import type { IssuedKey, KeyChange, KeyRecord, KeyRing } from '../keys/key-ring.
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
 import { type Command, commandLine, type Invocation } from './command.js';
+import { createTable } from './terminal.js';
 import { STORAGE_OPTIONS, withStorage } from './with-storage.js';
 
 const PLAN_OPTIONS = {
@@ -108,19 +109,19 @@ async function isHandedOver({ flags }: Invocation, issued: IssuedKey): Promise<b
 function listKeys(invocation: Invocation): Promise<Outcome> {
   return withStorage(invocation, async ({ keys: ring }) => {
     const keys = await ring.list();
-    const rows = keys.map(({ id, plan, createdAt, revokedAt, name }) =>
-      [
-        id,
-        createdAt,
-        describePlan(plan),
-        name === undefined ? '' : JSON.stringify(name),
-        revokedAt && `revoked ${revokedAt}`,
-      ]
-        .filter(Boolean)
-        .join('  '),
-    );
-    const none = `no keys; create one: ${commandLine(invocation, 'keys create --plan free')}`;
-    return done(rows.length === 0 ? none : rows.join('\n'), keys.map(listed));
+    if (keys.length === 0)
+      return done(`no keys; create one: ${commandLine(invocation, 'keys create --plan free')}`, []);
+    const table = createTable(process.stdout, [
+      { title: 'KEY' },
+      { title: 'CREATED' },
+      { title: 'PLAN' },
+      { title: 'REVOKED', style: () => 'red' },
+      { title: 'NAME' },
+    ]);
+    const rows = keys.map(({ id, plan, createdAt, revokedAt = '', name }) => {
+      return [id, createdAt, describePlan(plan), revokedAt, name === undefined ? '' : JSON.stringify(name)];
+    });
+    return done(table(rows).join('\n'), keys.map(listed));
   });
 }
 

@@ -1,5 +1,6 @@
 import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
 import type { OrderRecord } from '../../orders/record.js';
+import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 import { failed, misused, type Outcome } from '../outcome.js';
 import type { Storage } from '../storage/storage.js';
@@ -92,7 +93,7 @@ async function listOrders({ records }: Storage, { flags }: Invocation): Promise<
     );
     if (!(await writeText(process.stdout, `${table(rows).join('\n')}\n`))) break;
   }
-  const known = others.size === 0 ? '' : `; statuses in use: ${[...others].sort().join(', ')}`;
+  const known = others.size === 0 ? '' : `; statuses in use: ${printable([...others].sort().join(', '))}`;
   const which = typeof status === 'string' ? ` with the status ${JSON.stringify(status)}${known}` : '';
   return isEmpty ? { outcome: 'done', text: `no orders${which}` } : { outcome: 'done' };
 }
@@ -126,7 +127,7 @@ function withOrderId(
 async function showOrder({ orders }: Storage, id: OrderId): Promise<Outcome> {
   const record = await orders.get(id);
   if (record === undefined) return failed(`the order ${id} does not exist`);
-  const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${value}`);
+  const rows = Object.entries(record).map(([field, value]) => `${field.padEnd(8)}  ${printable(`${value}`)}`);
   return { outcome: 'done', text: rows.join('\n'), json: printRecord(record) };
 }
 

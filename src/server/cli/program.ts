@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { messageOf } from '../log/message-of.js';
+import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 import { done, misused, type Outcome } from '../outcome.js';
 import { type Command, nearest, PROGRAM, parseCommand, quoted } from './command.js';
@@ -61,7 +62,8 @@ export async function runProgram(
 }
 
 async function complain(message: string): Promise<void> {
-  await writeText(process.stderr, `${paint(process.stderr, 'red', PROGRAM)}: ${message}\n`);
+  const lines = message.split('\n').map(printable).join('\n');
+  await writeText(process.stderr, `${paint(process.stderr, 'red', PROGRAM)}: ${lines}\n`);
 }
 
 async function runCommand(

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
+import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 
 /** The members of a terminal stream that the program uses. */
@@ -29,7 +30,8 @@ export interface Column {
 
 /**
  * Creates a function that formats the rows of a table, some rows per call. The first call also
- * returns the line of titles. The rows of that call determine the widths of the columns.
+ * returns the line of titles. The rows of that call determine the widths of the columns. Control
+ * characters in cells are escaped.
  */
 export function createTable(
   stream: TerminalStream,
@@ -47,7 +49,8 @@ export function createTable(
     return padded.join('  ').trimEnd();
   }
 
-  return (rows) => {
+  return (given) => {
+    const rows = given.map((cells) => cells.map(printable));
     const body = () => rows.map((cells) => line(cells, ({ style }, cell) => style?.(cell)));
     if (widths !== undefined) return body();
     const titles = columns.map(({ title }) => title);

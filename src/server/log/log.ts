@@ -1,4 +1,5 @@
 import type { ReplyMessage } from '../../http/index.js';
+import { printable } from './printable.js';
 import { printRequest } from './request-line.js';
 
 /**
@@ -138,7 +139,8 @@ function printJson(time: string, level: Level, event: string, fields: LogFields)
 function printReadable(time: string, level: Level, event: string, fields: LogFields): string {
   let line = `${time.slice(11, 23)} ${level === 'error' ? 'ERROR ' : ''}${event}`;
   for (const [name, value] of Object.entries(fields)) {
-    if (value !== undefined) line += ` ${name}=${/^[!#-~]+$/.test(`${value}`) ? value : JSON.stringify(value)}`;
+    if (value !== undefined)
+      line += ` ${name}=${/^[!#-~]+$/.test(`${value}`) ? value : printable(JSON.stringify(value))}`;
   }
   return line;
 }

@@ -30,7 +30,7 @@ test('a new key is revoked if a full disk prevents printing it', { skip: !exists
     assert.match(stderr, /^store-orders: cannot write the new key to stdout; key_\w{10} is revoked\n$/);
   }
   const list = await run(['keys', 'list'], { cwd });
-  assert.match(list.stdout, /^(?:key_\w+ .* revoked \S+\n){2}$/);
+  assert.match(list.stdout, /^KEY .* REVOKED .*\n(?:key_\w+ .*Z\n){2}$/);
 });
 
 test('a new key is revoked if a closed pipe prevents printing it', async () => {
@@ -40,7 +40,7 @@ test('a new key is revoked if a closed pipe prevents printing it', async () => {
   child.stdout?.destroy();
   const [code] = await once(child, 'close');
   assert.equal(code, 1);
-  assert.match((await run(['keys', 'list'], { cwd })).stdout, /^key_\w+ .* revoked \S+\n$/);
+  assert.match((await run(['keys', 'list'], { cwd })).stdout, /\nkey_\w+ .*Z\n$/);
 });
 
 test('a command whose output cannot be written prints one error line and exits with 1', {
