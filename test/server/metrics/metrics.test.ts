@@ -46,7 +46,7 @@ test('/metrics on its own port counts what the diagnostics channels report, in t
 
   assert.equal((await fetch(url, { method: 'HEAD' })).status, 200);
   assert.equal((await fetch(url, { method: 'POST' })).status, 405);
-  assert.match(await (await fetch(new URL('/', url))).text(), /metrics are at GET \/metrics/);
+  assert.match(await (await fetch(new URL('/', url))).text(), /metrics are at GET \/metrics\./);
   assert.equal((await fetch(new URL('/', url))).status, 404);
   assert.equal(await server.stop('SIGTERM'), 0);
   await assert.rejects(fetch(url), 'the metrics port closes with the server');

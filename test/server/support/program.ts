@@ -23,7 +23,10 @@ export interface RunOptions {
   readonly runtime?: string;
 }
 
-export function spawnProgram(args: readonly string[], { cwd, env, under = [], runtime = process.execPath }: RunOptions): ChildProcess {
+export function spawnProgram(
+  args: readonly string[],
+  { cwd, env, under = [], runtime = process.execPath }: RunOptions,
+): ChildProcess {
   // In quick tests, child processes measure no coverage, because it would make each start take a
   // quarter longer.
   const coverage = IS_QUICK ? undefined : process.env['NODE_V8_COVERAGE'];
