@@ -1,3 +1,4 @@
+import { checkFields, checkFunction, checkMethods, checkOneOf } from '../check.js';
 import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
 import { checkPlan } from '../limits/plan.js';
@@ -6,7 +7,6 @@ import { addressKey } from './client-address.js';
 import type { ErrorCode } from './errors.js';
 import { addressOf, type Exchange } from './exchange.js';
 import { afterHost, failHost, hostCall, isPromise } from './host-call.js';
-import { checkFunction, checkMethods, checkOptions } from './options.js';
 import { limitFields, retryAfter } from './rate-limit-fields.js';
 import { type Outcome, refusal } from './reply.js';
 
@@ -182,7 +182,7 @@ const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {
  * of further allowed options.
  */
 export function checkAdmissionOptions(options: AdmissionOptions, others: readonly string[] = []): void {
-  checkOptions(options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
+  checkFields('options', options, [...others, ...Object.keys(ADMISSION_OPTIONS)]);
   const { limiter, authenticate, isKnownKey, addressPlan, draftFields } = options;
   checkMethods('limiter', limiter, ['take']);
   checkFunction('authenticate', authenticate);
@@ -191,7 +191,5 @@ export function checkAdmissionOptions(options: AdmissionOptions, others: readonl
     throw new TypeError("addressPlan: expected a plan with partition 'address'");
   }
   if (addressPlan !== undefined) checkPlan(addressPlan);
-  if (draftFields !== undefined && typeof draftFields !== 'boolean') {
-    throw new TypeError('draftFields: expected true or false');
-  }
+  if (draftFields !== undefined) checkOneOf('draftFields', draftFields, [true, false]);
 }

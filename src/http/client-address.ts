@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
+import { checkWholeNumber } from '../check.js';
 
 /** The parts of a request that identify its client. */
 export interface AddressedRequest {
@@ -22,10 +23,11 @@ export function socketAddress(request: AddressedRequest): string | undefined {
  * appends the address of its peer to `X-Forwarded-For`, so the client's address is entry number
  * `proxies` from the right. The function reads the entries from the right. If there are too few, or
  * one is invalid, it returns the last valid entry that it has read. If it has read none, it returns
- * the connection's peer. Throws a RangeError if `proxies` is not a whole number from 0 up.
+ * the connection's peer. Throws a TypeError or RangeError if `proxies`
+ * is not a whole number from 0 up.
  */
 export function forwardedAddress(proxies: number): (request: AddressedRequest) => string | undefined {
-  if (!Number.isInteger(proxies) || proxies < 0) throw new RangeError('proxies: expected a whole number from 0 up');
+  checkWholeNumber('proxies', proxies, 0);
   return (request) => {
     const field = request.headers['x-forwarded-for'];
     const entries = (Array.isArray(field) ? field.join(',') : (field ?? '')).split(',').reverse();

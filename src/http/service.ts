@@ -1,3 +1,4 @@
+import { checkMethods } from '../check.js';
 import { cancelOutcome } from '../orders/cancellation.js';
 import {
   type CancelOutcome,
@@ -15,7 +16,6 @@ import { createInFlight } from './in-flight.js';
 import type { Failure } from './list/replayable-bytes.js';
 import type { Representation } from './list/representations.js';
 import { createListSerializer } from './list/serializer.js';
-import { checkMethods } from './options.js';
 import { attempt, finish, limitFieldsOf, type Outcome, type Reply, refusal, unavailable } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE, withRawHeaders } from './request-head.js';
 import { checkBasePath, createRouter, NOT_OURS } from './route.js';

@@ -1,3 +1,5 @@
+import { checkMethods } from '../check.js';
+
 /** A clock for limiters, in whole milliseconds. */
 export interface Clock {
   /**
@@ -14,9 +16,7 @@ export interface Clock {
 
 /** Throws a TypeError unless `clock` has the methods of a {@link Clock}. */
 export function checkClock(clock: Clock): void {
-  if (typeof clock?.nowMs !== 'function' || typeof clock.utcOffsetMs !== 'function') {
-    throw new TypeError('clock: expected an object with the methods nowMs and utcOffsetMs');
-  }
+  checkMethods('clock', clock, ['nowMs', 'utcOffsetMs']);
 }
 
 const TOLERATED_MS = 1_000;

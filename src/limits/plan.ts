@@ -1,4 +1,4 @@
-import { allFields, anObject, MAX_PRINTED_INTEGER, oneOf, onlyFields, wholeNumber } from './options.js';
+import { checkFields, checkOneOf, checkPresent, checkWholeNumber } from '../check.js';
 
 /**
  * A named quota and its window, with all defaults filled in and all values checked. The IETF
@@ -131,7 +131,7 @@ export const BAN_FIELDS = Object.keys(DEFAULT_BAN) as (keyof BanPolicy)[];
  * ```
  */
 export function createPlan(options: PlanOptions): Plan {
-  return complete(options, onlyFields);
+  return complete(options, checkFields);
 }
 
 /**
@@ -139,11 +139,11 @@ export function createPlan(options: PlanOptions): Plan {
  * makes it.
  */
 export function checkPlan(plan: Plan): void {
-  complete(plan, allFields);
+  complete(plan, checkPresent);
 }
 
 /** Throws unless `value` is an object whose fields match the names in `known`. */
-type CheckFields = (where: string, value: object, known: readonly string[]) => void;
+type CheckNames = (where: string, value: object, known: readonly string[]) => void;
 
 /**
  * The largest number of policies in a plan. Each policy makes every request take longer, and takes
@@ -151,29 +151,29 @@ type CheckFields = (where: string, value: object, known: readonly string[]) => v
  */
 const MAX_POLICIES = 32;
 
-function complete(options: PlanOptions, checkFields: CheckFields): Plan {
-  anObject('plan', options);
+function complete(options: PlanOptions, checkNames: CheckNames): Plan {
+  checkPresent('plan', options, ['name']);
   const { name, policies, enforce = true, partition = 'key', ban = partition === 'key' ? {} : false } = options;
   if (typeof name !== 'string' || name === '') throw new TypeError('plan.name: expected a string');
-  const plan = `plan ${name}`;
-  checkFields(plan, options, PLAN_FIELDS);
-  const where = (option: string) => `${plan}: ${option}`;
+  const plan = `plan ${name}:`;
+  checkNames(plan, options, PLAN_FIELDS);
+  const where = (option: string) => `${plan} ${option}`;
   if (!Array.isArray(policies) || policies.length === 0) {
     throw new TypeError(`${where('policies')}: expected at least one quota policy`);
   }
   if (policies.length > MAX_POLICIES) throw new RangeError(`${where('policies')}: expected at most ${MAX_POLICIES}`);
-  oneOf(where('enforce'), enforce, [true, false]);
-  oneOf(where('partition'), partition, ['key', 'address']);
+  checkOneOf(where('enforce'), enforce, [true, false]);
+  checkOneOf(where('partition'), partition, ['key', 'address']);
   if (partition === 'address' && ban !== false) {
     throw new TypeError(`${where('ban')}: expected false, because partition is "address"`);
   }
-  const completed = policies.map((policy, index) => completePolicy(where(`policies[${index}]`), policy, checkFields));
+  const completed = policies.map((policy, index) => completePolicy(where(`policies[${index}]`), policy, checkNames));
   const names = new Set(completed.map((policy) => policy.name));
   if (names.size < completed.length) throw new RangeError(`${where('policies')}: two policies have the same name`);
   return Object.freeze({
     name,
     policies: Object.freeze(completed),
-    ban: ban === false ? false : completeBan(where('ban'), ban, checkFields),
+    ban: ban === false ? false : completeBan(where('ban'), ban, checkNames),
     enforce,
     partition,
   });
@@ -204,18 +204,18 @@ export function snapshotPlan(plan: Plan): Plan {
   return snapshot;
 }
 
-function completePolicy(where: string, options: QuotaPolicyOptions, checkFields: CheckFields): QuotaPolicy {
-  checkFields(where, options, POLICY_FIELDS);
+function completePolicy(where: string, options: QuotaPolicyOptions, checkNames: CheckNames): QuotaPolicy {
+  checkNames(where, options, POLICY_FIELDS);
   const { name, quota, windowMs, refill = 'interval', align = 'first' } = options;
   // Headers carry the name as a structured-fields string (RFC 9651 §3.3.3), where these characters
   // need no escape.
   if (typeof name !== 'string' || !/^[A-Za-z][A-Za-z0-9_.-]*$/.test(name)) {
     throw new TypeError(`${where}.name: expected a letter, then letters, digits, "_", "." or "-"`);
   }
-  wholeNumber(`${where}.quota`, quota, 1, MAX_PRINTED_INTEGER);
-  wholeNumber(`${where}.windowMs`, windowMs, 1, MAX_PRINTED_INTEGER);
-  oneOf(`${where}.refill`, refill, ['interval', 'continuous']);
-  oneOf(`${where}.align`, align, ['first', 'utc']);
+  checkWholeNumber(`${where}.quota`, quota, 1);
+  checkWholeNumber(`${where}.windowMs`, windowMs, 1);
+  checkOneOf(`${where}.refill`, refill, ['interval', 'continuous']);
+  checkOneOf(`${where}.align`, align, ['first', 'utc']);
   if (refill === 'continuous' && align === 'utc') {
     throw new TypeError(`${where}.align: expected "first", because refill is "continuous"`);
   }
@@ -231,11 +231,11 @@ function completePolicy(where: string, options: QuotaPolicyOptions, checkFields:
  */
 export const MAX_STRIKES = 1_000;
 
-function completeBan(where: string, options: BanOptions, checkFields: CheckFields): BanPolicy {
-  checkFields(where, options, BAN_FIELDS);
+function completeBan(where: string, options: BanOptions, checkNames: CheckNames): BanPolicy {
+  checkNames(where, options, BAN_FIELDS);
   function part(field: keyof BanPolicy, min: number, max?: number): number {
     const { [field]: value = DEFAULT_BAN[field] } = options;
-    wholeNumber(`${where}.${field}`, value, min, max);
+    checkWholeNumber(`${where}.${field}`, value, min, max);
     return value;
   }
   const baseMs = part('baseMs', 1);

@@ -1,5 +1,5 @@
+import { checkFields, checkMethods } from '../check.js';
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
-import { checkMethods, checkOptions } from '../http/options.js';
 import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
 import { checkPlan } from '../limits/plan.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput, type OrderStore } from '../orders/index.js';
@@ -83,7 +83,7 @@ const OPTION_NAMES: Readonly<Record<keyof TestServiceOptions, true>> = {
  * ```
  */
 export function createTestService(options: TestServiceOptions = {}): TestService {
-  checkOptions(options, Object.keys(OPTION_NAMES));
+  checkFields('options', options, Object.keys(OPTION_NAMES));
   const { orders = [], plan = PLANS.free, clock = createManualClock(), ...serviceOptions } = options;
   checkMethods('clock', clock, ['nowMs', 'utcOffsetMs', 'advance']);
   const limiter = createMemoryLimiter({ clock });

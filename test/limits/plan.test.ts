@@ -54,11 +54,14 @@ test('each field of the ban policy that is undefined has its default', () => {
 test('the message about an unknown field lists the known ones', () => {
   const policies = [perDay(1)];
   const rows = [
-    [{ policies, ban: { afterr: 1 } }, 'plan p: ban: unknown field "afterr", known are after, withinMs, graceMs, '],
-    [{ policies, burst: 1 }, 'plan p: unknown field "burst", known are name, policies, ban, enforce, partition'],
+    [
+      { policies, ban: { afterr: 1 } },
+      'plan p: ban.afterr: unknown option; expected one of after, withinMs, graceMs, ',
+    ],
+    [{ policies, burst: 1 }, 'plan p: burst: unknown option; expected one of name, policies, ban, enforce, partition'],
     [
       { policies: [{ ...perDay(1), w: 1 }] },
-      'plan p: policies[0]: unknown field "w", known are name, quota, windowMs, ',
+      'plan p: policies[0].w: unknown option; expected one of name, quota, windowMs, ',
     ],
   ] as const;
   for (const [options, start] of rows) {
@@ -80,10 +83,10 @@ test('a request with an invalid or incomplete plan throws a TypeError and takes 
     ['plan p: policies', { name: 'p' }],
     ['plan p: policies', { ...PLANS.free, name: 'p', policies: 5 }],
     ['plan p: policies[0]', { ...PLANS.free, name: 'p', policies: [{}] }],
-    ['plan p: ban is missing', { name: 'p', policies: [day] }],
-    ['plan p: policies[0]: refill is missing', { ...PLANS.free, name: 'p', policies: [{ ...day, refill: undefined }] }],
-    ['plan p: ban: factor is missing', { ...PLANS.free, name: 'p', ban: { ...PLANS.free.ban, factor: undefined } }],
-    ['plan p: partition is missing', Object.freeze({ ...PLANS.free, name: 'p', partition: undefined })],
+    ['plan p: ban: missing', { name: 'p', policies: [day] }],
+    ['plan p: policies[0].refill: missing', { ...PLANS.free, name: 'p', policies: [{ ...day, refill: undefined }] }],
+    ['plan p: ban.factor: missing', { ...PLANS.free, name: 'p', ban: { ...PLANS.free.ban, factor: undefined } }],
+    ['plan p: partition: missing', Object.freeze({ ...PLANS.free, name: 'p', partition: undefined })],
   ];
   for (const [named, plan] of rows) {
     for (const request of ['take', 'peek'] as const) {
@@ -167,8 +170,10 @@ const bad: readonly (readonly [named: string, kind: typeof TypeError, options: s
   ...row('ban.maxMs', RangeError, 'plan', ['{ "ban": { "baseMs": 9, "maxMs": 8 } }']),
   ...row('ban.forgetMs', RangeError, 'plan', ['{ "ban": { "forgetMs": -1 } }']),
   ...row('ban.after', RangeError, 'plan', ['{ "ban": { "after": 1001 } }']),
-  ...row('policies[0]', TypeError, 'policy', ['{ "windowms": 5 }', '{ "burst": 5 }']),
-  ...row('ban', TypeError, 'plan', ['{ "ban": { "afterwards": 5 } }', '{ "ban": { "after ": 5 } }']),
+  ...row('policies[0].windowms', TypeError, 'policy', ['{ "windowms": 5 }']),
+  ...row('policies[0].burst', TypeError, 'policy', ['{ "burst": 5 }']),
+  ...row('ban.afterwards', TypeError, 'plan', ['{ "ban": { "afterwards": 5 } }']),
+  ...row('ban.after ', TypeError, 'plan', ['{ "ban": { "after ": 5 } }']),
   ['plan p', TypeError, '{ "name": "p", "policies": [{ "name": "day", "quota": 1, "windowMs": 1 }], "bans": false }'],
   ...row('enforce', TypeError, 'plan', ['{ "enforce": "no" }', '{ "enforce": null }']),
   ...row('partition', TypeError, 'plan', ['{ "partition": "ip" }', '{ "partition": null }']),

@@ -70,7 +70,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
   createMemoryLimiter: {
     good: [{}],
     accepts: [undefined, {}],
-    names: /^options: /,
+    names: /^(?:options|frobnicate): /,
     wrong: [
       ['clock: ', { clock: {} }],
       ['clock: ', { clock: Date.now }],
@@ -128,7 +128,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
   withNamedStatements: { good: [pool], names: /^pool: /, isOpen: true },
   createRedisLimiter: {
     good: [{ send: pool.query }],
-    names: /^(?:options|send): /,
+    names: /^(?:options|send|frobnicate): /,
     wrong: [['clock: ', { send: pool.query, clock: {} }]],
   },
   createOrderServer: {
@@ -152,8 +152,8 @@ const FACTORIES: Readonly<Record<string, Row>> = {
       ['nowMs: ', ring, {}],
     ],
   },
-  openPostgresStorage: { good: ['postgres://127.0.0.1:1/orders', {}], names: /^(?:url: |options\.)/ },
-  openSqliteStorage: { good: ['nowhere/orders.db', {}], names: /^(?:file: |options\.)/ },
+  openPostgresStorage: { good: ['postgres://127.0.0.1:1/orders', {}], names: /^(?:url: |frobnicate: )/ },
+  openSqliteStorage: { good: ['nowhere/orders.db', {}], names: /^(?:file: |frobnicate: )/ },
   withSavedQuotas: {
     good: [saved],
     names: /^(?:options|limiter|frobnicate): /,

@@ -82,7 +82,7 @@ function prefixed(paths: Readonly<Record<string, readonly string[]>>): Readonly<
 test('the bundles of the limiter and of the library stay small, and the limiter imports nothing', () => {
   const limiter = bundle('store-orders/limiter');
   assert.deepEqual(limiter.imports, []);
-  assert.ok(limiter.bytes < 5_700, `store-orders/limiter: ${limiter.bytes} bytes`);
+  assert.ok(limiter.bytes < 5_750, `store-orders/limiter: ${limiter.bytes} bytes`);
   const all = bundle('store-orders');
   assert.ok(all.bytes < 20_600, `store-orders: ${all.bytes} bytes`);
 });

@@ -1,4 +1,4 @@
-import { checkOptions } from '../options.js';
+import { checkFields } from '../../check.js';
 
 /** An announcement about an API operation, sent in the headers of the operation's responses. */
 export interface Announcement {
@@ -17,7 +17,7 @@ export interface Announcement {
  * `service-doc` (RFC 8631 §4.1). Throws a TypeError or RangeError that names the invalid option.
  */
 export function announcementFields(announcement: Announcement): [name: string, value: string][] {
-  checkOptions(announcement, ['deprecatedAt', 'sunsetAt', 'documentation']);
+  checkFields('options', announcement, ['deprecatedAt', 'sunsetAt', 'documentation']);
   const { deprecatedAt, sunsetAt, documentation } = announcement;
   const fields: [string, string][] = [];
   if (deprecatedAt !== undefined) {

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse } from 'node:http2';
+import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import type { Principal } from '../admission.js';
 import type { FetchMountOptions } from '../mounts/fetch.js';
 import { headOf, ipOf, toResponse } from '../mounts/fetch-conversion.js';
 import { frameworkAddress, type NodeMountOptions, type NodeRequest, originalHead, send } from '../mounts/node.js';
-import { checkFunction, checkMethods, checkOptions } from '../options.js';
 import { forEachField } from '../reply.js';
 import type { Guard, GuardOutcome } from './guard.js';
 
@@ -24,7 +24,7 @@ export function nodeGuard(
   options: NodeMountOptions = {},
 ): (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next: () => void) => void {
   checkMethods('guard', guard, ['admit']);
-  checkOptions(options, ['clientAddress']);
+  checkFields('options', options, ['clientAddress']);
   const { clientAddress = frameworkAddress } = options;
   checkFunction('clientAddress', clientAddress);
   return (request, response, next) => {
@@ -59,7 +59,7 @@ export function fetchGuard<Context extends unknown[] = unknown[]>(
 ): (request: Request, ...context: Context) => Promise<Response> {
   checkMethods('guard', guard, ['admit']);
   checkFunction('handle', handle);
-  checkOptions(options, ['clientAddress']);
+  checkFields('options', options, ['clientAddress']);
   const { clientAddress = ipOf } = options;
   checkFunction('clientAddress', clientAddress);
   return async (request, ...context) => {

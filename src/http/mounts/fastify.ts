@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { checkMethods } from '../options.js';
+import { checkMethods } from '../../check.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { RequestHead } from '../request-head.js';
 import type { OrderService } from '../service.js';

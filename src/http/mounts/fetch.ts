@@ -1,4 +1,4 @@
-import { checkFunction, checkMethods, checkOptions } from '../options.js';
+import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import type { OrderService } from '../service.js';
 import { headOf, ipOf, toResponse } from './fetch-conversion.js';
 
@@ -29,7 +29,7 @@ export function fetchHandler<Context extends unknown[] = unknown[]>(
   options: FetchMountOptions<Context> = {},
 ): (request: Request, ...context: Context) => Promise<Response> {
   checkMethods('service', service, ['respond']);
-  checkOptions(options, ['clientAddress']);
+  checkFields('options', options, ['clientAddress']);
   const { clientAddress = ipOf } = options;
   checkFunction('clientAddress', clientAddress);
   return async (request, ...context) => {

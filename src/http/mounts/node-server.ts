@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { checkMethods } from '../options.js';
+import { checkMethods } from '../../check.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { OrderService, RefusalCode } from '../service.js';
 

@@ -3,8 +3,8 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import { socketAddress } from '../client-address.js';
-import { checkFunction, checkMethods, checkOptions } from '../options.js';
 import { forEachField, type Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request-head.js';
 import type { OrderService } from '../service.js';
@@ -74,7 +74,7 @@ interface NodeResponse extends NodeJS.WritableStream {
  */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
   checkMethods('service', service, ['respond', 'refuse', 'owns']);
-  checkOptions(options, ['clientAddress']);
+  checkFields('options', options, ['clientAddress']);
   const { clientAddress = frameworkAddress } = options;
   checkFunction('clientAddress', clientAddress);
 

@@ -1,5 +1,5 @@
+import { checkFields } from '../../check.js';
 import { PLANS } from '../../limits/index.js';
-import { checkOptions } from '../options.js';
 import { checkBasePath } from '../route.js';
 import {
   ERROR_CODES,
@@ -96,7 +96,7 @@ const CANCEL: OpenApiOperation = {
 
 /** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
 export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
-  checkOptions(options, ['basePath']);
+  checkFields('options', options, ['basePath']);
   const { basePath = '/v1' } = options;
   checkBasePath(basePath);
   return {

@@ -1,3 +1,4 @@
+import { MAX_PRINTED_INTEGER } from '../../check.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { errorObject } from '../errors.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
@@ -108,8 +109,6 @@ export function schemas(codes: readonly string[]): Readonly<Record<string, Json>
   };
 }
 
-/** The largest integer of a structured field (RFC 9651 §3.3.1). */
-const MAX_PRINTED_INTEGER = 999_999_999_999_999;
 /** The longest header section that Node.js accepts by default. */
 const MAX_FIELD_LENGTH = 16_384;
 

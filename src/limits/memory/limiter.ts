@@ -1,7 +1,7 @@
+import { checkFields, checkWholeNumber } from '../../check.js';
 import { banned, NO_STRIKES } from '../ban.js';
 import { type Clock, checkClock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
-import { onlyFields, wholeNumber } from '../options.js';
 import { checkPlan, type Plan, snapshotPlan } from '../plan.js';
 import { decide, giveBack, keyState } from '../rule.js';
 import type { Instant } from '../token-bucket.js';
@@ -68,10 +68,10 @@ interface PooledPlan extends PackedPlan {
  * ```
  */
 export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryLimiter {
-  onlyFields('options', options, ['clock', 'maxAddresses']);
+  checkFields('options', options, ['clock', 'maxAddresses']);
   const { clock = createSystemClock(), maxAddresses = 100_000 } = options;
   checkClock(clock);
-  wholeNumber('maxAddresses', maxAddresses, 1);
+  checkWholeNumber('maxAddresses', maxAddresses, 1);
   const keys = new BucketPool(Number.POSITIVE_INFINITY);
   const addresses = new BucketPool(maxAddresses);
   const packedPlans = new WeakMap<Plan, PooledPlan>();
@@ -145,7 +145,7 @@ export function createMemoryLimiter(options: MemoryLimiterOptions = {}): MemoryL
     reset: (key) => keys.set(key, undefined),
 
     ban(key, ms) {
-      wholeNumber('ms', ms, 1);
+      checkWholeNumber('ms', ms, 1);
       const { buckets, ban } = keys.get(key) ?? { buckets: [] };
       keys.set(key, { buckets, ban: banned(ban ?? NO_STRIKES, ms, clock.nowMs()) });
     },

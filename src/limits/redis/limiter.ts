@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel';
+import { checkFields, checkWholeNumber } from '../../check.js';
 import { type Clock, createSystemClock } from '../clock.js';
 import type { Decision, KeyState, RateLimiter } from '../limiter.js';
 import { checkCost, createMemoryLimiter } from '../memory/limiter.js';
-import { onlyFields, wholeNumber } from '../options.js';
 import { type Plan, snapshotPlan } from '../plan.js';
 import { createRedisCalls, type SendCommand } from './calls.js';
 import { type OnBackendError, withLocalFallback } from './local-fallback.js';
@@ -99,14 +99,14 @@ const modes = channel('store-orders:limiter');
  * Throws a TypeError or RangeError that names the bad option.
  */
 export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
-  onlyFields('options', options, OPTIONS);
+  checkFields('options', options, OPTIONS);
   const { send, prefix = 'store-orders:', onBackendError = 'local', deadlineMs = 100, maxAddresses, clock } = options;
   if (typeof send !== 'function') throw new TypeError('send: expected a function');
   if (typeof prefix !== 'string') throw new TypeError('prefix: expected a string');
   if (!['local', 'open', 'closed'].includes(onBackendError)) {
     throw new TypeError('onBackendError: expected "local", "open" or "closed"');
   }
-  wholeNumber('deadlineMs', deadlineMs, 1, 60_000);
+  checkWholeNumber('deadlineMs', deadlineMs, 1, 60_000);
   // A tenth of the deadline is left for a timer that fires late, and for the decision that this
   // process then makes without the server.
   const patienceMs = Math.ceil(deadlineMs * 0.9);
@@ -140,7 +140,7 @@ export function createRedisLimiter(options: RedisLimiterOptions): RedisLimiter {
       else await limiter.refund(decision);
     },
     async ban(key, ms) {
-      wholeNumber('ms', ms, 1);
+      checkWholeNumber('ms', ms, 1);
       await limiter.ban(key, ms);
     },
     inspect: limiter.inspect,

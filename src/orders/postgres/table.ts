@@ -1,6 +1,6 @@
+import { checkFields } from '../../check.js';
 import { quoteName, quoteTable } from '../../databases/postgres/quote.js';
 import type { OrderStatus } from '../cancellation.js';
-import { checkFields } from '../options.js';
 import type { Order } from '../order.js';
 import { CHECKED_FIELDS, type SerializedFields } from './fields.js';
 
@@ -65,10 +65,10 @@ export interface OrderTable {
  * an invalid option. `serialized` is the SQL of each field.
  */
 export function readTable(description: PostgresOrderTable, serialized = CHECKED_FIELDS): OrderTable {
-  checkFields('table', description, ['table', 'columns'], ['statuses']);
+  checkFields('table', description, ['statuses'], ['table', 'columns']);
   const { table, columns, statuses = {} } = description;
-  checkFields('columns', columns, ['id', 'status'], ['petId', 'quantity', 'shipDate', 'complete']);
-  checkFields('statuses', statuses, [], KNOWN_STATUSES);
+  checkFields('columns', columns, ['petId', 'quantity', 'shipDate', 'complete'], ['id', 'status']);
+  checkFields('statuses', statuses, KNOWN_STATUSES);
 
   function column(field: keyof typeof columns): string {
     return quoteName(`columns.${field}`, columns[field] ?? '');

@@ -1,3 +1,4 @@
+import { checkFields } from '../../check.js';
 import { checkDatabase, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { createSqliteFile, openPrepared, prepareFile, type Read } from '../../databases/sqlite/file.js';
 import type { Reads } from '../../databases/sqlite/file-thread.js';
@@ -5,7 +6,7 @@ import { commitTogether, type Writes } from '../../databases/sqlite/group-commit
 import type { Schemas } from '../../databases/sqlite/migration.js';
 import { createWriteQueue, type Write } from '../../databases/sqlite/write-queue.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
-import { checkFields, isReplacing } from '../options.js';
+import { isReplacing } from '../options.js';
 import type { OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
 import type { ListedOrders, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
@@ -97,7 +98,7 @@ export function createSqliteOrderStore<W extends Writes = Record<never, never>>(
   parts?: HandleParts<W>,
 ): SqliteOrderStore & { readonly write: Write<W> } {
   checkDatabase(database);
-  if (parts !== undefined) checkFields('parts', parts, ['schemas', 'prepareWrites']);
+  if (parts !== undefined) checkFields('parts', parts, [], ['schemas', 'prepareWrites']);
   prepareFile(database, { ...ORDERS_SCHEMA, ...parts?.schemas });
   const writes = { ...prepareWrites(database), ...parts?.prepareWrites(database) };
   const { write, idle } = createWriteQueue((calls) => commitTogether(database, writes, calls));
@@ -127,7 +128,7 @@ export function openSqliteOrderStore<R extends Reads = Record<never, never>, W e
   file: string,
   parts?: FileParts,
 ): SqliteFileOrderStore & { readonly read: Read<R>; readonly write: Write<W> } {
-  if (parts !== undefined) checkFields('parts', parts, ['schemas', 'modules']);
+  if (parts !== undefined) checkFields('parts', parts, [], ['schemas', 'modules']);
   if (file === ':memory:' || file === '') {
     throw new TypeError('file: expected the name of a file; for a store in memory, use createMemoryOrderStore');
   }

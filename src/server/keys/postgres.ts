@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
+import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import { type PostgresClient, type PostgresRow, queryOften, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
 import type { Schemas } from '../../databases/postgres/migration.js';
 import type { Principal } from '../../http/index.js';
-import { checkFunction, checkMethods, checkOptions } from '../../http/options.js';
 import { type Clock, createSystemClock } from '../../limits/index.js';
 import { createApiKey, isApiKey, keyDigest, randomBase62 } from './api-key.js';
 import { toPlan } from './key-plan.js';
@@ -91,7 +91,7 @@ export function createPostgresKeyRing(
   clients: KeyRingClients,
   { nowMs }: Pick<Clock, 'nowMs'> = createSystemClock(),
 ): KeyRing & Required<Pick<KeyRing, 'isKnownKey'>> {
-  checkOptions(clients, ['keys', 'revision', 'strangers']);
+  checkFields('options', clients, ['keys', 'revision', 'strangers']);
   const { keys: client } = clients;
   for (const name of ['keys', 'revision', 'strangers'] as const) checkMethods(name, clients[name], ['query']);
   checkFunction('nowMs', nowMs);

@@ -1,4 +1,4 @@
-import { checkFunction } from '../../http/options.js';
+import { checkFunction } from '../../check.js';
 
 /** In the state `degraded`, the server works without the backend as far as possible. */
 export type BackendState = 'ok' | 'degraded' | 'unavailable';

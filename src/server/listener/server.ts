@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
+import { checkWholeNumber } from '../../check.js';
 import { ADDRESS_PLAN, checkAdmissionOptions } from '../../http/admission.js';
 import { addressKey, socketAddress } from '../../http/client-address.js';
 import {
@@ -119,12 +120,8 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [], ...rest } = options;
   const serviceOptions: OrderServiceOptions = rest;
   const { addressPlan = ADDRESS_PLAN } = serviceOptions;
-  if (!Number.isInteger(maxConnectionsPerAddress) || maxConnectionsPerAddress < 0) {
-    throw new RangeError('maxConnectionsPerAddress: expected a whole number from 0 up');
-  }
-  if (!Number.isInteger(trustProxy) || trustProxy < 0) {
-    throw new RangeError('trustProxy: expected a whole number from 0 up');
-  }
+  checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
+  checkWholeNumber('trustProxy', trustProxy, 0);
   checkOrigins(corsOrigins);
   checkBackends(backends);
   const isDirect = trustProxy === 0;

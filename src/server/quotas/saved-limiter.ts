@@ -1,4 +1,4 @@
-import { checkMethods, checkOptions } from '../../http/options.js';
+import { checkFields, checkMethods } from '../../check.js';
 import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
 import type { PendingRequest } from './reads.js';
 import type { QuotaTable } from './table.js';
@@ -31,7 +31,7 @@ const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limite
  * tracks which keys have changed. Throws if the saved quotas cannot be read.
  */
 export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
-  checkOptions(options, Object.keys(OPTION_NAMES));
+  checkFields('options', options, Object.keys(OPTION_NAMES));
   const { limiter, clock, table } = options;
   checkMethods('limiter', limiter, ['take', 'inspect', 'restore', 'reset', 'ban', 'unban']);
   checkMethods('clock', clock, ['nowMs', 'utcOffsetMs']);

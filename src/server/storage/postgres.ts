@@ -1,8 +1,8 @@
 import type { Client, ClientConfig, Pool } from 'pg';
+import { checkFields } from '../../check.js';
 import { causeOf, failureOf } from '../../databases/postgres/failure.js';
 import { migrateTables } from '../../databases/postgres/migration.js';
 import { withNamedStatements } from '../../databases/postgres/named-statements.js';
-import { checkFields } from '../../orders/options.js';
 import { importRecords } from '../../orders/postgres/import.js';
 import { createPostgresOrderStore, type PostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
@@ -46,7 +46,7 @@ const PROBE_MS = 2_000;
  */
 export async function openPostgresStorage(url: string, options: PostgresStorageOptions = {}): Promise<OpenOutcome> {
   if (typeof url !== 'string') throw new TypeError('url: expected the URL of a PostgreSQL database');
-  checkFields('options', options, [], ['create', 'impatient']);
+  checkFields('options', options, ['create', 'impatient']);
   const driver = await loadDriver();
   if (driver === undefined) {
     return { ok: false, message: 'the PostgreSQL driver is not installed; run "npm install pg"' };

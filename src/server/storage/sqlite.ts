@@ -1,11 +1,11 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { checkFields } from '../../check.js';
 import { prepare, resultOf, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { checkFileName, createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { opening } from '../../databases/sqlite/durability.js';
 import { failureOf, type Operation, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
 import { type Schemas, schemaVersions } from '../../databases/sqlite/migration.js';
-import { checkFields } from '../../orders/options.js';
 import {
   IMPORT_WRITES,
   type ImportWrites,
@@ -71,7 +71,7 @@ const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
 /** Opens a database of this program. The caller closes it. */
 export function openSqliteStorage(file: string, options: OpenOptions = {}): OpenOutcome<SqliteStorage> {
   checkFileName(file);
-  checkFields('options', options, [], ['create', 'threaded']);
+  checkFields('options', options, ['create', 'threaded']);
   const { create = false, threaded = false } = options;
   const isNew = file === IN_MEMORY || (create && createPrivately(file));
   if (!isNew && !existsSync(file)) {

@@ -23,10 +23,10 @@ const MISTAKES: readonly (readonly [make: (...wrong: never[]) => unknown, wrong:
     [createOrderService, [{ store, limiter, authenticate, basepath: '/v2' }], /^basepath: unknown option; .*basePath/],
     [createGuard, [], /^options: /],
     [createGuard, [{ limiter, authenticate, store }], /^store: unknown option/],
-    [createMemoryLimiter, [{ maxAdresses: 5 }], /^options: unknown field "maxAdresses", .*maxAddresses/],
+    [createMemoryLimiter, [{ maxAdresses: 5 }], /^maxAdresses: unknown option; .*maxAddresses/],
     [createMemoryLimiter, [null], /^options: /],
     [createRedisLimiter, [], /^options: /],
-    [createRedisLimiter, [{ send: async () => {}, keyPrefix: 'x' }], /^options: unknown field "keyPrefix", .*prefix/],
+    [createRedisLimiter, [{ send: async () => {}, keyPrefix: 'x' }], /^keyPrefix: unknown option; .*prefix/],
     ...[limiter.take, createRedisLimiter({ send: async () => {} }).take].flatMap((take) => [
       [take, ['a', {}], /^plan/] as const,
       [take, ['a'], /^plan/] as const,

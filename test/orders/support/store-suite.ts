@@ -49,8 +49,8 @@ export function testOrderStore(name: string, open: (file: string) => OpenedStore
     test('put rejects an unknown or invalid option, and stores nothing', async (t) => {
       const store = await stored(t, { id: 1n, quantity: 1 });
       for (const [options, message] of [
-        [{ overwrite: true }, 'options.overwrite: unknown field; expected one of replace'],
-        [{ replace: 'no' }, 'options.replace: expected true or false'],
+        [{ overwrite: true }, 'overwrite: unknown option; expected one of replace'],
+        [{ replace: 'no' }, 'replace: expected true or false'],
       ] as const) {
         const put = async () => store.put([{ id: 1n, quantity: 2 }, { id: 2n }], Object(options));
         await assert.rejects(put, { name: 'TypeError', message });

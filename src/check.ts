@@ -1,0 +1,73 @@
+/**
+ * Checks of options. Each throws a TypeError or RangeError whose message begins with `where`, the
+ * name of the option: `policies[0].quota: expected …`.
+ */
+
+/** The largest integer of a structured field (RFC 9651 §3.3.1). */
+export const MAX_PRINTED_INTEGER = 999_999_999_999_999;
+
+/** Throws unless `value` is an object with all the `required` and perhaps the `optional` fields. */
+export function checkFields(
+  where: string,
+  value: unknown,
+  optional: readonly string[],
+  required: readonly string[] = [],
+): void {
+  const known = [...required, ...optional];
+  checkObject(where, value, known);
+  const unknown = Object.keys(value).find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new TypeError(`${pathOf(where, unknown)}: unknown option; expected one of ${known.join(', ')}`);
+  }
+  checkPresent(where, value, required);
+}
+
+/** Throws unless `value` is an object that has all the `required` fields. It may have others. */
+export function checkPresent(where: string, value: unknown, required: readonly string[]): void {
+  checkObject(where, value, required);
+  for (const name of required) {
+    if (Reflect.get(value, name) === undefined) throw new TypeError(`${pathOf(where, name)}: missing`);
+  }
+}
+
+/** Throws unless `value` is an object with these methods. */
+export function checkMethods(where: string, value: unknown, names: readonly string[]): void {
+  for (const name of names) {
+    if (typeof value !== 'object' || value === null || typeof Reflect.get(value, name) !== 'function') {
+      throw new TypeError(`${where}: expected an object with the method ${name}`);
+    }
+  }
+}
+
+export function checkFunction(where: string, value: unknown): void {
+  if (typeof value !== 'function') throw new TypeError(`${where}: expected a function`);
+}
+
+/** Throws unless `value` is one of the `allowed` values. */
+export function checkOneOf(where: string, value: unknown, allowed: readonly unknown[]): void {
+  if (!allowed.includes(value)) throw new TypeError(`${where}: expected ${allowed.join(' or ')}`);
+}
+
+/**
+ * Throws unless `value` is a whole number from `min` to `max`. The default of `max` is so small
+ * that it can be added to an instant without rounding.
+ */
+export function checkWholeNumber(where: string, value: unknown, min: number, max = MAX_PRINTED_INTEGER): void {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return;
+  const Kind = typeof value === 'number' ? RangeError : TypeError;
+  throw new Kind(`${where}: expected a whole number from ${min} ${max === MAX_PRINTED_INTEGER ? 'up' : `to ${max}`}`);
+}
+
+function checkObject(where: string, value: unknown, fields: readonly string[]): asserts value is object {
+  if (typeof value === 'object' && value !== null) return;
+  throw new TypeError(`${where}: expected an object with ${fields.join(', ')}`);
+}
+
+/**
+ * Returns the name of a field: `policies[0].quota`, after a colon `plan free: ban`, and for a field
+ * of `options` its own name.
+ */
+function pathOf(where: string, name: string): string {
+  if (where === 'options') return name;
+  return where.endsWith(':') ? `${where} ${name}` : `${where}.${name}`;
+}
