@@ -5,16 +5,29 @@
  *     node --import tsx --test examples/own-store.test.ts
  */
 import { test } from 'node:test';
-import { cancelOutcome, type OrderId, type OrderRecord, type OrderStore, shipOutcome } from 'store-orders/store';
+import {
+  cancelOutcome,
+  type OrderId,
+  type OrderRecord,
+  type OrderStore,
+  serializeOrder,
+  shipOutcome,
+} from 'store-orders/store';
 import { orderStoreSuite } from 'store-orders/testing';
 
 function createTable(records: readonly OrderRecord[]): OrderStore & { ship(id: OrderId): void } {
   const rows = new Map(records.map((record) => [record.id, { ...record }]));
   return {
-    // Yields batches, as a database cursor would.
+    // Yields pages of JSON text, as a database cursor would. A store with few orders can return an
+    // array instead.
     async *list() {
-      const ids = [...rows.keys()].sort((a, b) => (a < b ? -1 : 1));
-      for (let i = 0; i < ids.length; i += 1_000) yield ids.slice(i, i + 1_000).flatMap((id) => rows.get(id) ?? []);
+      const orders = [...rows.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+      for (let i = 0; i < orders.length; i += 1_000) {
+        yield orders
+          .slice(i, i + 1_000)
+          .map(serializeOrder)
+          .join(',');
+      }
     },
     // The read and the write are one atomic step, because nothing is awaited between them. With a
     // real table, use a transaction.

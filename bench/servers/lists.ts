@@ -48,7 +48,7 @@ const WAYS: Readonly<Record<string, () => Server>> = {
 };
 
 function stringified(): string {
-  return JSON.stringify(store.list().flat(), (_, value) => (typeof value === 'bigint' ? Number(value) : value));
+  return JSON.stringify(store.list(), (_, value) => (typeof value === 'bigint' ? Number(value) : value));
 }
 
 const server = WAYS[way]?.();

@@ -90,8 +90,8 @@ export function addressOf({ clientAddress }: Exchange): string | undefined {
 
 /**
  * The message that is published on the `node:diagnostics_channel` named `store-orders:reply`, once
- * for each reply. If a list fails after its reply has begun, a second message is published, with
- * the `error`. A message contains no secrets.
+ * for each reply. The message of a streamed list is published when the stream has ended. If the
+ * store failed midway, it has the status 200 and the `error`. A message contains no secrets.
  */
 export interface ReplyMessage {
   /**
@@ -109,7 +109,7 @@ export interface ReplyMessage {
   readonly path?: string | undefined;
   readonly clientAddress?: string | undefined;
   readonly status: number;
-  /** Length of the body, in bytes. Absent for a list that is streamed. */
+  /** Length of the body, in bytes. Of a streamed list, what the client has taken. */
   readonly bytes?: number | undefined;
   /** The `code` in the body of an error response. */
   readonly code?: ErrorCode | undefined;
@@ -128,7 +128,7 @@ export interface ReplyMessage {
   readonly error?: unknown;
   /**
    * The time from when the request's head has been read until the reply is ready. It does not
-   * include the time to write the reply.
+   * include the time to write the reply, unless the reply is a streamed list.
    */
   readonly durationMs: number;
 }

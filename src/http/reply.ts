@@ -8,8 +8,26 @@ export interface Outcome {
   readonly status: number;
   /** The names and values of the header fields, alternating. */
   readonly headers: string[];
-  /** ASCII text, bytes, or bytes in pieces. `undefined` if there is no body. */
-  readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
+  /** ASCII text, bytes, pieces of bytes, or a stream. `undefined` if there is no body. */
+  readonly body: string | Uint8Array | SharedPieces | AsyncIterable<Uint8Array> | undefined;
+}
+
+/** A complete body in pieces, which many readers share. `length` is its length in bytes. */
+export interface SharedPieces extends Iterable<Uint8Array>, AsyncIterable<Uint8Array> {
+  readonly length: number;
+}
+
+/** A body that is read from the store as fast as its only reader takes it. */
+export interface StreamedBody extends AsyncIterable<Uint8Array> {
+  /** Resolves when the stream has ended: it is complete, it failed, or the reader ended it. */
+  readonly ended: Promise<StreamEnd>;
+}
+
+export interface StreamEnd {
+  /** The number of bytes that the reader received. */
+  readonly bytes: number;
+  /** The failure of the store, if the stream is truncated because of it. */
+  readonly error: unknown;
 }
 
 /** A prepared response, which has to be written to the connection. */
@@ -102,14 +120,10 @@ function failed(exchange: Exchange, error: unknown): Outcome {
   return hostFailure(error) === undefined ? refusal(exchange, 'internal_error') : unavailable(exchange);
 }
 
-function lengthOf(body: Reply['body']): number | undefined {
-  if (body === undefined) return 0;
-  return typeof body === 'string' || body instanceof Uint8Array ? body.length : undefined;
-}
-
 /**
  * Completes every reply: adds `X-Request-Id`, adds `Connection: close` if the connection closes
- * after the reply, and publishes the reply on the diagnostics channel.
+ * after the reply, and publishes the reply on the diagnostics channel. A stream is published when
+ * it has ended.
  */
 export function finish(exchange: Exchange, outcome: Outcome, isClosing = false): Reply {
   const { requestId, charged, isOverLimit } = exchange;
@@ -118,13 +132,20 @@ export function finish(exchange: Exchange, outcome: Outcome, isClosing = false):
   const isLast = hasContent || fault !== undefined || exchange.isLast || isClosing;
   if (isLast && !isMultiplexed) headers.push('Connection', 'close');
   if (requestId !== undefined) headers.push('X-Request-Id', requestId);
-  publish(exchange, status, exchange.method === 'HEAD' ? 0 : lengthOf(body));
-  if (exchange.method !== 'HEAD') return { status, headers, body, charged, isOverLimit };
-  if (typeof body === 'object' && Symbol.asyncIterator in body) {
-    // The store can stop reading the list, because a reply to HEAD has no body.
-    body[Symbol.asyncIterator]()
-      .return?.()
-      .catch(() => {});
+  if (exchange.method === 'HEAD') {
+    publish(exchange, status, 0);
+    return { status, headers, body: undefined, charged, isOverLimit };
   }
-  return { status, headers, body: undefined, charged, isOverLimit };
+  if (isStream(body)) body.ended.then(({ bytes, error }) => publish({ ...exchange, error }, status, bytes));
+  else publish(exchange, status, lengthOf(body));
+  return { status, headers, body, charged, isOverLimit };
+}
+
+export function isStream(body: Outcome['body']): body is StreamedBody {
+  return typeof body === 'object' && 'ended' in body;
+}
+
+function lengthOf(body: Outcome['body']): number | undefined {
+  if (body === undefined) return 0;
+  return typeof body === 'string' || 'length' in body ? body.length : undefined;
 }

@@ -10,13 +10,12 @@ import {
 } from '../orders/index.js';
 import { ADDRESS_PLAN, type AdmissionOptions, checkAdmissionOptions, createAdmission } from './admission.js';
 import type { ErrorCode } from './errors.js';
-import { type ClientAddress, createExchange, type Exchange, publish } from './exchange.js';
+import { type ClientAddress, createExchange, type Exchange } from './exchange.js';
 import { afterHost, hostCall, isPromise } from './host-call.js';
 import { createInFlight } from './in-flight.js';
-import type { Failure } from './list/replayable-bytes.js';
+import { createLister } from './list/lister.js';
 import type { Representation } from './list/representations.js';
-import { createListSerializer } from './list/serializer.js';
-import { attempt, finish, limitFieldsOf, type Outcome, type Reply, refusal, unavailable } from './reply.js';
+import { attempt, finish, isStream, limitFieldsOf, type Outcome, type Reply, refusal, unavailable } from './reply.js';
 import { type RequestHead, readHead, UNREADABLE, withRawHeaders } from './request-head.js';
 import { checkBasePath, createRouter, NOT_OURS } from './route.js';
 
@@ -50,8 +49,8 @@ export interface OrderService {
   owns(target: string): boolean;
   /**
    * Makes the service respond with 503 to every further request. Resolves when all earlier requests
-   * have their replies and the store is no longer read. A list that is being streamed or serialised
-   * is first read to its end. The server still has to send the remaining bytes.
+   * have their replies and the store is no longer read. A list that is being streamed is first read
+   * to its end. The server still has to send the remaining bytes.
    */
   close(): Promise<void>;
 }
@@ -93,7 +92,7 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   checkMethods('store', store, ['list', 'cancel']);
   checkBasePath(basePath);
   const routeOf = createRouter(basePath);
-  const serialize = createListSerializer();
+  const representationOf = createLister();
   const inFlight = createInFlight();
   const { identify, chargeAddress } = createAdmission(options, dispatch);
 
@@ -122,13 +121,13 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
   }
 
   function represent(exchange: Exchange, orders: ListedOrders): Outcome | Promise<Outcome> {
-    const answer = serialize(orders, exchange);
+    const answer = representationOf(orders, exchange);
     return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
   }
 
-  function listReply(exchange: Exchange, { status, fields, body, ended }: Representation): Outcome {
+  function listReply(exchange: Exchange, { status, fields, body }: Representation): Outcome {
     if (status === 412) return refusal(exchange, 'precondition_failed');
-    if (ended !== undefined) inFlight.hold(ended.then((failure) => publishFailure(exchange, failure)));
+    if (isStream(body)) inFlight.hold(body.ended);
     return { status, headers: [...fields, ...limitFieldsOf(exchange)], body };
   }
 
@@ -173,10 +172,6 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
     const finished = reply.then((settled) => finish(exchange, settled, inFlight.isClosed));
     inFlight.hold(finished);
     return finished;
-  }
-
-  function publishFailure(exchange: Exchange, failure: Failure | undefined): void {
-    if (failure !== undefined) publish({ ...exchange, error: failure.error }, 200, undefined);
   }
 
   return {

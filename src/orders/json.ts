@@ -1,33 +1,26 @@
 import type { Order } from './order.js';
-import type { OrderBatch } from './store.js';
 
 /**
  * Serialises one order as JSON in ASCII, with exact int64 values, and its fields in the sequence of
  * the specification.
  */
-export function printOrder(order: Order): string {
+export function serializeOrder(order: Order): string {
   let text = `{"id":${order.id}`;
   // A field that is `null` is omitted. The type `Order` forbids `null`, but a row of the embedding
   // program's database may contain it.
   if (order.petId !== undefined && order.petId !== null) text += `,"petId":${order.petId}`;
   if (order.quantity !== undefined && order.quantity !== null) text += `,"quantity":${order.quantity}`;
-  if (order.shipDate !== undefined && order.shipDate !== null) text += `,"shipDate":${printString(order.shipDate)}`;
+  if (order.shipDate !== undefined && order.shipDate !== null) text += `,"shipDate":${serializeString(order.shipDate)}`;
   if (order.complete !== undefined && order.complete !== null) text += `,"complete":${order.complete}`;
   return `${text}}`;
 }
 
 /** Serialises the orders as one JSON array. */
-export function printOrders(orders: readonly Order[]): string {
-  return `[${orders.map(printOrder).join(',')}]`;
+export function serializeOrders(orders: readonly Order[]): string {
+  return `[${orders.map(serializeOrder).join(',')}]`;
 }
 
-/** Serialises a batch without the array's brackets. Returns an empty string for an empty batch. */
-export function printBatch(batch: OrderBatch): string {
-  if (typeof batch === 'string') return batch;
-  return 'version' in batch ? batch.text() : batch.map(printOrder).join(',');
-}
-
-function printString(text: string): string {
+function serializeString(text: string): string {
   return escapeNonAscii(JSON.stringify(text));
 }
 

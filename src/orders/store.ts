@@ -14,15 +14,9 @@ export type MaybePromise<T> = T | Promise<T>;
  */
 export interface OrderStore {
   /**
-   * Returns every order, ascending by id, whatever its status: as one array, as batches in an
-   * array, or as batches streamed from one consistent snapshot.
-   *
-   * Freeze what will never change, and return the same object until an order changes. A frozen list
-   * is serialised once and cached for all readers; its batches are read once, to the end. A frozen
-   * batch is cached too. It is not serialised again when the next list contains it.
-   *
-   * A list that is not frozen is serialised for every request, however long that takes. Its batches
-   * are read as fast as the client receives them. Reading stops when the client disconnects.
+   * Returns every order, ascending by id, whatever its status: an array, or pages of JSON text from
+   * one consistent snapshot. The service serialises an array for each request, but reuses the bytes
+   * if the store returns the same frozen array again.
    */
   list(): MaybePromise<ListedOrders>;
   /**
@@ -39,32 +33,25 @@ export interface OrderStore {
   get?(id: OrderId): MaybePromise<{ readonly status: OrderStatus } | undefined>;
 }
 
-export type ListedOrders = readonly Order[] | readonly OrderBatch[] | AsyncIterable<OrderBatch | StreamedText>;
+export type ListedOrders = readonly Order[] | OrderPages;
 
 /**
- * Some orders of a list. A batch can also be the JSON texts of its orders, as `printOrder`
- * serialises them, separated by commas. This form is for databases that serialise faster than this
- * process.
+ * Pages of a list. Each is the JSON texts of some orders, as `serializeOrder` returns them,
+ * separated by commas and without brackets. A page is a string or its UTF-8 bytes. The pages are
+ * read at most once, to the end or until `return` of the iterator is called. A store that takes a
+ * snapshot takes it when the first page is requested, because pages may never be read.
  */
-export type OrderBatch = readonly Order[] | string | VersionedText;
-
-/** A batch as text. A caller that has cached the text of this `version` need not call `text`. */
-export interface VersionedText {
+export interface OrderPages extends AsyncIterable<string | Uint8Array> {
   /**
-   * Must be the same object in every list as long as the text of this batch does not change.
-   * Callers cache the text under this object.
+   * Names the content: the store changes it whenever the list changes. The service reads each
+   * version once, keeps its bytes in memory and shares them among all clients. Without a version,
+   * the list is streamed to each client as fast as the client reads, and is not kept.
    */
-  readonly version: object;
-  /**
-   * Returns the text. A caller that needs the text calls this before it requests the next batch.
-   */
-  text(): string;
+  readonly version?: string | number | undefined;
 }
 
-/** A batch of a streamed list, whose text may still have to be fetched. */
-export interface StreamedText {
-  readonly version: object;
-  text(): string | Promise<string>;
+export function isPages(listed: ListedOrders): listed is OrderPages {
+  return !Array.isArray(listed);
 }
 
 /**

@@ -37,9 +37,8 @@ suite('the service sends a 503 if a function that it was given throws, and a 500
       const fail = () => {
         throw thrown;
       };
-      for (const list of [{ [Symbol.iterator]: fail }, { [Symbol.asyncIterator]: fail }]) {
-        assert.equal(await listing(() => list), 503);
-        assert.equal(await listing(() => Object.freeze({ ...list })), 503);
+      for (const version of [undefined, 'v1']) {
+        assert.equal(await listing(() => ({ version, [Symbol.asyncIterator]: fail })), 503);
       }
     }
     assert.equal(await listing(fail), 503);

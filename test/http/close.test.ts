@@ -59,8 +59,8 @@ test('the reply is written before close() resolves', async () => {
 
 test('close() waits until a streamed list has been read to its end', async () => {
   async function* list() {
-    yield [{ id: 1n }];
-    yield [{ id: 2n }];
+    yield '{"id":1}';
+    yield '{"id":2}';
   }
   const { service } = createShop({ store: { list, cancel: () => 'not_found' } });
   const { body } = await service.respond(GET);

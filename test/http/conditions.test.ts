@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { ListedOrders, Order } from 'store-orders';
+import { type ListedOrders, type Order, serializeOrders } from 'store-orders';
+import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { assertError } from './support/answer.js';
 import { createShop, KEY, ORDERS, order } from './support/shop.js';
 import { type Ask, WAYS } from './support/ways.js';
@@ -10,12 +11,8 @@ const orders: readonly Order[] = Array.from({ length: 1_000 }, (_, i) => Object.
 const LISTS: Readonly<Record<string, () => ListedOrders>> = {
   'a short list': () => Object.freeze(orders.slice(0, 2)),
   'a long list that is serialised in several turns of the event loop': () => Object.freeze([...orders]),
-  'a streamed list': () =>
-    Object.freeze({
-      async *[Symbol.asyncIterator]() {
-        yield orders;
-      },
-    }),
+  'pages with a version': () => pagesOf([orders], 'v1'),
+  'an array that is not frozen': () => [...orders],
 };
 
 for (const way of WAYS) {
@@ -23,7 +20,7 @@ for (const way of WAYS) {
     for (const [name, createList] of Object.entries(LISTS)) {
       test(`a request for ${name} gets a 412 if its If-Match is neither * nor contains the list's tag (RFC 9110 §13.1.1)`, async () => {
         const listed = createList();
-        const { service } = createShop({ store: { list: () => listed, cancel: () => 'not_found' } });
+        const { service } = createShop({ store: fakeStore({ list: () => listed }) });
         const { ask, close } = await way.open(service);
         const asked = (method: string, ...fields: [string, string][]) => ask(method, ORDERS, [KEY, ...fields]);
         // Even the first request for the list gets a 412, because the service waits for the tag
@@ -60,13 +57,17 @@ for (const way of WAYS) {
       });
     });
 
-    test('if the store returns an array that is not frozen, the list has no tag, and any If-Match other than * leads to a 412', async () => {
+    test('a list that is streamed has no tag: any If-Match other than * leads to a 412, and If-None-Match: * to a 304', async () => {
       await withShop(
         async (ask) => {
           assert.equal((await ask('GET', ORDERS, [KEY, ['If-Match', '*']])).status, 200);
           assertError(await ask('GET', ORDERS, [KEY, ['If-Match', '"a"']]), 'precondition_failed');
+          assert.equal((await ask('GET', ORDERS, [KEY, ['If-None-Match', '*']])).status, 304);
+          const answer = await ask('GET', ORDERS, [KEY, ['Accept-Encoding', 'gzip'], ['If-None-Match', '"x"']]);
+          assert.equal(answer.text, serializeOrders(orders));
+          for (const name of ['etag', 'vary', 'content-encoding']) assert.equal(answer.fields.has(name), false, name);
         },
-        [...orders],
+        pagesOf([orders]),
       );
     });
 
@@ -114,9 +115,7 @@ for (const way of WAYS) {
     async function withShop(use: (ask: Ask) => Promise<void>, listed?: ListedOrders): Promise<void> {
       const shop = createShop();
       const { ask, close } = await way.open(
-        listed === undefined
-          ? shop.service
-          : createShop({ store: { list: () => listed, cancel: () => 'not_found' } }).service,
+        listed === undefined ? shop.service : createShop({ store: fakeStore({ list: () => listed }) }).service,
       );
       try {
         await use(ask);

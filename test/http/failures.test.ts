@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { after, afterEach, beforeEach, suite, test } from 'node:test';
 import { inspect } from 'node:util';
-import type { OrderServiceOptions, ReplyMessage } from 'store-orders';
+import type { OrderService, OrderServiceOptions, ReplyMessage } from 'store-orders';
+import { fakeStore, pagesOf } from '../support/fake-store.js';
 import { assertError, trioOf } from './support/answer.js';
 import { authenticate, createShop, KEY, ORDERS, type Shop } from './support/shop.js';
 import { type Ask, core, WAYS } from './support/ways.js';
@@ -214,28 +215,36 @@ test('the diagnostics channel reports the operation, the order and the id of the
   ]);
 });
 
-test('if a list fails midway, the diagnostics channel gets a second message for the request, with the error', async () => {
-  for (const freeze of [(list: object) => list, Object.freeze]) {
+test('the diagnostics channel gets one message for a streamed list, when the stream has ended, failed or been given up', async () => {
+  const stopped = async (service: OrderService) => {
+    const { body } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+    assert.ok(typeof body === 'object' && Symbol.asyncIterator in body);
+    assert.equal(messages.length, 0, 'nothing is published before the stream has ended');
+    for await (const _ of body) break;
+  };
+  const read = async (service: OrderService) => (await core.open(service)).ask('GET', ORDERS, [KEY]);
+  for (const [pages, use, bytes, error] of [
+    [[[{ id: 1n }], [{ id: 2n }]], read, '[{"id":1},{"id":2}]'.length, undefined],
+    [[[{ id: 1n }], [{ id: 2n }]], stopped, '[{"id":1}'.length, undefined],
+    [[[{ id: 1n }], failure], (service) => assert.rejects(read(service)), '[{"id":1}'.length, failure],
+  ] as const satisfies [unknown, (service: OrderService) => Promise<unknown>, unknown, unknown][]) {
     messages = [];
-    const list = {
-      async *[Symbol.asyncIterator]() {
-        yield [{ id: 1n }];
-        throw failure;
-      },
-    };
-    freeze(list);
-    const { service } = createShop({ store: { list: () => list, cancel: () => 'not_found' } });
-    await assert.rejects(core.open(service).then(({ ask }) => ask('GET', ORDERS, [KEY])));
+    const { service } = createShop({ store: fakeStore({ list: () => pagesOf(pages) }) });
+    await use(service);
     await service.close();
-    assert.deepEqual(
-      messages.map(({ status }) => status),
-      [200, 200],
-    );
-    assert.deepEqual(
-      messages.flatMap(({ error }) => error ?? []),
-      [failure],
-    );
+    const told = messages.map((message) => [message.status, message.bytes, message.error]);
+    assert.deepEqual(told, [[200, bytes, error]]);
   }
+});
+
+test('a long list that fails before it is whole leads to a 503 and one message, and close() waits for it', async () => {
+  messages = [];
+  const { service } = createShop({ store: fakeStore({ list: () => pagesOf([[{ id: 1n }], failure], 'v1') }) });
+  assertError(await (await core.open(service)).ask('GET', ORDERS, [KEY]), 'service_unavailable');
+  assert.deepEqual(
+    messages.map(({ status, error }) => [status, error]),
+    [[503, failure]],
+  );
 });
 
 test('if clientAddress throws, a request without a key gets a 503, but a request with a valid key is served', async () => {

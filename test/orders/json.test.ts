@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Order, parseJson, parseOrderRecord, printOrder, printOrders } from 'store-orders';
+import { type Order, parseJson, parseOrderRecord, serializeOrder, serializeOrders } from 'store-orders';
 import { orderRecords } from './support/order-arbitrary.js';
 
 /**
@@ -31,7 +31,7 @@ test('orders that are serialised and parsed again are unchanged, down to the las
   fc.assert(
     fc.property(orderRecords, (records) => {
       const orders = records.map(({ status: _, ...order }): Order => order);
-      const read = parseJson(printOrders(orders));
+      const read = parseJson(serializeOrders(orders));
       assert.ok(Array.isArray(read));
       const expected = orders.map((order) => ({ ok: true, record: { ...order, status: 'pending' } }));
       assert.deepEqual(
@@ -45,27 +45,27 @@ test('orders that are serialised and parsed again are unchanged, down to the las
 test('an order is serialised with the fields of the specification, in the sequence of the specification', () => {
   const complete = { complete: false, shipDate: '2026-01-31T12:00:00Z', quantity: 0, petId: -1n, id: 2n ** 63n - 1n };
   assert.equal(
-    printOrder(complete),
+    serializeOrder(complete),
     '{"id":9223372036854775807,"petId":-1,"quantity":0,"shipDate":"2026-01-31T12:00:00Z","complete":false}',
   );
-  assert.equal(printOrders([{ id: 1n }, { id: 2n, complete: true }]), '[{"id":1},{"id":2,"complete":true}]');
-  assert.equal(printOrders([]), '[]');
+  assert.equal(serializeOrders([{ id: 1n }, { id: 2n, complete: true }]), '[{"id":1},{"id":2,"complete":true}]');
+  assert.equal(serializeOrders([]), '[]');
 });
 
 test('a field that is null in an order is omitted when the order is serialised', () => {
   const row: Omit<Order, 'id'> = JSON.parse('{"petId":null,"quantity":null,"shipDate":null,"complete":null}');
-  assert.equal(printOrder({ ...row, id: 1n }), '{"id":1}');
+  assert.equal(serializeOrder({ ...row, id: 1n }), '{"id":1}');
 });
 
-test('printOrder escapes text to ASCII, including lone surrogates, so that every character of the result is one byte', () => {
+test('serializeOrder escapes text to ASCII, including lone surrogates, so that every character of the result is one byte', () => {
   assert.equal(
-    printOrder({ id: 1n, shipDate: '\ud800 é \u007f " \\ \n 😀' }),
+    serializeOrder({ id: 1n, shipDate: '\ud800 é \u007f " \\ \n 😀' }),
     String.raw`{"id":1,"shipDate":"\ud800 \u00e9 \u007f \" \\ \n \ud83d\ude00"}`,
   );
   const anyUnits = fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units));
   fc.assert(
     fc.property(anyUnits, (shipDate) => {
-      const text = printOrder({ id: 1n, shipDate });
+      const text = serializeOrder({ id: 1n, shipDate });
       assert.match(text, /^[\x20-\x7e]*$/);
       assert.equal(JSON.parse(text).shipDate, shipDate);
     }),

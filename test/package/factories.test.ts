@@ -182,7 +182,7 @@ const FACTORIES: Readonly<Record<string, Row>> = {
 /** Exported functions that are not factories, because they create nothing from options. */
 const OTHERS = [
   'cancelOutcome createApiKey createDateClock createSystemClock isApiKey parseJson parseOrderId parseOrderRecord',
-  'perDay perHour perMinute perSecond principalOf printOpenApiDocument printOrder printOrders shipOutcome',
+  'perDay perHour perMinute perSecond principalOf printOpenApiDocument serializeOrder serializeOrders shipOutcome',
 ].flatMap((names) => names.split(' '));
 
 const modules = [root, fastify, fetching, guarding, koa, openapi, postgres, redis, server, sqlite, testing];

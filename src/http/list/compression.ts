@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip } from 'node:zlib';
 import type { Coding } from './accept-encoding.js';
-import type { Produce } from './replayable-bytes.js';
+import { type SerializedList, sharedBody } from './body.js';
 
 /**
  * Lists with fewer bytes than this are not compressed. Compression would save only a few hundred
@@ -22,25 +22,13 @@ const COMPRESSORS = {
   br: () => createBrotliCompress({ params: BROTLI_PARAMETERS, chunkSize: PIECE_BYTES }),
 };
 
-/**
- * Creates a producer of the compressed list, which is compressed on zlib's threads. The producer
- * returns an empty text instead of a digest, because the entity tag is made from the digest of the
- * uncompressed list.
- */
-export function compress(pieces: AsyncIterable<Uint8Array>, coding: Exclude<Coding, 'identity'>): Produce {
-  return async (add) => {
-    const compressor = pipeline(Readable.from(pieces), COMPRESSORS[coding](), () => {});
-    let parts: Uint8Array[] = [];
-    let length = 0;
-    for await (const part of compressor) {
-      parts.push(part);
-      length += part.length;
-      if (length < PIECE_BYTES) continue;
-      add(Buffer.concat(parts));
-      parts = [];
-      length = 0;
-    }
-    add(Buffer.concat(parts));
-    return '';
-  };
+/** Compresses the list on zlib's threads. */
+export async function compress(
+  body: SerializedList['body'],
+  coding: Exclude<Coding, 'identity'>,
+): Promise<SerializedList['body']> {
+  const pieces = typeof body === 'string' ? [Buffer.from(body)] : body instanceof Uint8Array ? [body] : body;
+  const parts: Uint8Array[] = [];
+  for await (const part of pipeline(Readable.from(pieces), COMPRESSORS[coding](), () => {})) parts.push(part);
+  return sharedBody(parts);
 }

@@ -1,9 +1,14 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import type { Coding } from './accept-encoding.js';
 
 /** Returns 132 bits of SHA-256 as text. */
 export function digestOf(content: string | Uint8Array): string {
-  return createHash('sha256').update(content).digest('base64url').slice(0, 22);
+  return endDigest(createHash('sha256').update(content));
+}
+
+/** Returns the same digest of content that was hashed piece by piece. */
+export function endDigest(hash: Hash): string {
+  return hash.digest('base64url').slice(0, 22);
 }
 
 /** Returns a strong entity tag. Each coding has a different one (RFC 9110 §8.8.3.3). */

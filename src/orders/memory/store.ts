@@ -3,26 +3,14 @@ import { isReplacing } from '../options.js';
 import type { Order, OrderId } from '../order.js';
 import { type OrderInput, type OrderRecord, toOrder, toOrderRecords } from '../record.js';
 import type { OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
-import { NO_ORDERS } from './sorted-batches.js';
-
-const NONE: readonly Order[] = Object.freeze([]);
-
-/**
- * The most orders that wait to be sorted into the list. They are sorted when there are this many,
- * or when a list is requested.
- */
-const MANY = 1_000;
 
 /**
  * An {@link OwnedOrderStore} in memory. Its methods are synchronous, so the service also replies
  * synchronously.
  */
 export interface MemoryOrderStore extends OwnedOrderStore {
-  /**
-   * Returns a frozen array of orders, or of frozen batches if there are more than 512 orders. In
-   * both cases, `list().flat()` has all orders.
-   */
-  list(): readonly Order[] | readonly (readonly Order[])[];
+  /** Returns a frozen array, which stays the same object until orders are put. */
+  list(): readonly Order[];
   cancel(id: OrderId): CancelOutcome;
   put(orders: Iterable<OrderInput>, options?: PutOptions): PutOutcome;
   get(id: OrderId): OrderRecord | undefined;
@@ -49,19 +37,16 @@ interface Entry {
  */
 export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): MemoryOrderStore {
   const entries = new Map<number | OrderId, Entry>();
-  let sorted = NO_ORDERS;
+  let sorted: readonly Order[] = Object.freeze([]);
   let unsorted = new Map<OrderId, Order>();
-
-  function sort(): void {
-    sorted = sorted.with(unsorted.values());
-    unsorted = new Map();
-  }
 
   const store: MemoryOrderStore = {
     list() {
-      if (unsorted.size > 0) sort();
-      const { batches } = sorted;
-      return batches.length > 1 ? batches : (batches[0] ?? NONE);
+      if (unsorted.size > 0) {
+        sorted = Object.freeze(merge(sorted, [...unsorted.values()].sort(byId)));
+        unsorted = new Map();
+      }
+      return sorted;
     },
 
     // A list does not contain the status of its orders, so cancelling or shipping an order does not
@@ -92,8 +77,6 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
         entries.set(keyOf(id), entry);
         unsorted.set(id, entry.order);
       }
-      // Many orders are sorted here already, so that the next list takes less time.
-      if (unsorted.size >= MANY) sort();
       return { outcome: 'stored', count: added.size };
     },
 
@@ -108,6 +91,21 @@ export function createMemoryOrderStore(orders: Iterable<OrderInput> = []): Memor
   const stored = store.put(orders);
   if (stored.outcome === 'exists') throw new RangeError(`orders: the id ${stored.id} comes twice`);
   return store;
+}
+
+function byId(a: Order, b: Order): number {
+  return a.id < b.id ? -1 : 1;
+}
+
+/** Merges two sorted lists. If both have an order with the same id, keeps the one of `newer`. */
+function merge(older: readonly Order[], newer: readonly Order[]): Order[] {
+  const merged: Order[] = [];
+  let at = 0;
+  for (const order of older) {
+    for (let next = newer[at]; next !== undefined && next.id < order.id; next = newer[++at]) merged.push(next);
+    if (newer[at]?.id !== order.id) merged.push(order);
+  }
+  return merged.concat(newer.slice(at));
 }
 
 /**

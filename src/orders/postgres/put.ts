@@ -1,5 +1,5 @@
 import { isUniqueViolation, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
-import { printOrder } from '../json.js';
+import { serializeOrder } from '../json.js';
 import type { OrderRecord } from '../record.js';
 import type { PutOutcome } from '../store.js';
 
@@ -62,5 +62,5 @@ export function printRecords(records: readonly OrderRecord[]): string {
 }
 
 function printRecord(record: OrderRecord): string {
-  return `${printOrder(record).slice(0, -1)},"status":${JSON.stringify(record.status)}}`;
+  return `${serializeOrder(record).slice(0, -1)},"status":${JSON.stringify(record.status)}}`;
 }

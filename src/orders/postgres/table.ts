@@ -54,7 +54,7 @@ export interface OrderTable {
   readonly table: string;
   readonly id: string;
   readonly status: string;
-  /** SQL that serialises a row as `printOrder` does. */
+  /** SQL that serialises a row as `serializeOrder` does. */
   readonly json: string;
   /** The known status that each text in the status column stands for. */
   readonly statuses: ReadonlyMap<string, OrderStatus>;

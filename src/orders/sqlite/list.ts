@@ -1,7 +1,7 @@
 import { SqliteFileError } from '../../databases/sqlite/failure.js';
 import type { FileReader } from '../../databases/sqlite/file.js';
-import type { ListedOrders, StreamedText } from '../store.js';
-import { PAGE, type Page, type RemotePageReader, readChangedPages, readPages } from './pages.js';
+import type { ListedOrders, OrderPages } from '../store.js';
+import { PAGE, readPages } from './pages.js';
 import type { Look, OrderReads } from './reads.js';
 
 /**
@@ -18,10 +18,10 @@ export interface RememberedList {
   last(): ListedOrders | undefined;
   revision(): bigint | undefined;
   /**
-   * Updates the list from the result of a check. `stream` creates the list if the check did not
+   * Updates the list from the result of a check. `pages` creates the list if the check did not
    * return the orders, because there are too many.
    */
-  take(look: Look, stream?: () => ListedOrders): ListedOrders;
+  take(look: Look, pages?: (revision: bigint) => OrderPages): ListedOrders;
   /** Marks that this process has changed the orders, so that the next list shows the change. */
   changed(): void;
 }
@@ -36,9 +36,12 @@ export function createRememberedList(): RememberedList {
     last: () => (isCurrent ? remembered?.orders : undefined),
     revision: () => remembered?.revision,
 
-    take({ revision, isChanged, orders }, stream) {
+    take({ revision, isChanged, orders }, pages) {
       if (isChanged || remembered === undefined) {
-        remembered = { revision, orders: orders === undefined && stream ? stream() : Object.freeze(orders ?? []) };
+        remembered = {
+          revision,
+          orders: orders === undefined && pages ? pages(revision) : Object.freeze(orders ?? []),
+        };
       }
       isCurrent = true;
       lookedMs = performance.now();
@@ -53,8 +56,8 @@ export function createRememberedList(): RememberedList {
 
 export interface FileList {
   /**
-   * Returns a frozen array. If there are more orders than a page holds, returns a frozen iterable
-   * that reads page by page from one snapshot. While the disk hangs, returns the most recent list.
+   * Returns a frozen array. If there are more orders than a page holds, returns pages that are read
+   * from one snapshot. While the disk hangs, returns the most recent list.
    */
   list(): ListedOrders | Promise<ListedOrders>;
   changed(): void;
@@ -63,14 +66,14 @@ export interface FileList {
 /** Creates a list of the orders in a file that another thread reads. */
 export function createFileList(reader: FileReader<OrderReads>): FileList {
   const remembered = createRememberedList();
-  const stream = createStreams(reader);
+  const pagesOf = createPages(reader);
   let looking: { readonly found: Promise<ListedOrders> } | undefined;
 
   function look(): Promise<ListedOrders> {
     const begun = { found: reader.read('look', remembered.revision(), PAGE).then(take, lastIfLate).finally(ended) };
 
     function take(found: Look): ListedOrders {
-      const orders = remembered.take(found, stream);
+      const orders = remembered.take(found, pagesOf);
       // An order was changed during this check, so the next list has to check again.
       if (looking !== begun) remembered.changed();
       return orders;
@@ -104,35 +107,19 @@ export function createFileList(reader: FileReader<OrderReads>): FileList {
   };
 }
 
-/**
- * Creates a function that streams long lists. Each list reuses the unchanged pages of the
- * previous list.
- */
-function createStreams(reader: FileReader<OrderReads>): () => AsyncIterable<StreamedText> {
-  let newest: { readonly revision: bigint; readonly pages: readonly Page[] } | undefined;
+/** Creates a function that returns the pages of a long list. */
+function createPages(reader: FileReader<OrderReads>): (revision: bigint) => OrderPages {
   let lists = 0;
 
-  async function* read(): AsyncGenerator<StreamedText> {
+  async function* read(): AsyncGenerator<string> {
     const list = ++lists;
-    const pageReader: RemotePageReader = {
-      readPages: (first, to, length) => reader.read('readPages', list, first, to, length),
-      pageText: (first, last) => reader.read('pageText', list, first, last),
-      pageLength: (first, last) => reader.read('pageLength', list, first, last),
-    };
-    const pages: Page[] = [];
     try {
-      const known = newest;
-      const { revision, changed } = await reader.read('beginList', list, known?.revision);
-      const printed = known && changed ? readChangedPages(pageReader, known.pages, changed) : readPages(pageReader);
-      for await (const page of printed) {
-        pages.push(page.version);
-        yield page;
-      }
-      newest = { revision, pages };
+      await reader.read('beginList', list);
+      yield* readPages((first) => reader.read('readPages', list, first));
     } finally {
       reader.tell('endList', list);
     }
   }
 
-  return () => Object.freeze({ [Symbol.asyncIterator]: read });
+  return (revision) => ({ version: `${revision}`, [Symbol.asyncIterator]: read });
 }

@@ -15,15 +15,6 @@ export interface Look {
   readonly orders?: readonly Order[];
 }
 
-/** The facts that a reader receives when it begins to read a long list. */
-export interface BegunList {
-  readonly revision: bigint;
-  /**
-   * The ids of orders put since the given revision, or `undefined` if not all of them are known.
-   */
-  readonly changed: readonly OrderId[] | undefined;
-}
-
 /**
  * The functions that read orders. They take and return plain data, because they also run in a
  * worker.
@@ -40,10 +31,8 @@ export type OrderReads = {
    * Begins to read a long list from one snapshot. `list` is a number that the caller chooses, a
    * different one for each list.
    */
-  beginList(list: number, since: bigint | undefined): BegunList;
-  readPages(list: number, first: OrderId, to: OrderId, length: bigint): readonly ReadPage[];
-  pageText(list: number, first: OrderId, last: OrderId): string;
-  pageLength(list: number, first: OrderId, last: OrderId): bigint;
+  beginList(list: number): void;
+  readPages(list: number, first: OrderId): readonly ReadPage[];
   endList(list: number): void;
 };
 
@@ -79,7 +68,7 @@ export function prepareReads(database: SqliteDatabase, openAnother: () => Sqlite
 
 /** A database handle with its statements. It reads one list at a time. */
 interface Snapshot extends PageReader {
-  begin(since: bigint | undefined): BegunList;
+  begin(): void;
   end(): void;
 }
 
@@ -100,15 +89,13 @@ function createSnapshots(openAnother: () => SqliteDatabase): Omit<OrderReads, 'l
   }
 
   return {
-    beginList(list, since) {
+    beginList(list) {
       const snapshot = idle.pop() ?? prepareSnapshot(openAnother());
       lent.set(list, snapshot);
-      return snapshot.begin(since);
+      snapshot.begin();
     },
 
-    readPages: (list, first, to, length) => lentTo(list).readPages(first, to, length),
-    pageText: (list, first, last) => lentTo(list).pageText(first, last),
-    pageLength: (list, first, last) => lentTo(list).pageLength(first, last),
+    readPages: (list, first) => lentTo(list).readPages(first),
 
     endList(list) {
       const snapshot = lent.get(list);
@@ -121,15 +108,9 @@ function createSnapshots(openAnother: () => SqliteDatabase): Omit<OrderReads, 'l
 }
 
 function prepareSnapshot(database: SqliteDatabase): Snapshot {
-  const { revision, changesSince } = prepareChangeLog(database);
   return {
     ...preparePages(database),
-
-    begin(since) {
-      database.exec('BEGIN');
-      return { revision: revision(), changed: since === undefined ? undefined : changesSince(since) };
-    },
-
+    begin: () => void database.exec('BEGIN'),
     end: () => void database.exec('COMMIT'),
   };
 }

@@ -39,7 +39,7 @@ export interface SqliteOrderStore extends OwnedOrderStore {
  */
 export interface SqliteFileOrderStore extends OwnedOrderStore {
   /**
-   * Returns a frozen array, or frozen batches if there are more than 500 orders. The list shows
+   * Returns a frozen array, or pages if there are more than 500 orders. The list shows
    * this store's own puts immediately, and puts of another process at most a tenth of a second
    * later. While the disk hangs, returns the most recent list.
    */
@@ -119,10 +119,10 @@ const ORDER_MODULES = [new URL('./reads.js', import.meta.url).href, new URL('./w
 /**
  * Creates an order store over a file, which it opens with the first driver available (see
  * `openSqliteDatabase`). A missing file is created, readable only by its owner. The store reads and
- * commits on threads of its own, so that a slow disk does not block the event loop. It streams a
- * long list. Failures of the file are {@link SqliteFileError}s. Throws in the same cases as
- * `createSqliteOrderStore`, and if there is no driver. Also throws for `:memory:`, because two
- * handles cannot share a database in memory.
+ * commits on threads of its own, so that a slow disk does not block the event loop. It reads a
+ * long list page by page. Failures of the file are {@link SqliteFileError}s. Throws in the same
+ * cases as `createSqliteOrderStore`, and if there is no driver. Also throws for `:memory:`, because
+ * two handles cannot share a database in memory.
  */
 export function openSqliteOrderStore<R extends Reads = Record<never, never>, W extends Writes = Record<never, never>>(
   file: string,

@@ -1,5 +1,5 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
-import { printOrder } from '../../orders/json.js';
+import { serializeOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
@@ -186,5 +186,5 @@ export async function exportJson(records: Records, asArray: boolean): Promise<Ou
  * word, so it needs no escaping.
  */
 export function printRecord(record: OrderRecord): string {
-  return `${printOrder(record).slice(0, -1)},"status":"${record.status}"}`;
+  return `${serializeOrder(record).slice(0, -1)},"status":"${record.status}"}`;
 }

@@ -2,15 +2,14 @@ import assert from 'node:assert/strict';
 import {
   type ListedOrders,
   type Order,
-  type OrderBatch,
   type OrderId,
   type OrderInput,
   type OrderStore,
   parseJson,
-  type StreamedText,
 } from '../../orders/index.js';
 import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
 import { type OrderRecord, parseOrderRecord, toOrder, toOrderRecord } from '../../orders/record.js';
+import { isPages } from '../../orders/store.js';
 import type { TestCase } from './test-case.js';
 
 /** The store to test, and a function that ships orders. */
@@ -102,7 +101,7 @@ export function orderStoreSuite(open: OpenOrderStore): TestCase[] {
 
   storeCase('keeps working after a reader stops in the middle of a list', ascending(5_000), async (store) => {
     const list = await store.list();
-    if (Symbol.asyncIterator in list) for await (const _ of list) break;
+    if (isPages(list)) for await (const _ of list) break;
     assert.equal(await store.cancel(5n), 'cancelled');
     assert.equal((await listed(store)).length, 5_000);
   });
@@ -185,27 +184,12 @@ async function listed(store: OrderStore): Promise<Order[]> {
   return read(await store.list());
 }
 
-/**
- * Collects the listed orders, whether they come as one array or in batches, as objects or as JSON.
- */
+/** Collects the listed orders, whether they come as an array or as pages of JSON text. */
 async function read(list: ListedOrders): Promise<Order[]> {
-  const orders: Order[] = [];
-  if (Symbol.asyncIterator in list) for await (const batch of list) orders.push(...(await ordersOf(batch)));
-  else for (const item of list) orders.push(...(isOrder(item) ? [present(item)] : await ordersOf(item)));
-  return orders;
-}
-
-function isOrder(item: Order | OrderBatch): item is Order {
-  return typeof item === 'object' && 'id' in item;
-}
-
-async function ordersOf(batch: OrderBatch | StreamedText): Promise<Order[]> {
-  if (typeof batch === 'string') return parseBatch(batch);
-  return 'version' in batch ? parseBatch(await batch.text()) : batch.map(present);
-}
-
-function parseBatch(text: string): Order[] {
-  const values = parseJson(`[${text}]`);
+  if (!isPages(list)) return list.map(present);
+  const pages: string[] = [];
+  for await (const page of list) if (page.length > 0) pages.push(Buffer.from(page).toString());
+  const values = parseJson(`[${pages.join(',')}]`);
   assert.ok(Array.isArray(values));
   return values.map((value) => {
     const parsed = parseOrderRecord(value);

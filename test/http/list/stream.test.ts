@@ -5,6 +5,7 @@ import { suite, test } from 'node:test';
 import type { Order, OrderStore } from 'store-orders';
 import { fetchHandler } from 'store-orders/fetch';
 import { nodeHandler } from 'store-orders/handler';
+import { pageOf } from '../../support/fake-store.js';
 import { assertError } from '../support/answer.js';
 import { open, readAll, readText } from '../support/raw-socket.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
@@ -13,17 +14,17 @@ import { askNode, listen, WAYS } from '../support/ways.js';
 const LIST_HEAD = `GET ${ORDERS} HTTP/1.1\r\nHost: orders.test\r\n${KEY.join(': ')}\r\n\r\n`;
 
 interface Streaming extends OrderStore {
-  /** How many batches were requested. */
+  /** How many pages were requested. */
   readonly asked: () => number;
   /** Resolves when the iterator has ended: it was exhausted, it failed, or the reader ended it. */
   readonly ended: Promise<void>;
 }
 
 /**
- * Creates a store that streams these batches. A function in place of a batch is called and throws,
+ * Creates a store that streams these pages. A function in place of a page is called and throws,
  * so that the stream fails there.
  */
-function streaming(batches: Iterable<readonly Order[] | (() => never)>): Streaming {
+function streaming(pages: Iterable<readonly Order[] | (() => never)>): Streaming {
   let count = 0;
   let end = () => {};
   const ended = new Promise<void>((resolve) => {
@@ -31,10 +32,10 @@ function streaming(batches: Iterable<readonly Order[] | (() => never)>): Streami
   });
   async function* list() {
     try {
-      for (const batch of batches) {
+      for (const page of pages) {
         count++;
         await new Promise(setImmediate);
-        yield typeof batch === 'function' ? batch() : batch;
+        yield typeof page === 'function' ? page() : pageOf(page);
       }
     } finally {
       end();
@@ -63,25 +64,25 @@ for (const way of WAYS) {
     };
 
     test('a streamed list has the same bytes as the same list in one array', async () => {
-      const orders = createShop().store.list().flat();
+      const orders = createShop().store.list();
       const whole = await get(createShop().store);
-      for (const batches of [
+      for (const pages of [
         [orders],
         orders.map((order) => [order]),
         [[], orders.slice(0, 3), [], [], orders.slice(3), []],
       ]) {
-        const { status, text } = await get(streaming(batches));
+        const { status, text } = await get(streaming(pages));
         assert.deepEqual([status, text], [200, whole.text]);
       }
     });
 
     test('a streamed list without orders is sent as an empty array', async () => {
-      for (const batches of [[], [[]], [[], []]]) assert.equal((await get(streaming(batches))).text, '[]');
+      for (const pages of [[], [[]], [[], []]]) assert.equal((await get(streaming(pages))).text, '[]');
     });
 
     test('a stream that fails before its first order leads to a 503', async () => {
-      for (const batches of [[fail], [[], fail]]) {
-        const store = streaming(batches);
+      for (const pages of [[fail], [[], fail]]) {
+        const store = streaming(pages);
         assertError(await get(store), 'service_unavailable');
         await store.ended;
       }
@@ -110,14 +111,14 @@ test("with node:http, the store's stream is read only as fast as the client read
   const socket = open(port, LIST_HEAD);
   socket.pause();
   await once(socket, 'connect');
-  // The kernel buffers some megabytes. If no batch has been requested in 200 passes of the event
+  // The kernel buffers some megabytes. If no page has been requested in 200 passes of the event
   // loop, the server is waiting for the reader.
   let before = -1;
   for (let idle = 0; idle < 200; idle = store.asked() === before ? idle + 1 : 0) {
     before = store.asked();
     await new Promise(setImmediate);
   }
-  assert.ok(store.asked() > 0 && store.asked() < 5_000, `${store.asked()} batches`);
+  assert.ok(store.asked() > 0 && store.asked() < 5_000, `${store.asked()} pages`);
   socket.destroy();
   await store.ended;
   await close();
@@ -128,7 +129,7 @@ test("with the fetch mount, the store's stream is read only as fast as the clien
   const handle = fetchHandler(createShop({ store }).service);
   const response = await handle(new Request(`http://orders.test${ORDERS}`, { headers: [KEY] }));
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
-  assert.ok(store.asked() <= 3, `${store.asked()} batches`);
+  assert.ok(store.asked() <= 3, `${store.asked()} pages`);
   await response.body?.cancel();
   await store.ended;
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type OrderStore, printOrders } from 'store-orders';
+import { type OrderStore, serializeOrders } from 'store-orders';
 import { createMappedOrderStore, type PostgresOrderTable } from 'store-orders/postgres';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { TELLING_IDS } from '../support/order-arbitrary.js';
@@ -135,7 +135,7 @@ describe('the order store over a table of the embedding program in PostgreSQL', 
       const orders = Array.from({ length: 2_000 }, (_, index) => ({ id: BigInt(index + 1), shipDate }));
       const texts: unknown[] = [];
       for await (const batch of batches) texts.push(batch);
-      assert.equal(`[${texts.join(',')}]`, printOrders(orders));
+      assert.equal(`[${texts.join(',')}]`, serializeOrders(orders));
     });
   }
 

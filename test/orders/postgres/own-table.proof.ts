@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import pg from 'pg';
 import postgres from 'postgres';
-import { type Order, type OrderInput, printOrders } from 'store-orders';
+import { type Order, type OrderInput, serializeOrders } from 'store-orders';
 import { createPostgresOrderStore } from 'store-orders/postgres';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { until } from '../../server/support/program.js';
@@ -168,7 +168,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     assert.deepEqual(await store.list(), [{ id: 1n }, { id: 3n, quantity: 3 }, { id: 4n }]);
   });
 
-  test('a long list is serialised exactly as printOrders serialises it, even with the least and the greatest int64', async () => {
+  test('a long list is serialised exactly as serializeOrders serialises it, even with the least and the greatest int64', async () => {
     const { store } = await stored();
     const records = fc.uniqueArray(orderRecord, {
       selector: ({ id }) => id,
@@ -184,7 +184,7 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
     const sorted = all
       .map(({ status: _, ...order }: OrderInput) => order as Order)
       .sort((a, b) => (a.id < b.id ? -1 : 1));
-    assert.equal(`[${(await batchesOf(store)).join(',')}]`, printOrders(sorted));
+    assert.equal(`[${(await batchesOf(store)).join(',')}]`, serializeOrders(sorted));
   });
 
   for (const count of [1_999, 2_000, 2_001, 4_000]) {

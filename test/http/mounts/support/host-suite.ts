@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
-import { createMemoryOrderStore, createOrderService, type Order, type OrderService } from 'store-orders';
+import { createMemoryOrderStore, createOrderService, type OrderService } from 'store-orders';
 import { createTestService } from 'store-orders/testing';
+import { pageOf } from '../../../support/fake-store.js';
 import { authenticate, createShop, KEY, ORDERS, order } from '../../support/shop.js';
 import type { Mount } from './mount.js';
 
@@ -79,7 +80,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
     });
 
     test('keeps its own Vary, to which the service adds Accept-Encoding', async (t) => {
-      const store = createMemoryOrderStore(await batch(500));
+      const store = createMemoryOrderStore(Array.from({ length: 500 }, (_, id) => ({ id })));
       const ask = await opened(t, createShop({ store }).service);
       let tag = '"none"';
       for (const expected of [200, 304]) {
@@ -101,7 +102,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
     });
 
     async function* failing() {
-      yield await batch(1_000);
+      yield await page(1_000);
       // Some hosts delay the head for a moment, to send it together with more of the body. A
       // failure during this delay would lead to a 500, so the store fails after it.
       await setTimeout(100);
@@ -137,7 +138,7 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
       });
       async function* list() {
         try {
-          for (;;) yield await batch(5_000);
+          for (;;) yield await page(5_000);
         } finally {
           end();
         }
@@ -152,15 +153,15 @@ export function hostSuite({ name, hooks, trustsProxy, isEmulated, open }: Mount)
 }
 
 /**
- * Returns orders in a later pass of the event loop. A list of several batches then takes several
+ * Returns a page in a later pass of the event loop. A list of several pages then takes several
  * passes, between which races can occur.
  */
-async function batch(count: number): Promise<Order[]> {
+async function page(count: number): Promise<string> {
   await nextTurn();
-  return Array.from({ length: count }, (_, index) => ({ id: BigInt(index) }));
+  return pageOf(Array.from({ length: count }, (_, index) => ({ id: BigInt(index) })));
 }
 
-function streaming(list: () => AsyncIterable<Order[]>): OrderService {
+function streaming(list: () => AsyncIterable<string>): OrderService {
   const { limiter } = createShop();
   return createOrderService({ store: { list, cancel: () => 'not_found' }, limiter, authenticate });
 }

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Order } from 'store-orders';
+import { fakeStore, pagesOf } from '../../support/fake-store.js';
+import { assertError } from '../support/answer.js';
+import { createShop, KEY, ORDERS } from '../support/shop.js';
+import { WAYS } from '../support/ways.js';
+
+const PAGES: readonly Order[][] = [[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]];
+const SERIALIZED = '[{"id":1},{"id":2},{"id":3}]';
+
+/** Creates a store of pages with a version, which wait for a call of `open`. */
+function createGatedStore(pages: readonly (readonly Order[] | Error)[]) {
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let readings = 0;
+  let version = 1;
+  const list = () => ({
+    version,
+    async *[Symbol.asyncIterator]() {
+      readings++;
+      await gate;
+      yield* pagesOf(pages);
+    },
+  });
+  const change = () => {
+    version++;
+  };
+  return { store: fakeStore({ list }), open, change, readings: () => readings };
+}
+
+for (const way of WAYS) {
+  test(`each version of the pages is read only once for all requests, even if they come while it is read (${way.name})`, async () => {
+    const { store, open, change, readings } = createGatedStore(PAGES);
+    const { ask, close } = await way.open(createShop({ store }).service);
+    const early = [ask('GET', ORDERS, [KEY]), ask('GET', ORDERS, [KEY]), ask('HEAD', ORDERS, [KEY])];
+    open();
+    for (const { status, text, fields } of [...(await Promise.all(early)), await ask('GET', ORDERS, [KEY])]) {
+      assert.deepEqual([status, fields.get('content-length')], [200, `${SERIALIZED.length}`]);
+      assert.ok(text === SERIALIZED || text === '');
+    }
+    assert.equal(readings(), 1);
+    change();
+    assert.equal((await ask('GET', ORDERS, [KEY])).text, SERIALIZED);
+    assert.equal(readings(), 2);
+    await close();
+  });
+
+  test(`if versioned pages fail, even after the first page, the response is a 503, and the next request reads them again (${way.name})`, async () => {
+    for (const pages of [[new Error('the file is gone')], [[{ id: 1n }], new Error('the file is gone')]]) {
+      const { store, open, readings } = createGatedStore(pages);
+      const { ask, close } = await way.open(createShop({ store }).service);
+      open();
+      assertError(await ask('GET', ORDERS, [KEY]), 'service_unavailable');
+      assertError(await ask('GET', ORDERS, [KEY]), 'service_unavailable');
+      assert.equal(readings(), 2);
+      await close();
+    }
+  });
+}
+
+test('pages may be strings or UTF-8 bytes, and both have the same entity tag as an array of the same orders', async () => {
+  const orders = PAGES.flat();
+  const tags = await Promise.all(
+    [
+      pagesOf(PAGES, 'text'),
+      Object.assign(pagesOf([]), {
+        version: 2,
+        async *[Symbol.asyncIterator]() {
+          for await (const page of pagesOf(PAGES)) yield Buffer.from(page);
+        },
+      }),
+      orders,
+      Object.freeze([...orders]),
+    ].map(async (listed) => {
+      const { service } = createShop({ store: fakeStore({ list: () => listed }) });
+      const { status, headers } = await service.respond({ method: 'GET', url: ORDERS, rawHeaders: KEY });
+      assert.equal(status, 200);
+      return headers[headers.indexOf('ETag') + 1];
+    }),
+  );
+  assert.deepEqual(new Set(tags).size, 1);
+});
+
+test('if versioned pages fail, all requests that wait for them get a 503, and no rejection stays unhandled', async (t) => {
+  const unheard = t.mock.fn();
+  process.on('unhandledRejection', unheard);
+  t.after(() => process.off('unhandledRejection', unheard));
+  const { store, open } = createGatedStore([new Error('the file is gone')]);
+  const { service } = createShop({ store });
+  open();
+  for (const [method, ...fields] of [
+    ['HEAD'],
+    ['GET', 'If-None-Match', '"x"'],
+    ['GET', 'Accept-Encoding', 'gzip'],
+    ['GET', 'Accept-Encoding', 'br'],
+  ]) {
+    assert.equal((await service.respond({ method, url: ORDERS, rawHeaders: [...KEY, ...fields] })).status, 503);
+    await new Promise(setImmediate);
+  }
+  assert.equal(unheard.mock.callCount(), 0);
+});
+
+test('close() waits for a list that is being serialised, even if no client reads the list', async () => {
+  const { store, open } = createGatedStore(PAGES);
+  const { service } = createShop({ store });
+  const reply = service.respond({ method: 'HEAD', url: ORDERS, rawHeaders: KEY });
+  let isClosed = false;
+  const closed = service.close().then(() => {
+    isClosed = true;
+  });
+  await new Promise(setImmediate);
+  assert.equal(isClosed, false);
+  open();
+  assert.equal((await reply).status, 200);
+  await closed;
+});
