@@ -133,6 +133,8 @@ export function resultOf(error: unknown): SqliteResult | undefined {
   // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name
   // of that code in `code`.
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
+  // SQLITE_IOERR_SHMSIZE: the disk has no space for the index of the write-ahead log.
+  if (errcode === 4874 || code === 'SQLITE_IOERR_SHMSIZE') return 'full';
   for (const [result, [primaryCode, name]] of Object.entries(RESULTS)) {
     const isIt = (typeof errcode === 'number' && (errcode & 0xff) === primaryCode) || String(code).startsWith(name);
     if (isIt) return result as SqliteResult;
