@@ -11,10 +11,7 @@ const parts = {
 };
 
 const table = {
-  load: () => ({ states: [], requests: [] }),
-  get: () => undefined,
-  request() {},
-  requestBan() {},
+  load: () => [],
   pending: () => [],
   save: async () => {},
 };

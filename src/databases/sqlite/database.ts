@@ -61,48 +61,19 @@ export function transaction<T>(database: SqliteDatabase, work: () => T): T {
   database.exec('BEGIN IMMEDIATE');
   try {
     const result = work();
-    countTransaction(database);
     database.exec('COMMIT');
     return result;
   } catch (error) {
     rollback(database);
-    // The rollback has also undone {@link countTransaction}, so the next transaction must be
-    // counted, however soon it comes.
-    countedMs.delete(database);
     throw error;
   }
-}
-
-/** When the count of transactions reaches this number, it starts again at 0. */
-export const TRANSACTIONS_COUNTED = 2 ** 31;
-
-/**
- * {@link countTransaction} does not count a transaction that comes less than this time after the
- * last counted one, because counting takes 50 µs and adds a page to the write-ahead log.
- */
-const COUNTED_AS_ONE_MS = 100;
-
-const countedMs = new WeakMap<SqliteDatabase, number>();
-
-/**
- * Counts the transaction, so that a write-ahead log that belongs to another file can be recognised.
- * The count is `user_version`, which SQLite stores on the first page of the file. The log contains
- * copies of this page. If the count in the first transaction of a log exceeds the count in the file
- * by more than one, the log belongs to another file.
- */
-function countTransaction(database: SqliteDatabase): void {
-  const nowMs = performance.now();
-  if (nowMs - (countedMs.get(database) ?? Number.NEGATIVE_INFINITY) < COUNTED_AS_ONE_MS) return;
-  const { user_version: count } = prepare(database, 'PRAGMA user_version').get() ?? {};
-  database.exec(`PRAGMA user_version = ${(Number(count) + 1) % TRANSACTIONS_COUNTED}`);
-  countedMs.set(database, nowMs);
 }
 
 /**
  * Rolls the transaction back. Ignores an error, because after some failures (disk full, I/O) SQLite
  * has already rolled back.
  */
-function rollback(database: SqliteDatabase): void {
+export function rollback(database: SqliteDatabase): void {
   try {
     database.exec('ROLLBACK');
   } catch {}
@@ -133,8 +104,6 @@ export function resultOf(error: unknown): SqliteResult | undefined {
   // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name
   // of that code in `code`.
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
-  // SQLITE_IOERR_SHMSIZE: the disk has no space for the index of the write-ahead log.
-  if (errcode === 4874 || code === 'SQLITE_IOERR_SHMSIZE') return 'full';
   for (const [result, [primaryCode, name]] of Object.entries(RESULTS)) {
     const isIt = (typeof errcode === 'number' && (errcode & 0xff) === primaryCode) || String(code).startsWith(name);
     if (isIt) return result as SqliteResult;

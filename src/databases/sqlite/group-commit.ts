@@ -1,47 +1,101 @@
+import { channel } from 'node:diagnostics_channel';
 import { isResult, type SqliteDatabase, transaction } from './database.js';
 
-/**
- * The functions that write, by name. Each runs inside a transaction. Their parameters and results
- * must be plain data, because they may be sent to another thread.
- */
-export type Writes = Readonly<Record<string, (...parameters: never[]) => unknown>>;
-
-/** A requested write: the function and its parameters. */
-export interface WriteCall {
-  readonly name: string;
-  readonly parameters: readonly unknown[];
+export interface WriteQueue {
+  /**
+   * Runs `work` in a transaction that it may share with other writes. Resolves to its result once
+   * the transaction is committed. Rejects if it could not be committed.
+   */
+  write<T>(work: () => T): Promise<T>;
+  /** Resolves when every write requested so far has settled. */
+  idle(): Promise<void>;
 }
 
-/**
- * The result of a write. `busy` means that another process holds the lock. Nothing was written
- * then, and the write can be retried.
- */
-export type WriteResult =
-  | { readonly outcome: 'committed'; readonly value: unknown }
-  | { readonly outcome: 'failed' | 'busy'; readonly error: unknown };
+interface Waiting {
+  /** Does the write, and returns a function that resolves the promise of its caller. */
+  run(): () => void;
+  reject(error: unknown): void;
+  /** The time at which this write first found the file locked. */
+  busySinceMs?: number;
+}
+
+const commits = channel('store-orders:commit');
+
+/** Publishes how many writes a commit contained. */
+export function publishCommit(writes: number): void {
+  if (commits.hasSubscribers) commits.publish({ writes });
+}
+
+/** How long a write waits for another process's lock before it is rejected. */
+const LOCK_DEADLINE_MS = 2_000;
+const LOCK_RETRY_MS = 5;
 
 /**
- * Commits the calls in one transaction, with one fsync. If another process holds the lock, every
- * result is `busy`. If the transaction fails for another reason, runs each call in a transaction of
- * its own, so that one caller's failure does not affect another.
+ * Creates a queue that commits several writes together, with one fsync (group commit). These are
+ * the writes that arrive in the same pass of the event loop. While another process holds the lock,
+ * the queue waits without blocking the event loop. If a write fails, only its own caller gets the
+ * error: the others are committed without it.
  */
-export function commitTogether(
-  database: SqliteDatabase,
-  writes: Writes,
-  calls: readonly WriteCall[],
-): readonly WriteResult[] {
-  try {
-    const values = transaction(database, () => calls.map((call) => perform(writes, call)));
-    return values.map((value) => ({ outcome: 'committed', value }));
-  } catch (error) {
-    if (isResult(error, 'busy')) return calls.map(() => ({ outcome: 'busy', error }));
-    if (calls.length === 1) return [{ outcome: 'failed', error }];
-    return calls.flatMap((call) => commitTogether(database, writes, [call]));
+export function createWriteQueue(database: SqliteDatabase, lockDeadlineMs = LOCK_DEADLINE_MS): WriteQueue {
+  let waiting: Waiting[] = [];
+  let isScheduled = false;
+  let onIdle: (() => void)[] = [];
+
+  /** Commits the writes together, and settles them. Returns those that found the file locked. */
+  function commit(writes: readonly Waiting[]): readonly Waiting[] {
+    let resolves: readonly (() => void)[];
+    try {
+      resolves = transaction(database, () => writes.map((write) => write.run()));
+    } catch (error) {
+      if (isResult(error, 'busy')) return writes.filter((write) => mayWait(write, error));
+      if (writes.length > 1) return writes.flatMap((write) => commit([write]));
+      writes[0]?.reject(error);
+      return [];
+    }
+    for (const resolve of resolves) resolve();
+    publishCommit(writes.length);
+    return [];
   }
-}
 
-function perform(writes: Writes, { name, parameters }: WriteCall): unknown {
-  const write = writes[name];
-  if (write === undefined) throw new TypeError(`there is no write named ${name}`);
-  return Reflect.apply(write, undefined, parameters);
+  /** Rejects a write that has waited too long for the lock. */
+  function mayWait(write: Waiting, error: unknown): boolean {
+    const nowMs = performance.now();
+    write.busySinceMs ??= nowMs;
+    const isLate = nowMs - write.busySinceMs >= lockDeadlineMs;
+    if (isLate) write.reject(error);
+    return !isLate;
+  }
+
+  function flush(): void {
+    const busy = commit(waiting);
+    // Writes that found the file locked are tried again before newer writes. If an older and a
+    // newer write change the same row, the newer one must come last.
+    waiting = [...busy];
+    if (busy.length > 0) {
+      setTimeout(flush, LOCK_RETRY_MS);
+      return;
+    }
+    isScheduled = false;
+    // With `setImmediate`, the callers of `write` continue before the callers of `idle`.
+    for (const resolve of onIdle) setImmediate(resolve);
+    onIdle = [];
+  }
+
+  return {
+    write(work) {
+      if (!isScheduled) setImmediate(flush);
+      isScheduled = true;
+      return new Promise((resolve, reject) => {
+        waiting.push({
+          run() {
+            const result = work();
+            return () => resolve(result);
+          },
+          reject,
+        });
+      });
+    },
+
+    idle: () => (isScheduled ? new Promise((resolve) => onIdle.push(resolve)) : Promise.resolve()),
+  };
 }

@@ -1,14 +1,10 @@
 import { type ExactStatement, prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import type { Write } from '../../databases/sqlite/write-queue.js';
+import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { OrderRecord } from '../record.js';
 import type { PutOutcome } from '../store.js';
 import { writeBehind } from '../write-behind.js';
-import { MOST_NOTED, prepareChanges } from './change-log.js';
 import { type FixedRows, parametersOf, printFixedRows, SELECT_FIXED_ROWS } from './fixed-rows.js';
-import { COLUMNS } from './table.js';
-
-/** The URL of this module. The threads that read and write a file import it. */
-export const IMPORT_WRITES = import.meta.url;
+import { COLUMNS, COUNT_REVISION } from './table.js';
 
 export type ImportWrites = {
   /** Adds records to a temporary table of this connection. */
@@ -24,7 +20,8 @@ export type ImportWrites = {
  * per record.
  */
 export async function importRecords(
-  write: Write<ImportWrites>,
+  { write }: WriteQueue,
+  { setAside, storeAside }: ImportWrites,
   batches: AsyncIterable<readonly OrderRecord[]>,
   replace: boolean,
 ): Promise<PutOutcome> {
@@ -32,16 +29,15 @@ export async function importRecords(
   await writeBehind(batches, (batch) => {
     const isFirst = records === 0;
     records += batch.length;
-    return write('setAside', printFixedRows(batch), isFirst);
+    return write(() => setAside(printFixedRows(batch), isFirst));
   });
-  return records === 0 ? { outcome: 'stored', count: 0 } : write('storeAside', { replace, records });
+  return records === 0 ? { outcome: 'stored', count: 0 } : write(() => storeAside({ replace, records }));
 }
 
 /** Prepares the import on a database that already has the tables. */
-export function prepareWrites(database: SqliteDatabase): ImportWrites {
+export function prepareImport(database: SqliteDatabase): ImportWrites {
   // Without this setting, libsql keeps temporary tables in memory.
   database.exec('PRAGMA temp_store = FILE');
-  const noteChange = prepareChanges(database);
   let add: ExactStatement | undefined;
   const idsOf = (which: string) =>
     prepare(database, `SELECT id FROM temp.aside ${which}`)
@@ -62,7 +58,7 @@ export function prepareWrites(database: SqliteDatabase): ImportWrites {
       const [taken] = replace ? [] : idsOf('WHERE id IN (SELECT id FROM main.orders) LIMIT 1');
       if (taken !== undefined) return { outcome: 'exists', id: taken.id };
       database.exec(`INSERT ${replace ? 'OR REPLACE' : ''} INTO main.orders SELECT * FROM temp.aside`);
-      noteChange(idsOf(`LIMIT ${MOST_NOTED + 1n}`));
+      database.exec(COUNT_REVISION);
       return { outcome: 'stored', count: records };
     },
   };

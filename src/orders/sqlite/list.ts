@@ -1,125 +1,138 @@
-import { SqliteFileError } from '../../databases/sqlite/failure.js';
-import type { FileReader } from '../../databases/sqlite/file.js';
-import type { ListedOrders, OrderPages } from '../store.js';
-import { PAGE, readPages } from './pages.js';
-import type { Look, OrderReads } from './reads.js';
+import { prepare, rollback, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
+import type { OrderRecord } from '../record.js';
+import { orderOf, recordOf, SELECT_REVISION } from './table.js';
+
+/** The number of orders in a page. Reading a page takes a millisecond or two. */
+const PAGE = 500n;
 
 /**
- * The list shows a change by another process at most this much later. Without the delay, checks for
- * changes would take a fifth of the time of a request.
+ * Serialises a page in SQL, as `serializeOrder` does. Reading the rows as objects would take three
+ * times as long, and create garbage several times as large as the list.
  */
-const CHANGES_LISTED_AFTER_MS = 100;
+const SERIALIZED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FROM (
+  SELECT id, '{"id":' || id
+    || iif(pet_id IS NULL, '', ',"petId":' || pet_id)
+    || iif(quantity IS NULL, '', ',"quantity":' || quantity)
+    || iif(ship_date IS NULL, '', ',"shipDate":' || json_quote(ship_date))
+    || iif(complete IS NULL, '', iif(complete, ',"complete":true', ',"complete":false'))
+    || '}' AS json
+  FROM orders WHERE id >= ? ORDER BY id LIMIT ?)`;
 
-/** The most recent list. It stays the same object as long as the listed fields do not change. */
-export interface RememberedList {
-  /** Returns the list if it can be served without a check for changes. */
-  fresh(): ListedOrders | undefined;
-  /** Returns the most recent list, or `undefined` if this process has changed the orders since. */
-  last(): ListedOrders | undefined;
-  revision(): bigint | undefined;
-  /**
-   * Updates the list from the result of a check. `pages` creates the list if the check did not
-   * return the orders, because there are too many.
-   */
-  take(look: Look, pages?: (revision: bigint) => OrderPages): ListedOrders;
-  /** Marks that this process has changed the orders, so that the next list shows the change. */
-  changed(): void;
+/**
+ * A damaged file may return rows in any order. Reading on after the last row of a page could then
+ * go on forever.
+ */
+const OUT_OF_ORDER = 'its orders are not sorted by id, so it is damaged; run db check';
+
+interface Page<T> {
+  /** The id of the last order. */
+  readonly last: OrderId;
+  readonly content: T;
 }
 
-export function createRememberedList(): RememberedList {
-  let remembered: { readonly revision: bigint; readonly orders: ListedOrders } | undefined;
-  let isCurrent = false;
-  let lookedMs = Number.NEGATIVE_INFINITY;
-
-  return {
-    fresh: () => (isCurrent && performance.now() - lookedMs < CHANGES_LISTED_AFTER_MS ? remembered?.orders : undefined),
-    last: () => (isCurrent ? remembered?.orders : undefined),
-    revision: () => remembered?.revision,
-
-    take({ revision, isChanged, orders }, pages) {
-      if (isChanged || remembered === undefined) {
-        remembered = {
-          revision,
-          orders: orders === undefined && pages ? pages(revision) : Object.freeze(orders ?? []),
-        };
-      }
-      isCurrent = true;
-      lookedMs = performance.now();
-      return remembered.orders;
-    },
-
-    changed() {
-      isCurrent = false;
-    },
-  };
-}
-
-export interface FileList {
-  /**
-   * Returns a frozen array. If there are more orders than a page holds, returns pages that are read
-   * from one snapshot. While the disk hangs, returns the most recent list.
-   */
-  list(): ListedOrders | Promise<ListedOrders>;
-  changed(): void;
-}
-
-/** Creates a list of the orders in a file that another thread reads. */
-export function createFileList(reader: FileReader<OrderReads>): FileList {
-  const remembered = createRememberedList();
-  const pagesOf = createPages(reader);
-  let looking: { readonly found: Promise<ListedOrders> } | undefined;
-
-  function look(): Promise<ListedOrders> {
-    const begun = { found: reader.read('look', remembered.revision(), PAGE).then(take, lastIfLate).finally(ended) };
-
-    function take(found: Look): ListedOrders {
-      const orders = remembered.take(found, pagesOf);
-      // An order was changed during this check, so the next list has to check again.
-      if (looking !== begun) remembered.changed();
-      return orders;
+/**
+ * Yields all pages from one read transaction, which ends with the iteration. `read` returns the
+ * page that begins with the id `first` or with the next id that exists.
+ */
+function* inOneTransaction<T>(
+  database: SqliteDatabase,
+  read: (first: OrderId) => Page<T> | undefined,
+): Generator<T, undefined> {
+  database.exec('BEGIN');
+  try {
+    for (let first = INT64_MIN; ; ) {
+      const page = read(first);
+      if (page === undefined) return;
+      if (page.last < first) throw new Error(OUT_OF_ORDER);
+      yield page.content;
+      if (page.last === INT64_MAX) return;
+      first = page.last + 1n;
     }
-
-    function ended(): void {
-      if (looking === begun) looking = undefined;
-    }
-
-    looking = begun;
-    return begun.found;
+  } finally {
+    rollback(database);
   }
-
-  /**
-   * Returns the most recent list if the disk hangs: while it hangs, no order can change. Rethrows
-   * any other error.
-   */
-  function lastIfLate(error: unknown): ListedOrders {
-    const last = remembered.last();
-    if (last !== undefined && error instanceof SqliteFileError && error.kind === 'late') return last;
-    throw error;
-  }
-
-  return {
-    list: () => remembered.fresh() ?? looking?.found ?? look(),
-
-    changed() {
-      looking = undefined;
-      remembered.changed();
-    },
-  };
 }
 
-/** Creates a function that returns the pages of a long list. */
-function createPages(reader: FileReader<OrderReads>): (revision: bigint) => OrderPages {
-  let lists = 0;
+/** Yields all records in batches, ascending by id, from one snapshot. */
+export function readRecords(database: SqliteDatabase): Generator<readonly OrderRecord[], undefined> {
+  const select = prepare(database, 'SELECT * FROM orders WHERE id >= ? ORDER BY id LIMIT ?');
+  return inOneTransaction(database, (first) => {
+    const content = select.all(first, PAGE).map(recordOf);
+    const last = content.at(-1)?.id;
+    return last === undefined ? undefined : { last, content };
+  });
+}
 
-  async function* read(): AsyncGenerator<string> {
-    const list = ++lists;
+/** The state of the list. `version` changes whenever the list changes, by any process. */
+interface Look {
+  readonly version: string;
+  /** All orders. Absent if the caller knows this version, or if they fill more than a page. */
+  readonly few?: readonly Order[];
+}
+
+/** Reads the list of a database for another thread. */
+export interface ListReader {
+  /** Returns the state of the list for a caller that knows the list of the version `known`. */
+  look(known: string | undefined): Look;
+  /**
+   * Returns the next page as UTF-8, or `undefined` after the last one. `reading` is a new number,
+   * chosen by the caller, for each reading. All pages of a reading come from one snapshot.
+   */
+  next(reading: number): Uint8Array | undefined;
+  /** Ends a reading, also before its last page. */
+  end(reading: number): void;
+}
+
+/**
+ * Prepares to read the list. A handle has one snapshot at a time, so each reading needs a handle of
+ * its own. The handle is then kept for a later reading and not closed: libsql closes the file of a
+ * closed handle only after all statements of the handle have been garbage-collected.
+ */
+export function createListReader(database: SqliteDatabase, openAnother: () => SqliteDatabase): ListReader {
+  const selectRevision = prepare(database, SELECT_REVISION);
+  const selectSome = prepare(database, 'SELECT * FROM orders ORDER BY id LIMIT ?');
+  const idle: (() => Generator<Uint8Array, undefined>)[] = [];
+  const readings = new Map<number, Generator<Uint8Array, undefined>>();
+
+  function* read(): Generator<Uint8Array, undefined> {
+    const readPages = idle.pop() ?? preparePages(openAnother());
     try {
-      await reader.read('beginList', list);
-      yield* readPages((first) => reader.read('readPages', list, first));
+      yield* readPages();
     } finally {
-      reader.tell('endList', list);
+      idle.push(readPages);
     }
   }
 
-  return (revision) => ({ version: `${revision}`, [Symbol.asyncIterator]: read });
+  return {
+    look(known) {
+      // The orders are read after the version, so the list may be newer than its version but never
+      // older. If it is newer, the next look reads it again.
+      const version = String(selectRevision.get()?.['revision']);
+      if (version === known) return { version };
+      const rows = selectSome.all(PAGE + 1n);
+      return rows.length > PAGE ? { version } : { version, few: rows.map(orderOf) };
+    },
+
+    next(reading) {
+      const pages = readings.get(reading) ?? read();
+      readings.set(reading, pages);
+      return pages.next().value;
+    },
+
+    end(reading) {
+      readings.get(reading)?.return(undefined);
+      readings.delete(reading);
+    },
+  };
+}
+
+function preparePages(database: SqliteDatabase): () => Generator<Uint8Array, undefined> {
+  const select = prepare(database, SERIALIZED_PAGE);
+  const encoder = new TextEncoder();
+  return () =>
+    inOneTransaction(database, (first) => {
+      const { last, json } = select.get(first, PAGE) ?? {};
+      return typeof last === 'bigint' ? { last, content: encoder.encode(String(json)) } : undefined;
+    });
 }

@@ -14,8 +14,14 @@ export const ORDERS_SCHEMA: Schemas = {
     CREATE TABLE orders_revision (revision INTEGER NOT NULL) STRICT;
     INSERT INTO orders_revision VALUES (0);`,
     'CREATE TABLE orders_changes (revision INTEGER, id INTEGER, PRIMARY KEY (revision, id)) STRICT, WITHOUT ROWID;',
+    // A changed list is read again as a whole.
+    'DROP TABLE orders_changes;',
   ],
 };
+
+/** Counts a change of the list. It belongs into the same transaction as the change. */
+export const COUNT_REVISION = 'UPDATE orders_revision SET revision = revision + 1';
+export const SELECT_REVISION = 'SELECT revision FROM orders_revision';
 
 /** Returns the values of a record in the order of the table's columns. */
 export function valuesOf({ id, petId, quantity, shipDate, complete, status }: OrderRecord) {

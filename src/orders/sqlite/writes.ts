@@ -3,25 +3,21 @@ import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, 
 import type { OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import type { PutOutcome } from '../store.js';
-import { prepareChanges } from './change-log.js';
-import { valuesOf } from './table.js';
+import { COUNT_REVISION, valuesOf } from './table.js';
 
-/**
- * The functions that write orders. The caller runs each of them inside a transaction. They take and
- * return plain data, because they also run in a worker.
- */
-export type OrderWrites = {
+/** The functions that write orders. The caller runs each of them inside a transaction. */
+export interface OrderWrites {
   cancel(id: OrderId): CancelOutcome;
   ship(id: OrderId): ShipOutcome;
   put(records: readonly OrderRecord[], replace: boolean): PutOutcome;
-};
+}
 
 /** Prepares the functions that write to a database. Its tables must exist. */
 export function prepareWrites(database: SqliteDatabase): OrderWrites {
   const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
   const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');
   const upsert = prepare(database, 'INSERT OR REPLACE INTO orders VALUES (?, ?, ?, ?, ?, ?)');
-  const noteChange = prepareChanges(database);
+  const countRevision = prepare(database, COUNT_REVISION);
 
   function statusOf(id: OrderId): OrderStatus | undefined {
     const status = selectStatus.get(id)?.['status'];
@@ -48,7 +44,7 @@ export function prepareWrites(database: SqliteDatabase): OrderWrites {
         seen.add(id);
       }
       for (const record of records) upsert.run(...valuesOf(record));
-      noteChange(records);
+      if (records.length > 0) countRevision.run();
       return { outcome: 'stored', count: replace ? new Set(records.map(({ id }) => id)).size : seen.size };
     },
   };

@@ -1,7 +1,6 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
 import { serializeOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
-import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
 import type { Storage } from '../storage/storage.js';
@@ -42,7 +41,6 @@ export async function importOrders(invocation: Invocation): Promise<Outcome> {
   try {
     return await withStorage(invocation, (storage) => store(storage, importing), {
       create: true,
-      threaded: true,
       discards: true,
     });
   } finally {
@@ -147,7 +145,7 @@ export function exportOrders(invocation: Invocation): Outcome | Promise<Outcome>
   const format = flags.get('format');
   if (!isFormat(format)) return misused(unknownFormat(format));
   return withStorage(invocation, ({ records }) =>
-    print(format === 'csv' ? csvTexts(records()) : jsonTexts(records(), flags.has('json'))),
+    format === 'csv' ? exportCsv(records()) : exportJson(records(), flags.has('json')),
   );
 }
 
@@ -159,35 +157,26 @@ function unknownFormat(text: unknown): string {
   return `--format: expected json or csv, not ${JSON.stringify(text)}`;
 }
 
-export async function exportJson(records: Records, asArray: boolean): Promise<Outcome> {
-  return print(jsonTexts(records, asArray));
+async function exportCsv(records: Records): Promise<Outcome> {
+  let text = `${CSV_HEAD}\n`;
+  for await (const batch of records) {
+    text += batch.map((record) => `${printCsvRow(record)}\n`).join('');
+    if (!(await writeText(process.stdout, text))) return { outcome: 'done' };
+    text = '';
+  }
+  await writeText(process.stdout, text);
+  return { outcome: 'done' };
 }
 
-async function* jsonTexts(records: Records, asArray: boolean): AsyncGenerator<string> {
+export async function exportJson(records: Records, asArray: boolean): Promise<Outcome> {
   let mark = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
   for await (const batch of records) {
-    yield mark + batch.map(printRecord).join(between);
+    if (!(await writeText(process.stdout, mark + batch.map(printRecord).join(between)))) return { outcome: 'done' };
     mark = between;
   }
-  if (asArray) yield mark === '[' ? '[]\n' : ']\n';
-  else if (mark !== '') yield '\n';
-}
-
-async function* csvTexts(records: Records): AsyncGenerator<string> {
-  yield `${CSV_HEAD}\n`;
-  for await (const batch of records) yield batch.map((record) => `${printCsvRow(record)}\n`).join('');
-}
-
-/** Writes the texts to stdout. Stops without an error if the reader has closed the pipe. */
-async function print(texts: AsyncIterable<string>): Promise<Outcome> {
-  for await (const text of texts) {
-    try {
-      if (!(await writeText(process.stdout, text))) break;
-    } catch (error) {
-      return failed(`cannot write to stdout: ${messageOf(error)}`);
-    }
-  }
+  if (asArray) await writeText(process.stdout, mark === '[' ? '[]\n' : ']\n');
+  else if (mark !== '') await writeText(process.stdout, '\n');
   return { outcome: 'done' };
 }
 

@@ -2,7 +2,7 @@ import { readSettings } from '../config/read-settings.js';
 import { messageOf } from '../log/message-of.js';
 import { failed, misused, type Outcome } from '../outcome.js';
 import { openStorage } from '../storage/open.js';
-import { IN_MEMORY, troubleOf } from '../storage/sqlite.js';
+import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import { type Invocation, settingOptions } from './command.js';
 
@@ -14,8 +14,6 @@ export const NOTHING_LEFT = 'a database in memory would be lost when this comman
 export interface WithStorageOptions {
   /** Whether to create the database if it does not exist. */
   readonly create?: boolean;
-  /** Whether to write on another thread, so that `work` continues during a write. */
-  readonly threaded?: boolean;
   /** Whether to remove the database if this call has created it and `work` fails. */
   readonly discards?: boolean;
 }
@@ -27,18 +25,18 @@ export interface WithStorageOptions {
 export async function withStorage(
   invocation: Invocation,
   work: (storage: Storage) => Outcome | Promise<Outcome>,
-  { create = false, threaded = false, discards = false }: WithStorageOptions = {},
+  { create = false, discards = false }: WithStorageOptions = {},
 ): Promise<Outcome> {
   const read = readSettings(invocation, ['db', 'databaseUrl']);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
   if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(NOTHING_LEFT);
-  const open = await openStorage(settings, create, threaded);
+  const open = await openStorage(settings, create);
   if (!open.ok) return failed(open.message);
   const { data: storage } = open;
   const outcome = await Promise.resolve(storage)
     .then(work)
-    .catch((error) => failed(troubleOf(error, storage.name, 'use') ?? `${storage.name}: ${messageOf(error)}`));
+    .catch((error) => failed(`${storage.name}: ${messageOf(error)}`));
   await (discards && outcome.outcome === 'failed' ? storage.discard() : storage.close());
   return outcome;
 }

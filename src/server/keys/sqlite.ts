@@ -1,23 +1,37 @@
 import { LRUCache } from 'lru-cache';
-import { prepare, type SqliteDatabase, type SqliteRow, transaction } from '../../databases/sqlite/database.js';
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { SqliteFileError } from '../../databases/sqlite/failure.js';
-import type { Read } from '../../databases/sqlite/file.js';
+import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { Principal } from '../../http/index.js';
 import { createApiKey, isApiKey, keyDigest } from './api-key.js';
 import { type KeyPlan, toPlan } from './key-plan.js';
-import { type KeyChange, type KeyRecord, type KeyRing, newKey, REMEMBERED_KEYS, readKeyRecord } from './key-ring.js';
-import { type KeyReads, prepareReads } from './sqlite-reads.js';
+import {
+  type IssuedKey,
+  type KeyChange,
+  type KeyRecord,
+  type KeyRing,
+  type KeyRotation,
+  newKey,
+  REMEMBERED_KEYS,
+  readKeyRecord,
+} from './key-ring.js';
 
-/** How long a change by another process may remain unnoticed. */
-const CHANGES_SEEN_AFTER_MS = 250;
+/** The keys in the tables of a database. A worker can host it. */
+export interface KeyTable {
+  /** Returns the key with this digest, unless it is revoked. */
+  byDigest(digest: string): KeyRecord | undefined;
+  isEmpty(): boolean;
+  list(): readonly KeyRecord[];
+  get(id: string): KeyRecord | undefined;
+  create(plan: KeyPlan, name?: string): Promise<IssuedKey>;
+  setPlan(id: string, plan: KeyPlan): Promise<KeyChange>;
+  revoke(id: string): Promise<KeyChange>;
+  rotate(id: string): Promise<KeyRotation>;
+}
 
-/**
- * Creates a key ring over an open database, which the caller closes. With `read`, keys of requests
- * are looked up on another thread, so that a slow disk does not block this thread. While the disk
- * hangs, no command can revoke a key, so cached keys stay valid.
- */
-export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): KeyRing {
-  const reads = prepareReads(database);
+/** Creates a {@link KeyTable} on a database that already has the tables. */
+export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue): KeyTable {
+  const selectByDigest = prepare(database, 'SELECT * FROM keys WHERE digest = ? AND revoked_at IS NULL');
   const selectById = prepare(database, 'SELECT * FROM keys WHERE id = ?');
   const selectAll = prepare(database, 'SELECT * FROM keys ORDER BY created_at, rowid');
   const selectAny = prepare(database, 'SELECT 1 FROM keys LIMIT 1');
@@ -26,91 +40,48 @@ export function createKeyRing(database: SqliteDatabase, read?: Read<KeyReads>): 
   const updateDigest = prepare(database, 'UPDATE keys SET digest = ? WHERE id = ?');
   const updateRevoked = prepare(database, 'UPDATE keys SET revoked_at = ? WHERE id = ?');
 
-  // Principals by the text of their key. A look-up here takes 0.05 µs. Without it, a request would
-  // need 0.7 µs for the checksum and the digest of its key. Holds only issued keys, so that made-up
-  // keys cannot evict them.
-  const remembered = new LRUCache<string, Principal>({ max: REMEMBERED_KEYS });
-  let version: bigint | undefined;
-  let lookedMs = Number.NEGATIVE_INFINITY;
-  let looking: Promise<void> | undefined;
-
-  function see(found: bigint): void {
-    if (found !== version) remembered.clear();
-    version = found;
-    lookedMs = performance.now();
-  }
-
-  /** Empties the cache if the file has changed. Concurrent callers share one check. */
-  function look(ask: Read<KeyReads>): Promise<void> {
-    looking ??= ask('dataVersion')
-      .then(see, (error: unknown) => {
-        if (!(error instanceof SqliteFileError && error.kind === 'late')) throw error;
-      })
-      .finally(() => {
-        looking = undefined;
-      });
-    return looking;
-  }
-
-  function remember(apiKey: string, row: SqliteRow | undefined): Principal | undefined {
-    if (row === undefined) return undefined;
-    const { id, plan } = readKeyRecord(row);
-    const principal = { id, plan: toPlan(plan) };
-    remembered.set(apiKey, principal);
-    return principal;
-  }
-
-  function principalOf(apiKey: string): Principal | undefined | Promise<Principal | undefined> {
-    const known = remembered.get(apiKey);
-    if (known !== undefined || !isApiKey(apiKey)) return known;
-    const digest = keyDigest(apiKey);
-    if (read === undefined) return remember(apiKey, reads.keyByDigest(digest));
-    return read('keyByDigest', digest).then((row) => remember(apiKey, row));
-  }
-
-  function find(id: string): KeyRecord | undefined {
+  function get(id: string): KeyRecord | undefined {
     const row = selectById.get(id);
     return row && readKeyRecord(row);
   }
 
-  function change(id: string, write: () => void): KeyChange {
-    return transaction(database, () => {
-      const record = find(id);
+  /** Changes the key if it exists and is not revoked. Resolves to the key as it was before. */
+  function change(id: string, update: () => void): Promise<KeyRecord | Exclude<KeyChange, 'changed'>> {
+    return write(() => {
+      const record = get(id);
       if (record === undefined) return 'not_found';
       if (record.revokedAt !== undefined) return 'already_revoked';
-      write();
-      remembered.clear();
-      return 'changed';
+      update();
+      return record;
     });
   }
 
-  return {
-    authenticate(apiKey) {
-      const isDue = performance.now() - lookedMs >= CHANGES_SEEN_AFTER_MS;
-      if (isDue && read !== undefined) return look(read).then(() => principalOf(apiKey));
-      if (isDue) see(reads.dataVersion());
-      return principalOf(apiKey);
-    },
+  const changed = (found: KeyRecord | KeyChange) => (typeof found === 'string' ? found : 'changed');
 
-    create(plan, name) {
-      const issued = newKey(plan, name);
-      const { id, key, createdAt } = issued;
-      transaction(database, () => insert.run(id, keyDigest(key), name ?? null, ...valuesOf(plan), createdAt));
-      return issued;
+  return {
+    byDigest(digest) {
+      const row = selectByDigest.get(digest);
+      return row && readKeyRecord(row);
     },
 
     isEmpty: () => selectAny.get() === undefined,
     list: () => selectAll.all().map(readKeyRecord),
-    get: find,
-    setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)),
-    revoke: (id) => change(id, () => updateRevoked.run(new Date().toISOString(), id)),
+    get,
 
-    rotate(id) {
+    async create(plan, name) {
+      const issued = newKey(plan, name);
+      const { id, key, createdAt } = issued;
+      await write(() => insert.run(id, keyDigest(key), name ?? null, ...valuesOf(plan), createdAt));
+      return issued;
+    },
+
+    setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)).then(changed),
+    revoke: (id) => change(id, () => updateRevoked.run(new Date().toISOString(), id)).then(changed),
+
+    async rotate(id) {
       const key = createApiKey();
-      const outcome = change(id, () => updateDigest.run(keyDigest(key), id));
-      if (outcome !== 'changed') return outcome;
-      const record = find(id);
-      return record === undefined ? 'not_found' : { ...record, key };
+      const found = await change(id, () => updateDigest.run(keyDigest(key), id));
+      return typeof found === 'string' ? found : { ...found, key };
     },
   };
 }
@@ -121,4 +92,60 @@ function valuesOf({ name, perMinute, perDay }: KeyPlan) {
     perMinute === undefined ? null : BigInt(perMinute),
     perDay === undefined ? null : BigInt(perDay),
   ] as const;
+}
+
+/** How long a change by another process may remain unnoticed. */
+const CHANGES_SEEN_AFTER_MS = 500;
+
+export type KeyReads = Pick<KeyRing, 'isEmpty' | 'list' | 'get'> & {
+  byDigest(digest: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
+};
+export type KeyWrites = Pick<KeyRing, 'create' | 'setPlan' | 'revoke' | 'rotate'>;
+
+/**
+ * Creates a key ring over a {@link KeyTable}, or over one for reads and one for writes, in workers.
+ * Caches only keys that exist, so that invented keys cannot evict them. While the disk hangs, no
+ * command can revoke a key, so cached keys stay valid.
+ */
+export function createKeyRing(reads: KeyReads, writes: KeyWrites): KeyRing {
+  const principals = new LRUCache<string, Principal>({
+    max: REMEMBERED_KEYS,
+    ttl: CHANGES_SEEN_AFTER_MS,
+    noDeleteOnStaleGet: true,
+    ignoreFetchAbort: true,
+    fetchMethod: (apiKey, stale) => lookUp(apiKey, stale),
+  });
+
+  async function lookUp(apiKey: string, stale: Principal | undefined): Promise<Principal | undefined> {
+    try {
+      const found = await reads.byDigest(keyDigest(apiKey));
+      return found && { id: found.id, plan: toPlan(found.plan) };
+    } catch (error) {
+      if (stale !== undefined && error instanceof SqliteFileError && error.kind === 'late') return stale;
+      throw error;
+    }
+  }
+
+  async function changing<T>(change: T | Promise<T>): Promise<T> {
+    try {
+      return await change;
+    } finally {
+      principals.clear();
+    }
+  }
+
+  return {
+    authenticate(apiKey) {
+      const known = principals.get(apiKey);
+      return known !== undefined || !isApiKey(apiKey) ? known : principals.fetch(apiKey);
+    },
+
+    isEmpty: () => reads.isEmpty(),
+    list: () => reads.list(),
+    get: (id) => reads.get(id),
+    create: (plan, name) => writes.create(plan, name),
+    setPlan: (id, plan) => changing(writes.setPlan(id, plan)),
+    revoke: (id) => changing(writes.revoke(id)),
+    rotate: (id) => changing(writes.rotate(id)),
+  };
 }

@@ -99,7 +99,6 @@ export async function runServer(
     const guide = { url, ...(socket !== undefined && { socket }), ...(data.name !== IN_MEMORY && { createKey }) };
     if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);
     if (!data.isNew && lifecycle.isFirst) await guideOn(data, guide);
-    data.neverBlock();
     hasServed = true;
     lifecycle.report('listening', {
       url,

@@ -1,7 +1,7 @@
 import { FIXED_PLANS } from '../keys/key-plan.js';
 import { localAddress } from '../listener/base-url.js';
 import { writeText } from '../log/write-text.js';
-import type { Storage } from '../storage/storage.js';
+import type { ServerStorage } from '../storage/storage.js';
 import { SAMPLE_ORDERS } from './sample-orders.js';
 
 /** The addresses and commands that a person needs next. */
@@ -24,7 +24,11 @@ const CURL = process.platform === 'win32' ? 'curl.exe' : 'curl';
  * Fills a new database with sample orders. With `showsKeys` it also issues a demo key for each
  * fixed plan, and prints the keys to stderr. Stdout may be a log, which must never contain a key.
  */
-export async function introduce({ orders, keys, name }: Storage, guide: Guide, showsKeys: boolean): Promise<void> {
+export async function introduce(
+  { orders, keys, name }: ServerStorage,
+  guide: Guide,
+  showsKeys: boolean,
+): Promise<void> {
   await orders.put(SAMPLE_ORDERS);
   const created = `Created ${name} with ${SAMPLE_ORDERS.length} sample orders`;
   if (!showsKeys) return say([`${created} and no API keys.${firstKey(guide)}`]);
@@ -52,7 +56,7 @@ export async function introduce({ orders, keys, name }: Storage, guide: Guide, s
  * Prints how to create the first key if an existing database has no keys. On a terminal it also
  * prints the address of the documentation and how to create another key.
  */
-export async function guideOn({ keys, name }: Storage, guide: Guide): Promise<void> {
+export async function guideOn({ keys, name }: ServerStorage, guide: Guide): Promise<void> {
   const isKeyless = await keys.isEmpty();
   await say([
     ...(isKeyless ? [`${name} has no API keys.${firstKey(guide)}`] : []),

@@ -28,10 +28,10 @@ export function savedQuotaAdmin(table: QuotaTable, place: string): QuotaAdmin {
   return {
     place,
     peek: (keyId, plan) => restored(keyId, table.get(keyId)).limiter.take(keyId, plan, 0),
-    reset: (keyId) => table.request(keyId, 'reset'),
-    liftBan: (keyId) => table.request(keyId, 'lift_ban'),
+    reset: (keyId) => table.request(keyId, 'reset', () => undefined),
+    liftBan: (keyId) => table.request(keyId, 'lift_ban', (saved) => saved && { buckets: saved.buckets }),
     ban: (keyId, ms) =>
-      table.requestBan(keyId, Date.now() + ms, (saved) => {
+      table.request(keyId, `ban ${Date.now() + ms}`, (saved) => {
         const { limiter, utcOffsetMs } = restored(keyId, saved);
         limiter.ban(keyId, ms);
         return shifted(limiter.inspect(keyId), utcOffsetMs);

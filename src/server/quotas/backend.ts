@@ -7,13 +7,13 @@ import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
 import { withSavedQuotas } from './saved-limiter.js';
-import type { QuotaTable } from './table.js';
+import type { SavedQuotas } from './table.js';
 
 /** The parts of the storage that this module uses. `quotas` must be present unless Redis counts. */
 export interface QuotaStorage {
   /** The storage's name in messages, without a password. */
   readonly name: string;
-  readonly quotas?: QuotaTable;
+  readonly quotas?: SavedQuotas;
 }
 
 /** The limiter that counts a server's quotas, in this process or in Redis. */
@@ -42,7 +42,7 @@ export async function openCounting(
   try {
     return {
       ok: true,
-      counting: address === undefined ? countInMemory(storage, log) : await countInRedis(address, log),
+      counting: await (address === undefined ? countInMemory(storage, log) : countInRedis(address, log)),
     };
   } catch (error) {
     return { ok: false, message: `${address?.name ?? storage.name}: ${messageOf(error)}` };
@@ -53,12 +53,12 @@ const SAVE_EVERY_MS = 500;
 
 /**
  * Counts in this process and saves the counts to the storage, so that a restart does not refill a
- * quota. Throws if the saved quotas cannot be read.
+ * quota. Rejects if the saved quotas cannot be read.
  */
-function countInMemory({ quotas: table }: QuotaStorage, log: Log): Counting {
+async function countInMemory({ quotas: table }: QuotaStorage, log: Log): Promise<Counting> {
   if (table === undefined) throw new TypeError('the storage has no table of quotas');
   const clock = createSystemClock();
-  const limiter = withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
+  const limiter = await withSavedQuotas({ limiter: createMemoryLimiter({ clock }), clock, table });
 
   /**
    * Why the last save failed, or `undefined` if it succeeded. While the reason stays the same, the

@@ -1,7 +1,6 @@
 import { checkFields, checkMethods } from '../../check.js';
 import type { BanState, Clock, KeyState, MemoryLimiter, RateLimiter } from '../../limits/index.js';
-import type { PendingRequest } from './reads.js';
-import type { QuotaTable } from './table.js';
+import type { PendingRequest, SavedQuotas } from './table.js';
 
 /**
  * A limiter whose quotas survive a restart. Quotas of addresses are not saved, because strangers
@@ -21,16 +20,16 @@ export interface SavedLimiterOptions {
   readonly limiter: MemoryLimiter;
   /** The limiter's clock. */
   readonly clock: Clock;
-  readonly table: QuotaTable;
+  readonly table: SavedQuotas;
 }
 
 const OPTION_NAMES: Readonly<Record<keyof SavedLimiterOptions, true>> = { limiter: true, clock: true, table: true };
 
 /**
  * Loads the saved quotas into the limiter, so that a restart does not refill a quota. From then on,
- * tracks which keys have changed. Throws if the saved quotas cannot be read.
+ * tracks which keys have changed. Rejects if the saved quotas cannot be read.
  */
-export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
+export function withSavedQuotas(options: SavedLimiterOptions): Promise<SavedLimiter> {
   checkFields('options', options, Object.keys(OPTION_NAMES));
   const { limiter, clock, table } = options;
   checkMethods('limiter', limiter, ['take', 'inspect', 'restore', 'reset', 'ban', 'unban']);
@@ -81,21 +80,23 @@ export function withSavedQuotas(options: SavedLimiterOptions): SavedLimiter {
     }
   }
 
-  const { states, requests } = table.load();
-  for (const [keyId, state] of states) {
-    const restored = shifted(state, -clock.utcOffsetMs());
-    if (restored !== undefined) limiter.restore(keyId, restored);
+  async function load(): Promise<SavedLimiter> {
+    for (const [keyId, state] of await table.load()) {
+      const restored = shifted(state, -clock.utcOffsetMs());
+      if (restored !== undefined) limiter.restore(keyId, restored);
+    }
+    // Changes that commands requested while no server ran are applied before the first `take`.
+    apply(await table.pending());
+    return {
+      take(key, plan, cost) {
+        if (plan.partition === 'key') unsaved.add(key);
+        return limiter.take(key, plan, cost);
+      },
+      save,
+    };
   }
-  // Changes that commands requested while no server ran are applied before the first `take`.
-  apply(requests);
 
-  return {
-    take(key, plan, cost) {
-      if (plan.partition === 'key') unsaved.add(key);
-      return limiter.take(key, plan, cost);
-    },
-    save,
-  };
+  return load();
 }
 
 /**

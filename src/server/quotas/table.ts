@@ -1,33 +1,45 @@
 import * as v from 'valibot';
-import { prepare, type SqliteDatabase, transaction } from '../../databases/sqlite/database.js';
-import type { Read } from '../../databases/sqlite/file.js';
-import type { Write } from '../../databases/sqlite/write-queue.js';
+import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
+import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { KeyState } from '../../limits/index.js';
-import { type PendingRequest, prepareReads, type QuotaReads, type QuotaRequest } from './reads.js';
-import { prepareWrites, type QuotaWrites } from './writes.js';
 
 /**
- * The saved quotas, by key id. All times in them are Unix times. The table also holds the changes
- * that commands request from a running server: the server has the quotas in memory, so it must
- * apply the changes itself.
+ * A change of a key's quota. A command writes the change into the database, because the running
+ * server has the quotas in memory. The server reads the change there and applies it. The number
+ * after `ban` is the end of the ban, in Unix milliseconds.
  */
-export interface QuotaTable {
-  /** Loads all saved quotas and all requested changes, before the server starts to listen. */
-  load(): {
-    readonly states: readonly (readonly [keyId: string, state: KeyState])[];
-    readonly requests: readonly PendingRequest[];
-  };
-  get(keyId: string): KeyState | undefined;
-  /** Changes the saved quota, and requests the same change from a running server. */
-  request(keyId: string, request: 'reset' | 'lift_ban'): void;
-  /**
-   * Bans a key until the Unix time `untilMs`: changes the saved quota, and requests the same ban
-   * from a running server. `banned` returns the given state with the ban added.
-   */
-  requestBan(keyId: string, untilMs: number, banned: (state: KeyState | undefined) => KeyState | undefined): void;
+type QuotaRequest = 'reset' | 'lift_ban' | `ban ${number}`;
+
+export interface PendingRequest {
+  /** The number of the request. Numbers ascend and are never reused. */
+  readonly seq: bigint;
+  readonly keyId: string;
+  readonly request: QuotaRequest;
+}
+
+/** The saved state of a key's quotas, or `undefined` if its quotas are full. All times are Unix times. */
+type SavedState = readonly [keyId: string, state: KeyState | undefined];
+
+type LoadedStates = readonly (readonly [keyId: string, state: KeyState])[];
+
+/** The saved quotas, as the server loads and saves them. */
+export interface SavedQuotas {
+  load(): LoadedStates | Promise<LoadedStates>;
+  /** Returns the changes that commands have requested from the server. */
   pending(): readonly PendingRequest[] | Promise<readonly PendingRequest[]>;
   /** Saves states, and removes the requested changes up to number `upToSeq`, in one transaction. */
-  save(states: readonly (readonly [keyId: string, state: KeyState | undefined])[], upToSeq: bigint): Promise<void>;
+  save(states: readonly SavedState[], upToSeq: bigint): Promise<void>;
+}
+
+/** The saved quotas in a database on this thread, as commands read and change them. */
+export interface QuotaTable extends SavedQuotas {
+  get(keyId: string): KeyState | undefined;
+  /** Changes the saved quota, and requests the same change from a running server. */
+  request(
+    keyId: string,
+    request: QuotaRequest,
+    changed: (saved: KeyState | undefined) => KeyState | undefined,
+  ): Promise<void>;
 }
 
 const instant = v.pipe(v.number(), v.safeInteger());
@@ -54,65 +66,58 @@ const stateSchema = v.object({
   ),
 });
 
-/**
- * Creates a {@link QuotaTable} on an open database. With `read`, `pending` reads on another thread.
- */
-export function createQuotaTable(
-  database: SqliteDatabase,
-  write: Write<QuotaWrites>,
-  read?: Read<QuotaReads>,
-): QuotaTable {
+/** Creates a {@link QuotaTable} on a database that already has the tables. */
+export function createQuotaTable(database: SqliteDatabase, { write }: WriteQueue): QuotaTable {
   const selectAll = prepare(database, 'SELECT key_id, state FROM quotas');
   const selectOne = prepare(database, 'SELECT state FROM quotas WHERE key_id = ?');
+  const selectRequests = prepare(database, 'SELECT seq, key_id, request FROM quota_requests ORDER BY seq');
+  const upsert = prepare(database, 'INSERT OR REPLACE INTO quotas VALUES (?, ?)');
+  const remove = prepare(database, 'DELETE FROM quotas WHERE key_id = ?');
   const insertRequest = prepare(database, 'INSERT INTO quota_requests (key_id, request) VALUES (?, ?)');
-  const { pendingRequests } = prepareReads(database);
-  const { saveQuotas } = prepareWrites(database);
+  const removeRequests = prepare(database, 'DELETE FROM quota_requests WHERE seq <= ?');
 
-  function change(
-    keyId: string,
-    request: QuotaRequest,
-    changed: (state: KeyState | undefined) => KeyState | undefined,
-  ): void {
-    transaction(database, () => {
-      saveQuotas([[keyId, stateJson(changed(table.get(keyId)))]], 0n);
-      insertRequest.run(keyId, request);
-    });
+  function get(keyId: string): KeyState | undefined {
+    const state = selectOne.get(keyId)?.['state'];
+    return state === undefined ? undefined : parseState(String(state));
   }
 
-  const table: QuotaTable = {
-    load: () => ({
-      states: selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
-      requests: pendingRequests(),
-    }),
+  function store([keyId, state]: SavedState): void {
+    if (state === undefined) remove.run(keyId);
+    else upsert.run(keyId, JSON.stringify(state));
+  }
 
-    get(keyId) {
-      const state = selectOne.get(keyId)?.['state'];
-      return state === undefined ? undefined : parseState(String(state));
-    },
+  return {
+    load: () => selectAll.all().map((row) => [String(row['key_id']), parseState(String(row['state']))]),
 
-    request: (keyId, request) =>
-      change(keyId, request, (state) =>
-        request === 'reset' || state === undefined ? undefined : { buckets: state.buckets },
-      ),
-    requestBan: (keyId, untilMs, banned) => change(keyId, `ban ${untilMs}`, banned),
-
-    pending: () => (read === undefined ? pendingRequests() : read('pendingRequests')),
+    pending: () =>
+      selectRequests.all().map((row) => ({
+        seq: BigInt(row['seq'] ?? 0),
+        keyId: String(row['key_id']),
+        request: parseRequest(String(row['request'])),
+      })),
 
     save: (states, upToSeq) =>
-      write(
-        'saveQuotas',
-        states.map(([keyId, state]) => [keyId, stateJson(state)] as const),
-        upToSeq,
-      ),
-  };
-  return table;
-}
+      write(() => {
+        for (const state of states) store(state);
+        removeRequests.run(upToSeq);
+      }),
 
-function stateJson(state: KeyState | undefined): string | null {
-  return state === undefined ? null : JSON.stringify(state);
+    get,
+
+    request: (keyId, request, changed) =>
+      write(() => {
+        store([keyId, changed(get(keyId))]);
+        insertRequest.run(keyId, request);
+      }),
+  };
 }
 
 function parseState(text: string): KeyState {
   const { buckets, ban } = v.parse(stateSchema, JSON.parse(text));
   return { buckets, ...(ban !== undefined && { ban }) };
+}
+
+function parseRequest(text: string): QuotaRequest {
+  const [, untilMs] = /^ban ([0-9]+)$/.exec(text) ?? [];
+  return untilMs === undefined ? (text === 'reset' ? text : 'lift_ban') : `ban ${Number(untilMs)}`;
 }

@@ -1,22 +1,32 @@
-import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { isResult } from '../../databases/sqlite/database.js';
+import { Worker } from 'node:worker_threads';
 import { createPrivately } from '../../databases/sqlite/driver.js';
-import { failureOf, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
+import { SqliteFileError } from '../../databases/sqlite/failure.js';
+import { QUIETLY } from '../../databases/sqlite/remote.js';
 import { randomBase62 } from '../keys/api-key.js';
 import { done, failed, type Outcome } from '../outcome.js';
-import { contentRefusal, inspect } from './contents.js';
+
+/** The task of the backup thread. */
+export interface BackupData {
+  readonly file: string;
+  /** An empty file, created by the caller. */
+  readonly copy: string;
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Copies a database to a new file. The file gets its name only when the copy is complete and on
- * disk.
+ * Copies a database to a new file. The file gets its content only when the copy is complete and on
+ * disk. A failure or a signal leaves no partial copy behind.
  */
-export function backUp(file: string, target: string): Outcome {
-  const isTaken = () => lstatSync(target, { throwIfNoEntry: false }) !== undefined;
+export async function backUp(file: string, target: string): Promise<Outcome> {
   const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
-  if (isTaken()) return taken;
+  if (existsSync(target)) return taken;
   return withCopy(file, target, (copy) => {
-    if (isTaken()) return taken;
+    // Renaming would overwrite a file that another process has created meanwhile. So an empty file
+    // is created here first, and only that file is overwritten.
+    if (!createPrivately(target)) return taken;
     const bytes = putInPlace(copy, target);
     return done(`backed up ${file} to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
   });
@@ -24,43 +34,26 @@ export function backUp(file: string, target: string): Outcome {
 
 /**
  * Copies a database to a file beside the target, checks the copy, and runs `work` on it. Removes
- * the copy afterwards. If the process is killed, the copy remains, under a name that ends with
- * `.partial`.
+ * the copy afterwards.
  */
-export function withCopy(file: string, target: string, work: (copy: string) => Outcome): Outcome {
+export async function withCopy(
+  file: string,
+  target: string,
+  work: (copy: string) => Outcome | Promise<Outcome>,
+): Promise<Outcome> {
   const copy = resolve(`${target}.${randomBase62(8)}.partial`);
   if (!createPrivately(copy)) {
     return failed(`cannot create ${target}; check that its directory exists and is writable`);
   }
+  const ignoreSignals = onSignal(() => remove(copy));
   try {
-    inspect(file, ({ database }) => {
-      try {
-        // Copies from one read transaction, which does not block writers.
-        database.prepare('VACUUM INTO ?').run(copy);
-      } catch (error) {
-        throw isOfSource(error) ? error : failureOf(error, target, 'write');
-      }
-    });
-    const refusal = inspect(copy, (opened) => contentRefusal(file, opened), target);
-    if (refusal !== undefined) return failed(refusal);
-    // VACUUM INTO does not sync its file.
-    sync(copy, 'r+');
-    return work(copy);
-  } catch (error) {
-    throw failureOf(error, target, 'write');
+    const workerData: BackupData = { file, copy };
+    await runToEnd(new Worker(new URL('./backup-worker.js', import.meta.url), { workerData, execArgv: QUIETLY }));
+    return await work(copy);
   } finally {
-    for (const suffix of ['', '-journal']) rmSync(copy + suffix, { force: true });
+    ignoreSignals();
+    remove(copy);
   }
-}
-
-/** Whether a copy has failed because of the file that is read. */
-function isOfSource(error: unknown): boolean {
-  if (isResult(error, 'busy') || isResult(error, 'damaged') || isResult(error, 'not_a_database')) return true;
-  if (!(error instanceof Error)) return false;
-  // The extended results SQLITE_IOERR_READ and SQLITE_IOERR_SHORT_READ. The first property is of
-  // node:sqlite, the second of libsql and better-sqlite3.
-  if ('errcode' in error) return error.errcode === 266 || error.errcode === 522;
-  return 'code' in error && String(error.code).endsWith('_READ');
 }
 
 /**
@@ -69,21 +62,46 @@ function isOfSource(error: unknown): boolean {
  */
 export function putInPlace(copy: string, target: string): number {
   renameSync(copy, target);
-  try {
-    // Windows cannot open a directory and does not need this.
-    if (process.platform !== 'win32') sync(dirname(resolve(target)), 'r');
-  } catch (error) {
-    const message = `whether ${target} was written is unknown, because the disk failed (${textOf(error)}); look with db check before you repeat this`;
-    throw new SqliteFileError(message, 'io', { cause: error });
-  }
+  syncDirectoryOf(target);
   return statSync(target).size;
 }
 
-function sync(file: string, flags: 'r' | 'r+'): void {
-  const descriptor = openSync(file, flags);
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
+/** Removes a copy and the journal that SQLite keeps beside it. */
+function remove(copy: string): void {
+  for (const suffix of ['', '-journal']) rmSync(copy + suffix, { force: true });
+}
+
+function runToEnd(worker: Worker): Promise<void> {
+  return new Promise((resolve, reject) => {
+    worker.on('error', ({ message }) => reject(new SqliteFileError(message, 'other')));
+    worker.on('exit', () => resolve());
+  });
+}
+
+/**
+ * Runs `work` when a signal arrives, and then lets the signal end the process. Returns a function
+ * that stops listening for signals.
+ */
+function onSignal(work: () => void): () => void {
+  function stop(): void {
+    for (const signal of SIGNALS) process.off(signal, end);
   }
+  function end(signal: NodeJS.Signals): void {
+    work();
+    stop();
+    process.kill(process.pid, signal);
+  }
+  for (const signal of SIGNALS) process.on(signal, end);
+  return stop;
+}
+
+/**
+ * Syncs the directory of a file, so that the file's new name survives a power cut. Windows cannot
+ * open a directory and does not need this.
+ */
+function syncDirectoryOf(file: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(dirname(resolve(file)), 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
 }

@@ -2,28 +2,24 @@ import { realpathSync } from 'node:fs';
 import type { Settings } from '../config/settings.js';
 import type { PostgresStorageOptions } from './postgres.js';
 import { PLACE_SUFFIX, takeServerPlace } from './server-lock.js';
-import { IN_MEMORY, openNamedSqliteStorage, reasonOf, troubleOf } from './sqlite.js';
-import type { OpenOutcome } from './storage.js';
+import { IN_MEMORY, openNamedSqliteStorage, openServerSqliteStorage, reasonOf, troubleOf } from './sqlite.js';
+import type { OpenOutcome, ServerStorage } from './storage.js';
 
 export type StorageSettings = Pick<Settings, 'db' | 'databaseUrl'>;
 
 /** Opens the storage for a command. With `create`, creates a missing storage. */
-export async function openStorage(
-  { db, databaseUrl }: StorageSettings,
-  create: boolean,
-  threaded: boolean,
-): Promise<OpenOutcome> {
+export async function openStorage({ db, databaseUrl }: StorageSettings, create: boolean): Promise<OpenOutcome> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create });
-  return openNamedSqliteStorage(db, { create, threaded });
+  return openNamedSqliteStorage(db, { create });
 }
 
 /**
  * Opens the storage for a server. Only one server can open a SQLite file, because two servers would
  * overwrite each other's quotas.
  */
-export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome> {
+export async function openServerStorage({ db, databaseUrl }: StorageSettings): Promise<OpenOutcome<ServerStorage>> {
   if (databaseUrl !== undefined) return openPostgres(databaseUrl, { create: true, impatient: true });
-  const open = openNamedSqliteStorage(db, { create: true, threaded: true });
+  const open = openServerSqliteStorage(db);
   if (!open.ok || db === IN_MEMORY) return open;
   const { data } = open;
   let leave: (() => void) | undefined;

@@ -167,7 +167,6 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
       });
     },
 
-    neverBlock() {},
     close,
     discard: close,
   };

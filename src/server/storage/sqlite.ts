@@ -5,25 +5,20 @@ import { prepare, resultOf, type SqliteDatabase } from '../../databases/sqlite/d
 import { checkFileName, createPrivately, openSqliteDatabase } from '../../databases/sqlite/driver.js';
 import { opening } from '../../databases/sqlite/durability.js';
 import { failureOf, type Operation, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
-import { type Schemas, schemaVersions } from '../../databases/sqlite/migration.js';
-import {
-  IMPORT_WRITES,
-  type ImportWrites,
-  importRecords,
-  prepareWrites as prepareImportWrites,
-} from '../../orders/sqlite/import.js';
-import { createSqliteOrderStore, openSqliteOrderStore } from '../../orders/sqlite/index.js';
-import { readRecords } from '../../orders/sqlite/records.js';
-import { ORDERS_SCHEMA } from '../../orders/sqlite/table.js';
-import { createKeyRing } from '../keys/sqlite.js';
-import { KEY_READS, type KeyReads } from '../keys/sqlite-reads.js';
-import { QUOTA_READS, type QuotaReads } from '../quotas/reads.js';
+import { openSqliteFile, prepareFile } from '../../databases/sqlite/file.js';
+import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
+import { schemaVersions } from '../../databases/sqlite/migration.js';
+import { createFileOrders } from '../../orders/sqlite/hosted.js';
+import { importRecords, prepareImport } from '../../orders/sqlite/import.js';
+import { readRecords } from '../../orders/sqlite/list.js';
+import { createOrders } from '../../orders/sqlite/store.js';
+import { createKeyRing, createKeyTable } from '../keys/sqlite.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
-import { prepareWrites as prepareQuotaWrites, QUOTA_WRITES, type QuotaWrites } from '../quotas/writes.js';
 import { refusalOf } from './file-check.js';
 import { damage, problemsOf } from './integrity.js';
+import { type ProgramParts, SCHEMAS } from './program-parts.js';
 import { PLACE_SUFFIX } from './server-lock.js';
-import type { OpenOutcome, Storage } from './storage.js';
+import type { OpenOutcome, ServerStorage, Storage } from './storage.js';
 
 /** {@link Storage} in one SQLite file. */
 export interface SqliteStorage extends Storage {
@@ -32,22 +27,7 @@ export interface SqliteStorage extends Storage {
 
 export const IN_MEMORY = ':memory:';
 
-const PROGRAM_SCHEMA: Schemas = {
-  program: [
-    `CREATE TABLE keys (
-      id TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, name TEXT, plan TEXT NOT NULL, per_minute INTEGER,
-      per_day INTEGER, created_at TEXT NOT NULL, revoked_at TEXT) STRICT;
-    CREATE TABLE quotas (key_id TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT;
-    CREATE TABLE quota_requests (seq INTEGER PRIMARY KEY AUTOINCREMENT, key_id TEXT NOT NULL, request TEXT NOT NULL) STRICT;`,
-  ],
-};
-
-export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
-
-/**
- * How long a command waits for the lock of another process. A server does not wait: see
- * `neverBlock`.
- */
+/** How long a command waits for the lock of another process. */
 const LOCK_WAIT_MS = 5_000;
 
 export interface OpenOptions {
@@ -56,10 +36,6 @@ export interface OpenOptions {
    * name does not look like an empty database.
    */
   readonly create?: boolean;
-  /**
-   * Whether to read and commit on other threads. A server does, because it must keep responding.
-   */
-  readonly threaded?: boolean;
 }
 
 /**
@@ -68,11 +44,54 @@ export interface OpenOptions {
  */
 const LARGEST_CHECKED_BYTES = 256 * 2 ** 20;
 
-/** Opens a database of this program. The caller closes it. */
+/** Opens a database of this program on this thread. The caller closes it. */
 export function openSqliteStorage(file: string, options: OpenOptions = {}): OpenOutcome<SqliteStorage> {
   checkFileName(file);
-  checkFields('options', options, ['create', 'threaded']);
-  const { create = false, threaded = false } = options;
+  checkFields('options', options, ['create']);
+  return opened(file, options.create ?? false, openHere);
+}
+
+/** Opens the database file that a command names, if it belongs to this program. */
+export function openNamedSqliteStorage(file: string, options: OpenOptions): OpenOutcome<SqliteStorage> {
+  const refusal = refusalOfNamed(file, () => {});
+  return refusal === undefined ? openSqliteStorage(file, options) : { ok: false, message: refusal };
+}
+
+/**
+ * Opens the database file that a server names, in workers. Creates it if it is missing. Fails if
+ * the file belongs to another program or is damaged. A database in memory is opened on this thread,
+ * because no other thread can open it.
+ */
+export function openServerSqliteStorage(file: string): OpenOutcome<ServerStorage> {
+  if (file === IN_MEMORY) return openSqliteStorage(file);
+  const refusal = refusalOfNamed(file, checkSoundness);
+  return refusal === undefined ? opened(file, true, openInWorkers) : { ok: false, message: refusal };
+}
+
+/**
+ * Returns why the file must not be opened, or `undefined` if it may be opened. Do not call this
+ * function in a process that already has the file open: {@link refusalOf} gives the reason.
+ */
+function refusalOfNamed(file: string, check: (file: string) => void): string | undefined {
+  // Puts SQLite's temporary files into the directory of the database, because /tmp may be read-only
+  // or too small for an import. SQLite reads this variable when it opens its first file.
+  process.env['SQLITE_TMPDIR'] ??= dirname(file);
+  try {
+    const refusal = file === IN_MEMORY ? undefined : refusalOf(file);
+    if (refusal !== undefined) throw new Error(refusal);
+    check(file);
+    return undefined;
+  } catch (error) {
+    return cannotOpen(file, error);
+  }
+}
+
+/** Creates the file if needed, and opens it. Removes a file that it has created and cannot open. */
+function opened<Opened extends ServerStorage>(
+  file: string,
+  create: boolean,
+  open: (file: string, isNew: boolean) => Opened,
+): OpenOutcome<Opened> {
   const isNew = file === IN_MEMORY || (create && createPrivately(file));
   if (!isNew && !existsSync(file)) {
     return {
@@ -83,31 +102,11 @@ export function openSqliteStorage(file: string, options: OpenOptions = {}): Open
     };
   }
   try {
-    const open = threaded && file !== IN_MEMORY ? openThreaded : openHere;
     return { ok: true, data: open(file, isNew) };
   } catch (error) {
     if (isNew) removeFiles(file);
     return { ok: false, message: cannotOpen(file, error) };
   }
-}
-
-/**
- * Opens the database file that the user has named, if it belongs to this program. For a server
- * (`threaded`), also checks that the file is intact. Do not call this function in a process that
- * already has the file open: {@link refusalOf} gives the reason.
- */
-export function openNamedSqliteStorage(file: string, options?: OpenOptions): OpenOutcome<SqliteStorage> {
-  // Puts SQLite's temporary files into the directory of the database, because /tmp may be read-only
-  // or too small for an import. SQLite reads this variable when it opens its first file.
-  process.env['SQLITE_TMPDIR'] ??= dirname(file);
-  try {
-    const refusal = file === IN_MEMORY ? undefined : refusalOf(file);
-    if (refusal !== undefined) throw new Error(refusal);
-    if (options?.threaded === true) checkSoundness(file);
-  } catch (error) {
-    return { ok: false, message: cannotOpen(file, error) };
-  }
-  return openSqliteStorage(file, options);
 }
 
 /**
@@ -145,30 +144,24 @@ function checkSoundness(file: string): void {
   }
 }
 
-/**
- * Opens everything on this thread: for a command, and for a database in memory, which no other
- * thread can open.
- */
 function openHere(file: string, isNew: boolean): SqliteStorage {
   const database = openSqliteDatabase(file);
   try {
-    const orders = createSqliteOrderStore<QuotaWrites & ImportWrites>(database, {
-      schemas: PROGRAM_SCHEMA,
-      prepareWrites: (handle) => ({ ...prepareQuotaWrites(handle), ...prepareImportWrites(handle) }),
-    });
-    waitForLocks(database, LOCK_WAIT_MS);
+    prepareFile(database, SCHEMAS);
+    const queue = createWriteQueue(database, LOCK_WAIT_MS);
+    const keys = createKeyTable(database, queue);
     const something = prepare(database, 'SELECT count(*) FROM sqlite_schema');
     return {
-      ...partsOf(file, isNew, database, () => orders.close().then(() => void database.close())),
-      orders,
-      importRecords: (batches, replace) => importRecords(orders.write, batches, replace),
-      keys: createKeyRing(database),
-      quotas: createQuotaTable(database, orders.write),
+      ...nameAndEnd(file, isNew, () => queue.idle().then(() => void database.close())),
+      orders: createOrders(database, queue),
+      keys: createKeyRing(keys, keys),
+      quotas: createQuotaTable(database, queue),
+      records: () => readRecords(database),
+      importRecords: (batches, replace) => importRecords(queue, prepareImport(database), batches, replace),
       state() {
         something.get();
         return 'ok';
       },
-      neverBlock: () => waitForLocks(database, 0),
     };
   } catch (error) {
     database.close();
@@ -176,42 +169,21 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
   }
 }
 
-/**
- * Opens the file on other threads, which serve the requests. Also opens it on this thread, which
- * loads the quotas and creates the first keys. `neverBlock` closes the file on this thread.
- */
-function openThreaded(file: string, isNew: boolean): SqliteStorage {
-  const orders = openSqliteOrderStore<KeyReads & QuotaReads, QuotaWrites & ImportWrites>(file, {
-    schemas: PROGRAM_SCHEMA,
-    modules: [KEY_READS, QUOTA_READS, QUOTA_WRITES, IMPORT_WRITES],
-  });
-  // Starts the reading thread now, so that the first request does not wait for it.
-  orders.probe().catch(() => {});
-  const database = openSqliteDatabase(file);
-  waitForLocks(database, LOCK_WAIT_MS);
-  let isOpen = true;
-
-  function closeHere(): void {
-    if (isOpen) database.close();
-    isOpen = false;
-  }
-
+function openInWorkers(name: string, isNew: boolean): ServerStorage {
+  const file = openSqliteFile<ProgramParts>(new URL('./worker.js', import.meta.url), name, SCHEMAS);
   return {
-    ...partsOf(file, isNew, database, () => orders.close().finally(closeHere)),
-    orders,
-    importRecords: (batches, replace) => importRecords(orders.write, batches, replace),
-    keys: createKeyRing(database, orders.read),
-    quotas: createQuotaTable(database, orders.write, orders.read),
-    state: () => orders.probe().then(() => 'ok'),
-    neverBlock: closeHere,
+    ...nameAndEnd(name, isNew, file.close),
+    orders: createFileOrders(file),
+    keys: createKeyRing(file.reader.keys, file.writer.keys),
+    quotas: { load: file.reader.quotas.load, pending: file.reader.quotas.pending, save: file.writer.quotas.save },
+    state: () => file.probe().then(() => 'ok'),
   };
 }
 
-function partsOf(file: string, isNew: boolean, database: SqliteDatabase, close: () => Promise<void>) {
+function nameAndEnd(file: string, isNew: boolean, close: () => Promise<void>) {
   return {
     name: file,
     isNew,
-    records: () => readRecords(database),
     close,
     async discard() {
       await close();

@@ -2,10 +2,10 @@ import type { OrderRecord } from '../../orders/record.js';
 import type { OwnedOrderStore, PutOutcome } from '../../orders/store.js';
 import type { KeyRing } from '../keys/key-ring.js';
 import type { BackendState } from '../listener/health.js';
-import type { QuotaTable } from '../quotas/table.js';
+import type { QuotaTable, SavedQuotas } from '../quotas/table.js';
 
-/** The storage of the program: orders, keys and quotas. */
-export interface Storage {
+/** The storage of a server. No call waits on this thread for a disk or for a lock. */
+export interface ServerStorage {
   /** The storage's name in messages and logs, without a password. */
   readonly name: string;
   readonly orders: OwnedOrderStore;
@@ -13,9 +13,19 @@ export interface Storage {
   /**
    * The saved quotas. Absent if the storage is PostgreSQL, because Redis then counts the quotas.
    */
-  readonly quotas?: QuotaTable;
+  readonly quotas?: SavedQuotas;
   /** True if opening has created the storage and no other process can have used it. */
   readonly isNew: boolean;
+  /** Returns the state of the storage. Throws or rejects if the storage cannot be read. */
+  state(): BackendState | Promise<BackendState>;
+  close(): Promise<void>;
+  /** Closes the storage and removes the files that opening it created. */
+  discard(): Promise<void>;
+}
+
+/** The storage of a command: orders, keys and quotas. */
+export interface Storage extends ServerStorage {
+  readonly quotas?: QuotaTable;
   /** Returns every order, ascending by id, from one snapshot. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
   /**
@@ -23,18 +33,8 @@ export interface Storage {
    * a time.
    */
   importRecords(batches: AsyncIterable<readonly OrderRecord[]>, replace: boolean): Promise<PutOutcome>;
-  /** Returns the state of the storage. Throws or rejects if the storage cannot be read. */
-  state(): BackendState | Promise<BackendState>;
-  /**
-   * Prepares for serving requests. From then on, no call on this thread waits for a lock of another
-   * process.
-   */
-  neverBlock(): void;
-  close(): Promise<void>;
-  /** Closes the storage and removes the files that opening it created. */
-  discard(): Promise<void>;
 }
 
-export type OpenOutcome<Opened extends Storage = Storage> =
+export type OpenOutcome<Opened extends ServerStorage = Storage> =
   | { readonly ok: true; readonly data: Opened }
   | { readonly ok: false; readonly message: string };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { createMemoryOrderStore, type ListedOrders, type OrderPages, serializeOrders } from 'store-orders';
+import { createMemoryOrderStore, type OrderPages, type OrderStore, serializeOrders } from 'store-orders';
 import { openSqliteDatabase, openSqliteOrderStore } from 'store-orders/sqlite';
 import { temporaryFile } from '../../support/temporary-file.js';
 import { orderRecord } from '../support/order-arbitrary.js';
@@ -18,15 +18,18 @@ async function openedWithMany(t: TestContext) {
   return { file, store };
 }
 
-test('a long list is pages that keep their version until the list of orders changes', async (t) => {
+test('list returns pages of the same version until the list of orders changes', async (t) => {
   const { store } = await openedWithMany(t);
-  const listed = pagesOf(await store.list());
+  const listed = await pagesOf(store);
+  assert.equal(typeof listed.version, 'string');
   await store.cancel(0n);
-  assert.equal(pagesOf(await store.list()).version, listed.version);
-  const expected = many.map(({ id, petId }) => ({ id: BigInt(id), petId: BigInt(petId) }));
-  assert.equal(await printed(listed), serializeOrders(expected));
+  assert.equal((await pagesOf(store)).version, listed.version);
+  for (const round of ['first', 'second']) {
+    const expected = many.map(({ id, petId }) => ({ id: BigInt(id), petId: BigInt(petId) }));
+    assert.equal(await read(listed), serializeOrders(expected), `the ${round} reading`);
+  }
   await store.put([{ id: 1n }]);
-  assert.notEqual(pagesOf(await store.list()).version, listed.version);
+  assert.notEqual((await pagesOf(store)).version, listed.version);
 });
 
 test('a long list is read from one snapshot, without orders that are put while it is read', async (t) => {
@@ -35,8 +38,8 @@ test('a long list is read from one snapshot, without orders that are put while i
   t.after(() => other.close());
   let pages = 0;
   const texts: string[] = [];
-  for await (const page of pagesOf(await store.list())) {
-    texts.push(String(page));
+  for await (const page of await pagesOf(store)) {
+    texts.push(String(Buffer.from(page)));
     if (++pages < 10) await other.put([{ id: 40_000 + 2 * pages + 1 }, { id: 4 * MANY + pages }]);
   }
   const ids = [...`${texts}`.matchAll(/"id":(\d+)/g)].map(([, id]) => Number(id));
@@ -44,7 +47,7 @@ test('a long list is read from one snapshot, without orders that are put while i
     ids,
     many.map(({ id }) => id),
   );
-  assert.equal(await count(await store.list()), MANY + 18);
+  assert.equal(await count(await pagesOf(store)), MANY + 18);
 });
 
 test('SQLite serialises a long list exactly as serializeOrders does, byte for byte', async (t) => {
@@ -57,7 +60,7 @@ test('SQLite serialises a long list exactly as serializeOrders does, byte for by
   memory.put(records, { replace: true });
   const expected = memory.list();
   assert.ok(expected.length > 600);
-  assert.equal(await printed(await store.list()), serializeOrders(expected));
+  assert.equal(await read(await pagesOf(store)), serializeOrders(expected));
 });
 
 test('reading a long list does not block the event loop, and a reader may stop early', async (t) => {
@@ -70,10 +73,10 @@ test('reading a long list does not block the event loop, and a reader may stop e
     if (isReading) setImmediate(takeTurn);
   };
   takeTurn();
-  for await (const _ of pagesOf(await store.list())) pages++;
+  for await (const _ of await pagesOf(store)) pages++;
   isReading = false;
   assert.ok(pages > 10 && turns >= pages, `${turns} turns in ${pages} pages`);
-  for await (const _ of pagesOf(await store.list())) break;
+  for await (const _ of await pagesOf(store)) break;
 });
 
 test('while another connection holds the write lock, cancels wait and lists do not', async (t) => {
@@ -82,7 +85,7 @@ test('while another connection holds the write lock, cancels wait and lists do n
   t.after(() => other.close());
   other.exec('BEGIN IMMEDIATE');
   const cancelled = store.cancel(2n);
-  assert.equal(await count(await store.list()), MANY);
+  assert.equal(await count(await pagesOf(store)), MANY);
   assert.equal((await store.get(2n))?.status, 'pending');
   other.exec('COMMIT');
   assert.equal(await cancelled, 'cancelled');
@@ -143,27 +146,34 @@ test('openSqliteOrderStore throws immediately if the file contains the tables of
   assert.throws(() => openSqliteOrderStore(file), /holds other tables/);
 });
 
-function pagesOf(listed: ListedOrders): OrderPages {
+async function pagesOf(store: OrderStore): Promise<OrderPages> {
+  const listed = await store.list();
   assert.ok(Symbol.asyncIterator in listed);
   return listed;
 }
 
-/** Returns the texts of all pages, joined into one JSON array. */
-async function printed(listed: ListedOrders): Promise<string> {
+/** Returns all pages as one JSON array. */
+async function read(listed: OrderPages): Promise<string> {
   const texts: string[] = [];
-  for await (const page of pagesOf(listed)) texts.push(String(page));
+  for await (const page of listed) texts.push(String(Buffer.from(page)));
   return `[${texts.join(',')}]`;
 }
 
-async function count(listed: ListedOrders): Promise<number> {
-  return [...(await printed(listed)).matchAll(/"id":/g)].length;
+async function count(listed: OrderPages): Promise<number> {
+  return [...(await read(listed)).matchAll(/"id":/g)].length;
 }
 
 test('a reader that stops midway delays no other reader', async (t) => {
   const { store } = await openedWithMany(t);
-  for await (const _ of pagesOf(await store.list())) {
+  for await (const _ of await pagesOf(store)) {
     await store.put([{ id: 1 }], { replace: true });
-    assert.equal(await count(await store.list()), MANY + 1);
+    assert.equal(await count(await pagesOf(store)), MANY + 1);
     break;
   }
+});
+
+test('put rejects with a TypeError for invalid orders, although a worker stores them', async (t) => {
+  const { store } = await openedWithMany(t);
+  await assert.rejects(store.put([{ id: 1.5 }]), { name: 'TypeError', message: 'order 1.5: id must be an integer' });
+  await assert.rejects(store.put([{ id: 1 }], Object({ replace: 1 })), TypeError);
 });

@@ -83,7 +83,7 @@ for (const { name, open } of sqliteDrivers) {
       database.close();
       assertRefused(
         file,
-        'database: its orders schema has version 99, but this program knows only versions up to 2; use a newer store-orders',
+        'database: its orders schema has version 99, but this program knows only versions up to 3; use a newer store-orders',
       );
     });
 
@@ -203,7 +203,7 @@ for (const { name, open } of sqliteDrivers) {
           there.exec(newer);
         }),
       );
-      assert.throws(() => createSqliteOrderStore(arriving), /this program knows only versions up to 2/);
+      assert.throws(() => createSqliteOrderStore(arriving), /this program knows only versions up to 3/);
       assert.equal(ask(there, 'SELECT version FROM store_orders_schema', 'version'), '99');
       here.close();
       there.close();

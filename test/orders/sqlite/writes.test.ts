@@ -114,7 +114,7 @@ for (const { name, open } of sqliteDrivers) {
       let fails = false;
       const { store, statuses } = await opened(t, () => ({
         exec(sql, proceed) {
-          executed.push(sql.replace(/\d+$/, 'N'));
+          executed.push(sql);
           // A driver may throw something that is not an Error.
           if (sql === 'COMMIT' && fails) throw 'disk full';
           return proceed();
@@ -124,14 +124,7 @@ for (const { name, open } of sqliteDrivers) {
       await Promise.all(
         [store.cancel(1n), store.cancel(1n), store.ship(3n)].map((write) => write.then(() => executed.push('answer'))),
       );
-      assert.deepEqual(executed, [
-        'BEGIN IMMEDIATE',
-        'PRAGMA user_version = N',
-        'COMMIT',
-        'answer',
-        'answer',
-        'answer',
-      ]);
+      assert.deepEqual(executed, ['BEGIN IMMEDIATE', 'COMMIT', 'answer', 'answer', 'answer']);
       fails = true;
       await assert.rejects(store.cancel(2n), (reason) => reason === 'disk full');
       fails = false;
@@ -169,23 +162,6 @@ for (const { name, open } of sqliteDrivers) {
       calls = 0;
       await store.close();
       assert.equal(calls, 0);
-    });
-
-    test('the writes of one commit settle in the sequence of the calls, a few in each pass of the event loop', async (t) => {
-      const { store } = await opened(t);
-      const asked = 64;
-      const answered: number[] = [];
-      const turns: number[] = [];
-      for (let index = 0; index < asked; index++) {
-        void Promise.resolve(store.cancel(BigInt(index))).then(() => answered.push(index));
-      }
-      while (answered.length < asked) {
-        const before = answered.length;
-        await new Promise((resolve) => setImmediate(resolve));
-        turns.push(answered.length - before);
-      }
-      assert.deepEqual(answered, [...Array(asked).keys()]);
-      assert.ok(Math.max(...turns) <= 8, `${turns}`);
     });
 
     test('createSqliteOrderStore throws if the file stays locked for 2 s', (t) => {

@@ -16,10 +16,10 @@ test('a ban ends at the requested time, even if the server applies the ban late'
   const { quotas: table } = outcome.data;
   const clock = { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 };
   const limiter = createMemoryLimiter({ clock });
-  const saved = withSavedQuotas({ limiter, clock, table });
+  const saved = await withSavedQuotas({ limiter, clock, table });
   const plan = createPlan({ name: 'small', policies: [perDay(5)] });
-  table.requestBan('key_a', 1_060_000 + 5_000, (state) => state);
-  table.requestBan('key_b', 1_060_000 + 700, (state) => state);
+  await table.request('key_a', `ban ${1_060_000 + 5_000}`, (state) => state);
+  await table.request('key_b', `ban ${1_060_000 + 700}`, (state) => state);
   clock.advance(700);
   assert.deepEqual(await saved.save(), { ok: true });
   const decision = limiter.peek('key_a', plan);

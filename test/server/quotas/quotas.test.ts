@@ -16,13 +16,13 @@ function open(t: { after(work: () => void): void }, file: string) {
   return outcome.data;
 }
 
-function createSaved({ quotas: table }: SqliteStorage, clock = createManualClock()) {
+async function createSaved({ quotas: table }: SqliteStorage, clock = createManualClock()) {
   const limiter = createMemoryLimiter({ clock });
-  return { limiter, clock, saved: withSavedQuotas({ limiter, clock, table }) };
+  return { limiter, clock, saved: await withSavedQuotas({ limiter, clock, table }) };
 }
 
 /** Sends requests until the key is banned. */
-function provoke({ saved, clock }: ReturnType<typeof createSaved>): void {
+function provoke({ saved, clock }: Awaited<ReturnType<typeof createSaved>>): void {
   for (let i = 0; i < 6; i++) {
     saved.take('key_a', plan);
     clock.advance(1);
@@ -31,11 +31,11 @@ function provoke({ saved, clock }: ReturnType<typeof createSaved>): void {
 
 test('used quotas, refusals that count towards a ban, and bans survive saving and loading', async (t) => {
   const opened = open(t, ':memory:');
-  const before = createSaved(opened);
+  const before = await createSaved(opened);
   provoke(before);
   before.saved.take('key_b', plan, 2);
   assert.deepEqual(await before.saved.save(), { ok: true });
-  const after = createSaved(opened, before.clock);
+  const after = await createSaved(opened, before.clock);
   for (const key of ['key_a', 'key_b']) assert.deepEqual(after.limiter.inspect(key), before.limiter.inspect(key));
   assert.equal(after.saved.take('key_a', plan).verdict, 'banned');
   assert.equal(after.saved.take('key_b', plan, 0).inForce.remaining, 1);
@@ -43,11 +43,11 @@ test('used quotas, refusals that count towards a ban, and bans survive saving an
 
 test('saved bans and windows keep their Unix times when a process whose clock starts at another zero loads them', async (t) => {
   const opened = open(t, ':memory:');
-  const before = createSaved(opened, { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 });
+  const before = await createSaved(opened, { ...createManualClock(1_000_000), utcOffsetMs: () => 60_000 });
   provoke(before);
   const announced = before.saved.take('key_a', plan);
   await before.saved.save();
-  const after = createSaved(opened, createManualClock(before.clock.nowMs() + 60_000));
+  const after = await createSaved(opened, createManualClock(before.clock.nowMs() + 60_000));
   const found = after.saved.take('key_a', plan);
   assert.equal(found.verdict, 'banned');
   assert.equal(found.retryAfterMs, announced.retryAfterMs);
@@ -56,9 +56,9 @@ test('saved bans and windows keep their Unix times when a process whose clock st
 
 test('quota commands that were given while no server ran are applied before the first HTTP request is counted', async (t) => {
   const opened = open(t, ':memory:');
-  opened.quotas.request('key_a', 'reset');
-  opened.quotas.request('key_b', 'lift_ban');
-  const { saved, limiter } = createSaved(opened);
+  await opened.quotas.request('key_a', 'reset', () => undefined);
+  await opened.quotas.request('key_b', 'lift_ban', () => undefined);
+  const { saved, limiter } = await createSaved(opened);
   saved.take('key_a', plan);
   await saved.save();
   assert.equal(limiter.inspect('key_a')?.buckets.length, 2);
@@ -66,25 +66,24 @@ test('quota commands that were given while no server ran are applied before the 
 
 test('neither the quotas of addresses nor the full quotas of keys are saved', async (t) => {
   const opened = open(t, ':memory:');
-  const { saved, clock } = createSaved(opened);
+  const { saved, clock } = await createSaved(opened);
   const addresses = createPlan({ name: 'address', partition: 'address', policies: [perMinute(9)] });
   saved.take('127.0.0.1', addresses);
   saved.take('key_a', plan);
   await saved.save();
-  assert.equal(opened.quotas.load().states.length, 1);
+  assert.equal((await opened.quotas.load()).length, 1);
   clock.advance(86_400_000);
   saved.take('key_a', plan, 0);
   await saved.save();
-  assert.equal(opened.quotas.load().states.length, 0);
+  assert.equal((await opened.quotas.load()).length, 0);
 });
 
 test('after a failed save of the quotas, the next save writes all quotas, and no quota command is applied twice', async (t) => {
   const file = join(temporaryDirectory(), 'quotas.db');
   const opened = open(t, file);
-  opened.neverBlock();
   const other = openSqliteDatabase(file);
   t.after(() => other.close());
-  const { saved, limiter } = createSaved(opened);
+  const { saved, limiter } = await createSaved(opened);
   saved.take('key_a', plan);
   other.exec("BEGIN IMMEDIATE; INSERT INTO quota_requests (key_id, request) VALUES ('key_b', 'reset')");
   const refused = await saved.save();

@@ -9,13 +9,13 @@ test('refusals that count towards a ban are saved with their times, and still co
   assert.ok(opened.ok);
   t.after(opened.data.close);
   const plan = createPlan({ name: 'strict', policies: [perDay(1)], ban: { after: 3, graceMs: 10, withinMs: 1_000 } });
-  const start = (startMs: number, utcOffsetMs: number) => {
+  const start = async (startMs: number, utcOffsetMs: number) => {
     const clock = { ...createManualClock(startMs), utcOffsetMs: () => utcOffsetMs };
     const limiter = createMemoryLimiter({ clock });
-    return { clock, limiter, saved: withSavedQuotas({ limiter, clock, table: opened.data.quotas }) };
+    return { clock, limiter, saved: await withSavedQuotas({ limiter, clock, table: opened.data.quotas }) };
   };
 
-  const before = start(1_000_000, 5_000);
+  const before = await start(1_000_000, 5_000);
   for (const afterMs of [0, 0, 1, 100, 600]) {
     before.clock.advance(afterMs);
     before.saved.take('key', plan);
@@ -30,7 +30,7 @@ test('refusals that count towards a ban are saved with their times, and still co
     [399, 'banned'],
     [400, 'over_quota'],
   ] as const) {
-    const after = start(7_000_701 + afterMs, 5_000 - 6_000_000);
+    const after = await start(7_000_701 + afterMs, 5_000 - 6_000_000);
     assert.deepEqual(after.limiter.inspect('key')?.ban?.strikesAtMs, [7_000_101, 7_000_701]);
     assert.equal(
       after.saved.take('key', plan).verdict,

@@ -30,7 +30,7 @@ const COMMANDS = [
 const NO_DATABASE = /: the file is not a SQLite database; name another file, /;
 const FOREIGN = /: the file is not an order database, because it holds other tables; use a separate file\n$/;
 const NEWER =
-  /: its (orders|program) schema has version 99, but this program knows only versions up to [12]; use a newer store-orders\n$/;
+  /: its (orders|program) schema has version 99, but this program knows only versions up to [13]; use a newer store-orders\n$/;
 
 /** The statement that marks a file as an order database. */
 const APPLICATION_ID = 'PRAGMA application_id = 0x534f7264';
@@ -50,6 +50,11 @@ const FILES: readonly { readonly name: string; readonly says: RegExp; make(file:
     name: 'a database of another program in WAL mode',
     says: FOREIGN,
     make: (file) => exec(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
+  },
+  {
+    name: 'a database of another program whose tables are only in the write-ahead log after a crash',
+    says: FOREIGN,
+    make: (file) => crash(file, 'PRAGMA journal_mode = WAL', 'CREATE TABLE cats (name TEXT)'),
   },
   {
     name: 'a large database of another program after a crash',
@@ -163,7 +168,7 @@ test('several processes that migrate the same file together all succeed, and the
     await store.close();
     const keys = await Promise.all([1, 2, 3].map(() => issueKey(cwd, 'free', '--db', db)));
     const checked = Object(await answerOf(['db', 'check', '--db', db], { cwd }));
-    assert.deepEqual(checked.schema, { orders: { file: 2, program: 2 }, program: { file: 1, program: 1 } });
+    assert.deepEqual(checked.schema, { orders: { file: 3, program: 3 }, program: { file: 1, program: 1 } });
     assert.equal(checked.keys.total, keys.length);
     assert.equal(checked.orders.total, 1);
   }

@@ -1,0 +1,233 @@
+import { Worker } from 'node:worker_threads';
+import { late, SqliteFileError, textOf } from './failure.js';
+import type { FileWorkerData, SentFailure, WorkerAnswer, WorkerCall } from './worker.js';
+
+/**
+ * The Node.js flags of a thread. Without them, each thread would print its own warning that
+ * node:sqlite is experimental.
+ */
+export const QUIETLY = ['--disable-warning=ExperimentalWarning'];
+
+/** The objects that a worker hosts, as other threads call them. */
+export type Remote<Parts> = {
+  readonly [Part in keyof Parts]: {
+    readonly [Method in keyof Parts[Part]]: Parts[Part][Method] extends (...parameters: infer Taken) => infer Result
+      ? (...parameters: Taken) => Promise<Awaited<Result>>
+      : never;
+  };
+};
+
+/** The same objects, for calls whose result does not matter. */
+type Told<Parts> = {
+  readonly [Part in keyof Parts]: {
+    readonly [Method in keyof Parts[Part]]: Parts[Part][Method] extends (...parameters: infer Taken) => unknown
+      ? (...parameters: Taken) => void
+      : never;
+  };
+};
+
+/** A worker that hosts `Parts`. It opens the database file. */
+export interface FileWorker<Parts> {
+  /**
+   * Calls the objects in the worker. A call rejects with a {@link SqliteFileError}, whose kind is
+   * `late` if the disk does not respond in time. After that, every call rejects immediately, and is
+   * not sent, until the worker responds again.
+   */
+  readonly call: Remote<Parts>;
+  /**
+   * Calls the objects without waiting for a result. If the worker hangs, the call is carried out
+   * later.
+   */
+  readonly tell: Told<Parts>;
+  /**
+   * Ends the worker after the calls made so far. Rejects with the kind `late` if the worker does
+   * not end in time, because the disk does not respond.
+   */
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  readonly deadlineMs: number;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * How long a call may take. A write is allowed more time than a read, because an fsync of a busy
+ * disk takes a while. A timeout of a write is also worse: the caller does not know whether the
+ * write was done. Each record to store adds to the time, even on a disk that does not hang.
+ */
+const DEADLINE_MS = { read: 2_000, write: 3_000 };
+const RECORD_MS = 1;
+/**
+ * How long the worker may take to close its file. This can take a while, because the last process
+ * that closes a file also copies the log into it.
+ */
+const CLOSE_MS = 5_000;
+const CLOSE_HANGING_MS = 500;
+const LOOK_EVERY_MS = 250;
+
+/**
+ * Creates a worker from the module at `url`, which calls `hostParts`. The worker starts with the
+ * first call, restarts if it dies, and does not keep an idle process alive. If the disk hangs, only
+ * the worker hangs. `onAnswers` receives the failures of the calls that settle together, with
+ * `undefined` for each call that succeeded.
+ */
+export function createFileWorker<Parts>(
+  url: URL,
+  data: FileWorkerData,
+  onAnswers: (failures: readonly (SqliteFileError | undefined)[]) => void,
+): FileWorker<Parts> {
+  const { file, operation } = data;
+  const waiting = new Map<number, Waiting>();
+  let unsent: WorkerCall[] = [];
+  let worker: Worker | undefined;
+  let lastId = 0;
+  /** When the last of the waiting calls is late. */
+  let lastDeadlineMs = 0;
+  let isHanging = false;
+  let isWatched = false;
+
+  function settle(id: number): Waiting | undefined {
+    const call = waiting.get(id);
+    waiting.delete(id);
+    if (waiting.size === 0) worker?.unref();
+    return call;
+  }
+
+  function receive(answers: readonly WorkerAnswer[]): void {
+    isHanging = false;
+    const failures: (SqliteFileError | undefined)[] = [];
+    for (const answer of answers) {
+      if (answer.id === undefined) continue;
+      const call = settle(answer.id);
+      const failure = 'failure' in answer ? received(answer.failure) : undefined;
+      failures.push(failure);
+      if ('value' in answer) call?.resolve(answer.value);
+      else call?.reject(failure);
+    }
+    onAnswers(failures);
+  }
+
+  function rejectAll(text: string): void {
+    const error = new SqliteFileError(`cannot ${operation} ${file}: its thread ${text}`, 'other');
+    for (const id of [...waiting.keys()]) settle(id)?.reject(error);
+  }
+
+  function start(): Worker {
+    const started = new Worker(url, { workerData: data, execArgv: QUIETLY });
+    started.on('message', receive);
+    started.on('error', (error) => rejectAll(`failed: ${textOf(error)}`));
+    started.on('exit', () => {
+      if (worker === started) worker = undefined;
+      rejectAll('ended');
+    });
+    started.unref();
+    return started;
+  }
+
+  /** Sends the calls of one pass of the event loop in one message. */
+  function send(call: WorkerCall): void {
+    if (unsent.length === 0) setImmediate(flush);
+    unsent.push(call);
+  }
+
+  function flush(): void {
+    if (unsent.length === 0) return;
+    worker ??= start();
+    if (waiting.size > 0) worker.ref();
+    worker.postMessage(unsent);
+    unsent = [];
+  }
+
+  /** Starts one timer for all calls. A timer for each of them would cost too much. */
+  function watch(): void {
+    if (isWatched || waiting.size === 0) return;
+    isWatched = true;
+    // `setImmediate` lets Node.js first handle results that arrived while this thread itself was
+    // busy.
+    setTimeout(() => setImmediate(giveUpLate), LOOK_EVERY_MS).unref();
+  }
+
+  function giveUpLate(): void {
+    const nowMs = performance.now();
+    for (const [id, { deadlineMs }] of waiting) if (deadlineMs <= nowMs) giveUp(id);
+    isWatched = false;
+    watch();
+  }
+
+  function giveUp(id: number): void {
+    isHanging = true;
+    const error = late(file, operation);
+    settle(id)?.reject(error);
+    onAnswers([error]);
+  }
+
+  function call(part: string, method: string, parameters: readonly unknown[]): Promise<unknown> {
+    if (isHanging) return Promise.reject(late(file, operation));
+    return new Promise((resolve, reject) => {
+      const id = ++lastId;
+      const nowMs = performance.now();
+      // The worker carries out one call after the other, so a call may wait for all before it.
+      const deadlineMs = Math.max(
+        nowMs + DEADLINE_MS[operation] + RECORD_MS * recordsIn(parameters),
+        waiting.size > 0 ? lastDeadlineMs : 0,
+      );
+      lastDeadlineMs = deadlineMs;
+      waiting.set(id, { deadlineMs, resolve, reject });
+      watch();
+      send({ id, part, method, parameters });
+    });
+  }
+
+  return {
+    call: proxyOf<Remote<Parts>>(call),
+    tell: proxyOf<Told<Parts>>((part, method, parameters) => send({ part, method, parameters })),
+
+    close() {
+      flush();
+      const ended = worker;
+      if (ended === undefined) return Promise.resolve();
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(
+          () => {
+            ended.unref();
+            reject(late(file, operation));
+          },
+          isHanging ? CLOSE_HANGING_MS : CLOSE_MS,
+        );
+        ended.ref();
+        ended.once('exit', () => {
+          clearTimeout(timer);
+          resolve();
+        });
+        ended.postMessage('close');
+      });
+    },
+  };
+}
+
+/** Creates an object of objects whose methods call `send`. */
+function proxyOf<Parts extends object>(
+  send: (part: string, method: string, parameters: readonly unknown[]) => unknown,
+): Parts {
+  const objectOf = (part: string) =>
+    new Proxy(NOTHING, {
+      get:
+        (_, method) =>
+        (...parameters: readonly unknown[]) =>
+          send(part, String(method), parameters),
+    });
+  const nothing: Parts = Object.create(null);
+  return new Proxy(nothing, { get: (_, part) => objectOf(String(part)) });
+}
+
+const NOTHING: object = Object.freeze(Object.create(null));
+
+function recordsIn(parameters: readonly unknown[]): number {
+  return parameters.reduce<number>((records, value) => records + (Array.isArray(value) ? value.length : 0), 0);
+}
+
+function received({ message, kind }: SentFailure): SqliteFileError {
+  return new SqliteFileError(message, kind);
+}

@@ -1,0 +1,171 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { SqliteDatabase } from '../../databases/sqlite/database.js';
+import { SqliteFileError } from '../../databases/sqlite/failure.js';
+import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
+import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
+import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
+import { isReplacing } from '../options.js';
+import type { OrderId } from '../order.js';
+import { type OrderInput, type OrderRecord, toOrderRecords } from '../record.js';
+import type { ListedOrders, OrderPages, OwnedOrderStore, PutOptions, PutOutcome } from '../store.js';
+import { createListReader, type ListReader } from './list.js';
+import { CHANGES_LISTED_AFTER_MS, createOrders, type SqliteOrderStore } from './store.js';
+import { ORDERS_SCHEMA } from './table.js';
+
+/**
+ * An {@link OwnedOrderStore} in a SQLite file, which it reads and writes on threads of its own. A
+ * change is on disk before the store reports it as done.
+ */
+export interface SqliteFileOrderStore extends OwnedOrderStore {
+  /**
+   * Returns a frozen array, or pages with a version if there are more than 500 orders. The list
+   * shows this store's own puts immediately, and puts of another process at most a tenth of a
+   * second later. While the disk hangs, returns the most recent list.
+   */
+  list(): ListedOrders | Promise<ListedOrders>;
+  cancel(id: OrderId): Promise<CancelOutcome>;
+  put(orders: Iterable<OrderInput>, options?: PutOptions): Promise<PutOutcome>;
+  get(id: OrderId): Promise<OrderRecord | undefined>;
+  ship(id: OrderId): Promise<ShipOutcome>;
+  /**
+   * Resolves if the file can be read and written. Otherwise rejects with the reason, for example a
+   * full disk.
+   */
+  probe(): Promise<void>;
+  /** Rejects if the file cannot be closed because its disk does not respond. */
+  close(): Promise<void>;
+}
+
+/** The objects of an order store that a worker hosts. */
+export interface OrderParts {
+  readonly orders: Pick<SqliteOrderStore, 'cancel' | 'ship' | 'put' | 'get'>;
+  readonly list: ListReader;
+}
+
+/** Creates, in a worker, the objects that {@link createFileOrders} calls. */
+export function createOrderParts(
+  database: SqliteDatabase,
+  queue: WriteQueue,
+  openAnother: () => SqliteDatabase,
+): OrderParts {
+  return { orders: createOrders(database, queue), list: createListReader(database, openAnother) };
+}
+
+/**
+ * Creates an order store over a file, which it opens with the first driver available (see
+ * `openSqliteDatabase`). A missing file is created, readable only by its owner. This is the store
+ * of `createSqliteOrderStore`, in two workers: one reads and one commits, so that a slow disk
+ * blocks neither the event loop nor lists. Failures of the file are {@link SqliteFileError}s.
+ * Throws in the same cases as `createSqliteOrderStore`, and if there is no driver. Also throws for
+ * `:memory:`, because two handles cannot share a database in memory.
+ */
+export function openSqliteOrderStore(file: string): SqliteFileOrderStore {
+  if (file === ':memory:' || file === '') {
+    throw new TypeError('file: expected the name of a file; for a store in memory, use createMemoryOrderStore');
+  }
+  return createFileOrders(openSqliteFile<OrderParts>(new URL('./worker.js', import.meta.url), file, ORDERS_SCHEMA));
+}
+
+/** Creates an order store over a file whose workers host {@link OrderParts}. */
+export function createFileOrders(file: SqliteFile<OrderParts>): SqliteFileOrderStore {
+  const { orders } = file.writer;
+  const { list, changed } = createFileList(file);
+  return {
+    list,
+    cancel: (id) => orders.cancel(id),
+    ship: (id) => orders.ship(id),
+
+    async put(input, options) {
+      // Invalid input is rejected here, because a worker's TypeError would arrive as a failure of
+      // the file.
+      const replace = isReplacing(options);
+      const records = toOrderRecords(input);
+      try {
+        return await orders.put(records, { replace });
+      } finally {
+        changed();
+      }
+    },
+
+    get: (id) => file.reader.orders.get(id),
+    probe: file.probe,
+    close: file.close,
+  };
+}
+
+/** The most recent list, and what it shows: the puts of this process so far. */
+interface Remembered {
+  readonly version: string;
+  readonly orders: ListedOrders;
+  readonly puts: number;
+  readonly checkedMs: number;
+}
+
+/** Remembers the most recent list, so that it is read again only after a change. */
+function createFileList({ reader, tellReader }: SqliteFile<OrderParts>) {
+  /** How many puts this process has done. The list must show all of them. */
+  let puts = 0;
+  let readings = 0;
+  let last: Remembered | undefined;
+  let checking: { readonly puts: number; readonly found: Promise<ListedOrders> } | undefined;
+
+  async function check(): Promise<ListedOrders> {
+    const before = { puts, checkedMs: performance.now() };
+    try {
+      const known = last;
+      const { version, few } = await reader.list.look(known?.version);
+      const changed = few === undefined ? pagesOf(version) : Object.freeze(few);
+      last = { version, orders: known?.version === version ? known.orders : changed, ...before };
+    } catch (error) {
+      // While the disk hangs, no order can change.
+      const isLate = error instanceof SqliteFileError && error.kind === 'late';
+      if (!isLate || last?.puts !== puts) throw error;
+    }
+    return last.orders;
+  }
+
+  function checkOnce(): Promise<ListedOrders> {
+    if (checking?.puts === puts) return checking.found;
+    const begun = {
+      puts,
+      found: check().finally(() => {
+        if (checking === begun) checking = undefined;
+      }),
+    };
+    checking = begun;
+    return begun.found;
+  }
+
+  function pagesOf(version: string): OrderPages {
+    return {
+      version,
+
+      async *[Symbol.asyncIterator]() {
+        const reading = ++readings;
+        try {
+          for (;;) {
+            const page = await reader.list.next(reading);
+            if (page === undefined) return;
+            yield page;
+            // Cancels that arrive meanwhile are sent before the next page is requested.
+            await nextTurn();
+          }
+        } finally {
+          tellReader.list.end(reading);
+        }
+      },
+    };
+  }
+
+  return {
+    list(): ListedOrders | Promise<ListedOrders> {
+      if (last === undefined || last.puts !== puts) return checkOnce();
+      return performance.now() - last.checkedMs < CHANGES_LISTED_AFTER_MS ? last.orders : checkOnce();
+    },
+
+    /** Makes the next list show a change by this process. */
+    changed(): void {
+      puts++;
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import type { SqliteDatabase } from '../../databases/sqlite/database.js';
+import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
+import type { Schemas } from '../../databases/sqlite/migration.js';
+import { createOrderParts, type OrderParts } from '../../orders/sqlite/hosted.js';
+import { ORDERS_SCHEMA } from '../../orders/sqlite/table.js';
+import { createKeyTable, type KeyTable } from '../keys/sqlite.js';
+import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
+
+const PROGRAM_SCHEMA: Schemas = {
+  program: [
+    `CREATE TABLE keys (
+      id TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, name TEXT, plan TEXT NOT NULL, per_minute INTEGER,
+      per_day INTEGER, created_at TEXT NOT NULL, revoked_at TEXT) STRICT;
+    CREATE TABLE quotas (key_id TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT;
+    CREATE TABLE quota_requests (seq INTEGER PRIMARY KEY AUTOINCREMENT, key_id TEXT NOT NULL, request TEXT NOT NULL) STRICT;`,
+  ],
+};
+
+export const SCHEMAS: Schemas = { ...ORDERS_SCHEMA, ...PROGRAM_SCHEMA };
+
+/** The objects over the tables of the program that its workers host. */
+export interface ProgramParts extends OrderParts {
+  readonly keys: KeyTable;
+  readonly quotas: Pick<QuotaTable, 'load' | 'pending' | 'save'>;
+}
+
+/** Creates the objects of a worker. All their writes share commits. */
+export function createProgramParts(
+  database: SqliteDatabase,
+  queue: WriteQueue,
+  openAnother: () => SqliteDatabase,
+): ProgramParts {
+  return {
+    ...createOrderParts(database, queue, openAnother),
+    keys: createKeyTable(database, queue),
+    quotas: createQuotaTable(database, queue),
+  };
+}
