@@ -13,7 +13,9 @@ await store.put(Array.from({ length: ORDERS }, (_, id) => ({ id })));
 
 async function readChangedList(quantity: number): Promise<void> {
   await store.put([{ id: 1, quantity }], { replace: true });
-  for await (const page of await store.list()) assert.ok(page.length > ORDERS);
+  const listed = await store.list();
+  assert.ok(Symbol.asyncIterator in listed);
+  for await (const page of listed) assert.ok(page.length > ORDERS);
 }
 
 function held() {
