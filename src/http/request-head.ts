@@ -119,6 +119,7 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   let ifMatch: string | undefined;
   let ifNoneMatch: string | undefined;
   let acceptEncoding: string | undefined;
+  let isUnframed = false;
   let isBad = httpVersion === '2.0' && !isMultiplexed;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
@@ -156,7 +157,9 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
         if (name.toLowerCase() === 'accept-encoding') acceptEncoding = join(acceptEncoding, value);
         break;
       case 17:
-        if (name.toLowerCase() === 'transfer-encoding') hasContent = true;
+        if (name.toLowerCase() !== 'transfer-encoding') break;
+        hasContent = true;
+        isUnframed = !CHUNKED_LAST.test(value);
         break;
     }
   }
@@ -165,7 +168,7 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
     apiKey = undefined;
     keyFault = 'invalid_api_key';
   }
-  isBad ||= hosts > 1 || (hosts === 0 && httpVersion === '1.1');
+  isBad ||= isUnframed || hosts > 1 || (hosts === 0 && httpVersion === '1.1');
   // In HTTP/2, `:authority` and `Host` must not differ (RFC 9113 §8.3.1).
   isBad ||= authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase();
   const isTooLarge = rawHeaders.length >= MAX_HEADER_ITEMS;
@@ -189,6 +192,12 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
 function join(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
 }
+
+/**
+ * Matches a `Transfer-Encoding` whose last coding is `chunked`. After any other last coding, the end
+ * of the content is unknown (RFC 9112 §6.3).
+ */
+const CHUNKED_LAST = /(?:^|,)[ \t]*chunked[ \t]*$/i;
 
 /** Matches an id of characters that need no escaping in a header field, a log or a shell. */
 const REQUEST_ID = /^[\w.:+/=@-]{1,128}$/;
