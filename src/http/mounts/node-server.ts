@@ -15,9 +15,11 @@ interface ClientError extends Error {
   readonly rawPacket?: Buffer;
 }
 
+const TIMED_OUT = 'ERR_HTTP_REQUEST_TIMEOUT';
+
 const CODES: Readonly<Record<string, RefusalCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
-  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  [TIMED_OUT]: 'request_timeout',
 };
 
 /**
@@ -35,40 +37,52 @@ export function attachTo<S extends Server>(
   // Node.js reads both options for each new connection, so they can be set on an existing server.
   Object.assign(server, { requireHostHeader: false, httpAllowHalfOpen: true });
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
-  const refused = new WeakSet<Duplex>();
   server.on('connect', (request, socket) => {
     // After a CONNECT request, Node.js no longer handles the errors of the socket.
     socket.on('error', () => {});
     lastAnswer(socket, () => service.respond(request, () => clientAddress(request)));
   });
+  const closing = new WeakSet<Duplex>();
   server.on('clientError', (error: ClientError, socket) => {
-    // After a malformed request, further bytes cause further errors, but the service has already
-    // responded.
-    if (refused.has(socket)) return;
-    lastAnswer(socket, () => {
-      refused.add(socket);
-      return service.refuse(codeOf(error), remoteAddress(socket));
-    });
+    if (!closing.has(socket)) {
+      closing.add(socket);
+      lastAnswer(socket, () => service.refuse(codeOf(error), remoteAddress(socket)));
+    } else if (error.code === TIMED_OUT) {
+      // A pending response waits for content that is malformed. Any other further error follows
+      // from the first.
+      socket.destroy();
+    }
   });
   return server;
 }
 
-/** Sends a last response on a socket that Node.js no longer handles, then closes the socket. */
+/**
+ * Sends the pending responses of a socket whose further bytes Node.js no longer parses. Then closes
+ * the socket. Without pending responses, sends a last one first.
+ */
 function lastAnswer(socket: Duplex, ask: () => Reply | Promise<Reply>): void {
   const close = () => void socket.destroy();
   const write = (reply: Reply) => void socket.end(serializeReply(reply), 'latin1', close);
   const response = responseInProgress(socket);
   if (!socket.writable) close();
-  else if (response?.writableEnded) socket.end(close);
-  // Closes the socket without sending an error response. If another response has begun, the error
-  // response would corrupt it. If a complete request still waits for its response, the client would
-  // take the error response for that response.
-  else if (response?.headersSent || response?.req.complete) close();
-  else {
-    const reply = ask();
-    if (reply instanceof Promise) reply.then(write);
-    else write(reply);
-  }
+  else if (response === undefined) answer(ask, write);
+  // This service never reads the content of a request. A route of the host that reads it could wait
+  // for its end forever.
+  else if (response.req.complete || response.req.readableFlowing === null) closeAfterPending(socket, response);
+  else if (response.headersSent) close();
+  else answer(ask, write);
+}
+
+function answer(ask: () => Reply | Promise<Reply>, write: (reply: Reply) => void): void {
+  const reply = ask();
+  if (reply instanceof Promise) reply.then(write);
+  else write(reply);
+}
+
+/** When a response is finished, Node.js has already passed the socket to the next one. */
+function closeAfterPending(socket: Duplex, response: ServerResponse | undefined): void {
+  if (response === undefined) socket.end(() => socket.destroy());
+  else response.once('finish', () => closeAfterPending(socket, responseInProgress(socket)));
 }
 
 /** Matches a valid request line (RFC 9112 §3). The method can be unknown. */
