@@ -3,6 +3,7 @@ import { checkMethods } from '../../check.js';
 import { forEachField, type Reply } from '../reply.js';
 import type { RequestHead } from '../request-head.js';
 import type { OrderService } from '../service.js';
+import { createPipelining, isWaiting } from './pipelining.js';
 import { withVary } from './vary.js';
 
 /**
@@ -70,10 +71,12 @@ export function fastifyPlugin(service: OrderService): (app: FastifyInstanceLike)
     if (!service.basePath.startsWith(prefix)) {
       throw new TypeError(`prefix: expected the beginning of the service's basePath, ${service.basePath}`);
     }
+    const wait = createPipelining();
     const answer = (request: FastifyRequestLike, reply: FastifyReplyLike): unknown => {
       // The raw request target is checked again, because Fastify's router decodes the path, and can
       // be configured to ignore case and slashes.
       if (!service.owns(request.raw.url ?? '')) return reply.callNotFound();
+      if (isWaiting(reply.raw)) wait(reply.raw);
       const answered = service.respond(request.raw, () => request.ip);
       const isMultiplexed = 'stream' in request.raw;
       if (!(answered instanceof Promise)) return send(reply, answered, isMultiplexed);

@@ -3,11 +3,13 @@ import { checkMethods } from '../../check.js';
 import { forEachField, type Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request-head.js';
 import type { OrderService } from '../service.js';
+import { createPipelining, isWaiting } from './pipelining.js';
 import { withVary } from './vary.js';
 
 /** The part of Koa's context that the mount uses. */
 interface KoaContextLike {
   readonly req: RequestHead;
+  readonly res: unknown;
   readonly originalUrl: string;
   readonly ip: string;
   readonly response: { get(name: string): unknown };
@@ -36,6 +38,7 @@ export function koaMiddleware(
   service: OrderService,
 ): (ctx: KoaContextLike, next: () => Promise<unknown>) => Promise<void> {
   checkMethods('service', service, ['respond', 'owns']);
+  const wait = createPipelining();
   return async (ctx, next) => {
     // The target is read from `originalUrl`, because Koa's routers and mounts rewrite `url`.
     const { req, originalUrl: url } = ctx;
@@ -43,6 +46,7 @@ export function koaMiddleware(
       await next();
       return;
     }
+    if (isWaiting(ctx.res)) wait(ctx.res);
     send(ctx, await service.respond(withTarget(req, url), () => ctx.ip));
   };
 }

@@ -3,18 +3,21 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setImmediate } from 'node:timers/promises';
 import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import { socketAddress } from '../client-address.js';
 import { forEachField, type Reply } from '../reply.js';
 import { type RequestHead, withTarget } from '../request-head.js';
 import type { OrderService } from '../service.js';
 import { attachTo } from './node-server.js';
-import { writePieces } from './node-stream.js';
-import { dropIfSilent } from './silent-readers.js';
-import { inTurn } from './turns.js';
+import { createPipelining, isWaiting } from './pipelining.js';
 import { withVary } from './vary.js';
 
+/** A client that takes nothing of a response for this long is disconnected. */
+const SILENT_MS = 120_000;
+
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
+type HttpResponse = ServerResponse | Http2ServerResponse;
 
 export interface NodeMountOptions {
   /**
@@ -23,6 +26,8 @@ export interface NodeMountOptions {
    * the default is the address of the connection's peer.
    */
   readonly clientAddress?: ((request: NodeRequest) => string | undefined) | undefined;
+  /** Is called with each reply before it is sent, for example to count who was charged. */
+  readonly onReply?: ((request: NodeRequest, reply: Reply) => void) | undefined;
 }
 
 /**
@@ -34,7 +39,7 @@ export interface NodeHandler {
    * Returns a promise if `next` is not passed and the reply is written later. Some hosts wait for
    * this promise.
    */
-  (request: NodeRequest, response: ServerResponse | Http2ServerResponse, next?: () => void): void | Promise<void>;
+  (request: NodeRequest, response: HttpResponse, next?: () => void): void | Promise<void>;
   /**
    * Prepares and returns the `node:http` or `https` server in which the handler is mounted. Without
    * `attach`, Node.js itself responds to malformed requests, to `CONNECT` and unknown methods, and
@@ -74,22 +79,34 @@ interface NodeResponse extends NodeJS.WritableStream {
  */
 export function nodeHandler(service: OrderService, options: NodeMountOptions = {}): NodeHandler {
   checkMethods('service', service, ['respond', 'refuse', 'owns']);
-  checkFields('options', options, ['clientAddress']);
-  const { clientAddress = frameworkAddress } = options;
+  checkFields('options', options, ['clientAddress', 'onReply']);
+  const { clientAddress = frameworkAddress, onReply } = options;
   checkFunction('clientAddress', clientAddress);
+  if (onReply !== undefined) checkFunction('onReply', onReply);
+  const wait = createPipelining();
 
-  const answer = inTurn((request: NodeRequest, response: ServerResponse | Http2ServerResponse, head: RequestHead) => {
+  function answer(request: NodeRequest, response: HttpResponse, head: RequestHead): void | Promise<void> {
+    // An earlier response has closed the connection. In HTTP/2, `socket.writable` is that of the
+    // stream, and the stream of a HEAD request is never writable.
+    if (request.socket?.writable === false && !('stream' in request)) return;
+    if (isWaiting(response)) {
+      wait(response, () => answer(request, response, head));
+      return;
+    }
     const reply = service.respond(head, () => clientAddress(request));
-    return reply instanceof Promise ? reply.then((settled) => send(response, settled)) : send(response, reply);
-  });
+    return reply instanceof Promise
+      ? reply.then((settled) => write(request, response, settled))
+      : write(request, response, reply);
+  }
+
+  function write(request: NodeRequest, response: HttpResponse, reply: Reply): void | Promise<void> {
+    onReply?.(request, reply);
+    return send(response, reply);
+  }
 
   // The function has exactly three named parameters, because hosts recognise a middleware by the
   // number of its parameters.
-  const handle = (
-    request: NodeRequest,
-    response: ServerResponse | Http2ServerResponse,
-    next?: () => void,
-  ): void | Promise<void> => {
+  const handle = (request: NodeRequest, response: HttpResponse, next?: () => void): void | Promise<void> => {
     const head = originalHead(request);
     if (next === undefined) return answer(request, response, head);
     // The handler returns nothing here, because restify treats a returned promise as a call of
@@ -132,18 +149,33 @@ export function send(response: NodeResponse, { status, headers, body }: Reply): 
     return;
   }
   writeHead(response, status, withVary(headers, response.getHeader('Vary')));
+  let sent: Promise<void> | undefined;
   if (pieces !== undefined) {
-    if (isPlain(response)) return writePieces(response, pieces);
-    return pipeline(Readable.from(pieces), response).catch(() => {
+    sent = pipeline(Readable.from(inTurns(pieces)), response).catch(() => {
       // An emulation of node:http may have no connection to close. It sends the response only after
       // the handler has ended, so the status can still be changed to 500.
       response.statusCode = 500;
     });
+  } else if (typeof body !== 'string') response.end(body);
+  else if (isConnected(response) && !Object.hasOwn(response, 'write') && !Object.hasOwn(response, 'end')) {
+    endWith(response, body);
+  } else response.end(body, 'latin1');
+  // Most responses have already been taken by the system.
+  if ((sent !== undefined || response.writableLength > 0) && isConnected(response)) cutIfSilent(response);
+  return sent;
+}
+
+/** Yields one piece in each pass of the event loop, so that other requests need not wait long. */
+async function* inTurns(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  for await (const piece of pieces) {
+    yield piece;
+    await setImmediate();
   }
-  if (typeof body !== 'string') response.end(body);
-  else if (isPlain(response) && !Object.hasOwn(response, 'end')) endWith(response, body);
-  else response.end(body, 'latin1');
-  if (response.writableLength > 0 && isPlain(response)) dropIfSilent(response);
+}
+
+/** Closes the connection if nothing is sent on it for two minutes, or for the host's own timeout. */
+function cutIfSilent(response: ServerResponse): void {
+  if (!response.socket?.timeout) response.setTimeout(SILENT_MS, () => response.destroy());
 }
 
 /**
@@ -167,14 +199,6 @@ function endWith(response: ServerResponse, body: string): void {
  */
 function isConnected(response: NodeResponse): response is ServerResponse {
   return response instanceof ServerResponse && response.socket instanceof Socket;
-}
-
-/**
- * Reports whether `response.write` is Node's own method, on a real connection. Compression
- * middleware replaces this method.
- */
-function isPlain(response: NodeResponse): response is ServerResponse {
-  return isConnected(response) && !Object.hasOwn(response, 'write');
 }
 
 /**
