@@ -1,33 +1,33 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { addressKey } from '../../http/client-address.js';
+import type { NodeRequest, Reply } from '../../http/index.js';
 
 export interface ConnectionLimits {
   /** The maximum number of connections. */
   readonly most: number;
   /** The maximum number of connections of one address. */
   readonly mostPerAddress: number;
+  /** A connection without a request for this long is closed within the same time again. */
+  readonly idleMs: number;
 }
 
 /**
- * Tracks the open connections of a server. A connection counts as keyless if it has sent no
- * request, or if its newest request had no valid key. At the maximum number of connections, a new
- * connection replaces the oldest keyless connection. If there is no keyless connection, the new one
- * is closed. It is also closed if its address already has `mostPerAddress` connections.
+ * Tracks the open connections of a server. A connection is keyless if it has sent no request, or if
+ * the last reply on it was charged to its address. At the maximum number of connections, or of
+ * connections of one address, a new connection replaces the oldest keyless one. If there is no
+ * keyless connection, the new one is closed.
  */
 export interface Connections {
-  /** Adds a connection. If there is no room for it, closes it and returns `false`. */
-  add(socket: Socket): boolean;
+  /** Adds a connection, or closes it if there is no room for it. */
+  add(socket: Socket): void;
   /**
    * Records the newest request of a connection. Its response is the last one that is pending,
    * because responses are sent in the sequence of their requests.
    */
   answering(socket: Socket, response: ServerResponse): void;
-  /**
-   * Records that the newest request of a connection has no valid key. Returns `false`, and closes
-   * the connection, if the client sends too many requests without waiting for their responses.
-   */
-  addKeyless(socket: Socket): boolean;
+  /** Records who was charged for the newest request that has a reply. */
+  replied(request: NodeRequest, reply: Reply): void;
   /**
    * Closes each connection after its pending responses. The last of them has `Connection: close`,
    * unless it has already begun. Without pending responses, a connection is closed after
@@ -42,122 +42,52 @@ interface Connection {
   readonly socket: Socket;
   readonly address: string;
   newest: ServerResponse | undefined;
+  /** `newest` as of the last sweep. */
+  swept: ServerResponse | undefined;
   /**
-   * True if the newest request has a valid key, or if its key has not been checked so far. False
-   * before the first request.
+   * Whether the last reply was charged to a key. `undefined` before the first reply: the key of a
+   * customer may still be looked up.
    */
-  hasKey: boolean;
-  /**
-   * How many requests have been pipelined: each arrived before the previous response was complete.
-   * A request that arrives after all responses are complete sets the count to 0.
-   */
-  pipelined: number;
-  /**
-   * The time at which the first unanswered request without a valid key arrived, or 0 if there is
-   * none.
-   */
-  owedSinceMs: number;
+  hasKey: boolean | undefined;
 }
 
-/** How many requests a client without a valid key may send without waiting for their responses. */
-const MOST_PIPELINED = 16;
-
-/**
- * A client that has no valid key must read a response within this time, or its connection is
- * closed. Such a client gets only small responses, which take no time to read.
- */
-const TAKE_WITHIN_MS = 10_000;
-const SWEEP_MS = 2_000;
-
-/**
- * If this many pipelined requests arrive in one pass of the event loop, connections without a valid
- * key are paused for as long as the pass took.
- *
- * In one pass, Node.js parses up to 3,600 requests from each readable connection. That takes 10 to
- * 30 ms, and the memory of the requests is not freed before the end of the pass. If several
- * connections sent so much at the same time, they would fill the memory. If they went on sending,
- * they would leave no time for customers.
- */
-const MOST_IN_A_TURN = 512;
-
-export function createConnections({ most, mostPerAddress }: ConnectionLimits): Connections {
+export function createConnections({ most, mostPerAddress, idleMs }: ConnectionLimits): Connections {
+  /** All connections, oldest first, as are those of each address. */
   const open = new Map<Socket, Connection>();
-  /** All connections, oldest first, except those that `strangers` has found to have a valid key. */
-  const keyless = new Set<Connection>();
-  const perAddress = new Map<string, number>();
-  /** Connections that are paused at the moment. */
-  const held = new Set<Socket>();
-  let isResting = false;
-  let pipelined = 0;
-  let turnStartMs = 0;
+  const byAddress = new Map<string, Set<Connection>>();
   let sweeping: NodeJS.Timeout | undefined;
-
-  /**
-   * Yields the connections without a valid key, oldest first. Skips a connection while it is
-   * unknown whether its newest request has a valid key.
-   */
-  function* strangers(): Generator<Connection, undefined> {
-    for (const connection of keyless) {
-      const { newest, hasKey } = connection;
-      if (newest !== undefined && !newest.headersSent) continue;
-      if (newest !== undefined && hasKey) keyless.delete(connection);
-      else yield connection;
-    }
-  }
 
   function forget(connection: Connection): void {
     if (!open.delete(connection.socket)) return;
     if (open.size === 0) sweeping = void clearInterval(sweeping);
-    keyless.delete(connection);
-    const left = (perAddress.get(connection.address) ?? 1) - 1;
-    if (left === 0) perAddress.delete(connection.address);
-    else perAddress.set(connection.address, left);
+    const neighbours = byAddress.get(connection.address);
+    neighbours?.delete(connection);
+    if (neighbours?.size === 0) byAddress.delete(connection.address);
   }
 
-  /**
-   * Closes the oldest connection without a valid key. Returns `false` if there is no such
-   * connection.
-   */
-  function evict(): boolean {
-    for (const connection of strangers()) {
+  /** Closes the oldest keyless connection. Returns `false` if there is none. */
+  function makeRoom(among: Iterable<Connection>): boolean {
+    for (const connection of among) {
+      const { socket, newest, hasKey } = connection;
+      if (hasKey ?? newest !== undefined) continue;
       // The connection is forgotten now and not at its close event. Other connections could arrive
       // before that event, and this one must not be counted with them.
       forget(connection);
-      connection.socket.destroy();
+      socket.destroy();
       return true;
     }
     return false;
   }
 
-  function countPipelined(): void {
-    if (++pipelined === 1) {
-      turnStartMs = performance.now();
-      setImmediate(endTurn);
-    }
-    if (pipelined !== MOST_IN_A_TURN) return;
-    isResting = true;
-    for (const { socket } of strangers()) hold(socket);
-  }
-
-  function hold(socket: Socket): void {
-    if (!socket.isPaused()) held.add(socket.pause());
-  }
-
-  function endTurn(): void {
-    if (pipelined >= MOST_IN_A_TURN) setTimeout(endRest, performance.now() - turnStartMs);
-    pipelined = 0;
-  }
-
-  function endRest(): void {
-    isResting = false;
-    for (const socket of held) socket.resume();
-    held.clear();
-  }
-
-  function closeUntaken(): void {
-    const sinceMs = performance.now() - TAKE_WITHIN_MS;
-    for (const { socket, newest, hasKey, owedSinceMs } of keyless) {
-      if (newest !== undefined && !hasKey && !newest.writableFinished && owedSinceMs < sinceMs) socket.destroy();
+  /**
+   * Closes connections that have been idle since the last sweep. Node.js has closed the silent ones
+   * before. But it takes any byte, such as the line breaks that may precede a request, as activity.
+   */
+  function sweep(): void {
+    for (const connection of open.values()) {
+      const { socket, newest, swept } = connection;
+      if (newest?.writableFinished && newest === swept) socket.destroy();
+      connection.swept = newest;
     }
   }
 
@@ -178,56 +108,29 @@ export function createConnections({ most, mostPerAddress }: ConnectionLimits): C
   return {
     add(socket) {
       const address = addressKey(socket.remoteAddress);
-      const ofAddress = (perAddress.get(address) ?? 0) + 1;
-      if (ofAddress > mostPerAddress || (open.size >= most && !evict())) {
+      const neighbours = byAddress.get(address) ?? new Set();
+      const hasRoom =
+        (neighbours.size < mostPerAddress || makeRoom(neighbours)) && (open.size < most || makeRoom(open.values()));
+      if (!hasRoom) {
         socket.destroy();
-        return false;
+        return;
       }
-      const connection = { socket, address, newest: undefined, hasKey: false, pipelined: 0, owedSinceMs: 0 };
+      const connection = { socket, address, newest: undefined, swept: undefined, hasKey: undefined };
       open.set(socket, connection);
-      keyless.add(connection);
-      sweeping ??= setInterval(closeUntaken, SWEEP_MS).unref();
-      perAddress.set(address, ofAddress);
-      // The connection is paused in a microtask, which runs after all callbacks of
-      // `process.nextTick`. In one of these callbacks, Node.js begins to read, which would undo an
-      // earlier pause. In another, `penalty-gate.ts` may pause the connection: `hold` then leaves
-      // it alone.
-      if (isResting) queueMicrotask(() => hold(socket));
-      const { stackTraceLimit } = Error;
-      // When a connection closes, Node.js creates an error for each pending request. Without stack
-      // traces, this takes half the time.
-      socket.prependOnceListener('close', () => {
-        Error.stackTraceLimit = 0;
-      });
-      socket.once('close', () => {
-        Error.stackTraceLimit = stackTraceLimit;
-        forget(connection);
-      });
-      return true;
+      byAddress.set(address, neighbours.add(connection));
+      sweeping ??= setInterval(sweep, idleMs).unref();
+      socket.once('close', () => forget(connection));
     },
 
     answering(socket, response) {
       const connection = open.get(socket);
-      if (connection === undefined) return;
-      if (connection.newest === undefined || connection.newest.writableFinished) {
-        connection.pipelined = 0;
-        connection.owedSinceMs = 0;
-      } else {
-        connection.pipelined++;
-        countPipelined();
-      }
-      connection.newest = response;
-      connection.hasKey = true;
+      if (connection !== undefined) connection.newest = response;
     },
 
-    addKeyless(socket) {
+    replied({ socket }, { charged }) {
       const connection = open.get(socket);
-      if (connection === undefined) return true;
-      connection.hasKey = false;
-      if (connection.owedSinceMs === 0) connection.owedSinceMs = performance.now();
-      const isTooMany = connection.pipelined > MOST_PIPELINED;
-      if (isTooMany) socket.destroy();
-      return !isTooMany;
+      // Without a decision of the limiter, it is unknown whether the key is valid.
+      if (connection !== undefined && charged !== undefined) connection.hasKey = charged === 'key';
     },
 
     closeAll(lingerMs) {

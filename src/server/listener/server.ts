@@ -1,26 +1,21 @@
 import { createServer, type IncomingMessage, Server, type ServerResponse } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
+import { Server as NetServer } from 'node:net';
 import { checkWholeNumber } from '../../check.js';
-import { ADDRESS_PLAN, checkAdmissionOptions } from '../../http/admission.js';
-import { addressKey, socketAddress } from '../../http/client-address.js';
+import { checkAdmissionOptions } from '../../http/admission.js';
+import { socketAddress } from '../../http/client-address.js';
 import {
-  type ClientAddress,
   createOrderService,
   forwardedAddress,
   type NodeRequest,
   nodeHandler,
   type OrderServiceOptions,
-  type RefusalCode,
-  type Reply,
 } from '../../http/index.js';
-import type { Decision, Plan, RateLimiter } from '../../limits/index.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
 import { checkOrigins, withCors } from './cors.js';
 import { type Backends, checkBackends, createProbes } from './health.js';
 import { withOwnPaths } from './own-paths.js';
-import { createPenaltyGate } from './penalty-gate.js';
 
 export interface OrderServerOptions extends OrderServiceOptions {
   /** The number of trusted proxies in front of the server. Default: 0. */
@@ -57,9 +52,7 @@ export interface OrderServer extends Server {
 const SECOND_MS = 1_000;
 const SERVER_OPTIONS = {
   // A request gets 408 if its head takes longer to arrive than `headersTimeout`, or if the whole
-  // request takes longer than `requestTimeout`. If the penalty gate holds back the connection, the
-  // time starts again when Node.js reads from it. A slow head may therefore take up to 24 s: twice
-  // `headersTimeout` and two checking intervals.
+  // request takes longer than `requestTimeout`.
   headersTimeout: 10 * SECOND_MS,
   requestTimeout: 30 * SECOND_MS,
   connectionsCheckingInterval: 2 * SECOND_MS,
@@ -76,10 +69,7 @@ const KEEP_ALIVE_MS = 15 * SECOND_MS;
  * closes the connection.
  */
 const PROXY_KEEP_ALIVE_MS = 65 * SECOND_MS;
-/**
- * A connection without any activity for this long is closed. A connection whose client does not
- * read a response is closed sooner.
- */
+/** A connection without any activity for this long is closed. */
 const SILENT_MS = 120 * SECOND_MS;
 const GRACE_MS = 6 * SECOND_MS;
 /**
@@ -119,56 +109,34 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   checkAdmissionOptions(options, ['store', 'basePath', ...Object.keys(OWN_OPTIONS)]);
   const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [], ...rest } = options;
   const serviceOptions: OrderServiceOptions = rest;
-  const { addressPlan = ADDRESS_PLAN } = serviceOptions;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
   checkWholeNumber('trustProxy', trustProxy, 0);
   checkOrigins(corsOrigins);
   checkBackends(backends);
   const isDirect = trustProxy === 0;
   const addressOf = isDirect ? socketAddress : forwardedAddress(trustProxy);
+  const keepAliveMs = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
   const connections = createConnections({
     most: connectionLimit(),
     mostPerAddress: isDirect && maxConnectionsPerAddress > 0 ? maxConnectionsPerAddress : Number.POSITIVE_INFINITY,
+    // A request that begins at the end of the idle time may still arrive.
+    idleMs: keepAliveMs + SERVER_OPTIONS.headersTimeout,
   });
-  const gate = createPenaltyGate();
   let drained: Promise<void> | undefined;
 
-  /**
-   * The connection whose client address the service read most recently. The service passes each
-   * address to the limiter immediately, so a call of the limiter with an address is about this
-   * connection.
-   */
-  let asked: Socket | undefined;
   let isWarned = false;
-  const limiter = withAddresses(serviceOptions.limiter, addressPlan, addKeyless, gate.penalise);
-  const ownOptions = { ...serviceOptions, limiter };
-  const service = createOrderService(ownOptions);
+  const service = createOrderService(serviceOptions);
   const probes = createProbes(backends, () => drained !== undefined);
-  const whole = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), ownOptions);
-  const answering = corsOrigins.length === 0 ? whole : withCors(whole, corsOrigins, ownOptions);
-  const handle = nodeHandler({ ...answering, refuse }, { clientAddress });
+  const whole = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), serviceOptions);
+  const answering = corsOrigins.length === 0 ? whole : withCors(whole, corsOrigins, serviceOptions);
+  const handle = nodeHandler(answering, { clientAddress, onReply: connections.replied });
 
   function clientAddress(request: NodeRequest): string | undefined {
-    asked = request.socket;
     if (isDirect && !isWarned && isForwarded(request)) {
       isWarned = true;
       process.emitWarning(FORWARDED, 'StoreOrdersWarning');
     }
     return addressOf(request);
-  }
-
-  function refuse(code: RefusalCode, address?: ClientAddress): Reply | Promise<Reply> {
-    asked = undefined;
-    return service.refuse(code, address);
-  }
-
-  /**
-   * Records that the newest request has no key that is known to be valid. Called just before the
-   * limiter gets the client address.
-   */
-  function addKeyless(): void {
-    if (asked === undefined || connections.addKeyless(asked)) return;
-    gate.penalise(addressKey(asked.remoteAddress));
   }
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -178,17 +146,12 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   }
 
   const server = handle.attach(createServer(SERVER_OPTIONS, answer));
-  server.keepAliveTimeout = isDirect ? KEEP_ALIVE_MS : PROXY_KEEP_ALIVE_MS;
+  server.keepAliveTimeout = keepAliveMs;
   server.timeout = SILENT_MS;
   // A request with `Expect: 100-continue` gets its final response without a `100 Continue`, because
   // the server never reads a body.
   server.on('checkContinue', answer);
-  server.on('connection', (socket) => {
-    const { remoteAddress } = socket;
-    // On a unix socket the clients have no addresses.
-    if (connections.add(socket) && isDirect && remoteAddress !== undefined)
-      gate.enter(socket, addressKey(remoteAddress));
-  });
+  server.on('connection', connections.add);
 
   async function close(graceMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => server.once('close', resolve));
@@ -197,7 +160,6 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
     const { prototype }: { prototype: NetServer } = server instanceof NetServer ? NetServer : Server;
     prototype.close.call(server);
     const cutOff = setTimeout(connections.destroyAll, graceMs);
-    gate.close();
     connections.closeAll(LINGER_MS);
     await closed;
     // Stops node:http's check for slow connections. All connections are already closed.
@@ -212,28 +174,4 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   }
 
   return Object.assign(server, { drain });
-}
-
-/**
- * Wraps the limiter. Calls `onTake` before each call with a client address. If the limiter refuses
- * an address, calls `onRefusal` with the address.
- */
-function withAddresses(
-  limiter: RateLimiter,
-  addressPlan: Plan,
-  onTake: () => void,
-  onRefusal: (address: string) => void,
-): RateLimiter {
-  return {
-    take(key, plan, cost) {
-      if (plan !== addressPlan) return limiter.take(key, plan, cost);
-      onTake();
-      const decision = limiter.take(key, plan, cost);
-      const inspect = (settled: Decision) => {
-        if (!settled.allowed) onRefusal(key);
-        return settled;
-      };
-      return 'then' in decision ? decision.then(inspect) : inspect(decision);
-    },
-  };
 }

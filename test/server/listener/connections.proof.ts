@@ -1,88 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { createMemoryLimiter, createMemoryOrderStore } from 'store-orders';
-import { createOrderServer } from 'store-orders/server';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { issueKey, run, startServer, until } from '../support/program.js';
-import { listen } from './support/order-server.js';
-
-const KEYED = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n\r\n';
-const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
-
-interface Client {
-  readonly socket: Socket;
-  /** Sends a request and returns the status of its response. */
-  ask(request: string): Promise<string>;
-  isClosed(): boolean;
-}
-
-/** Connects from `localAddress`, which may be any address of the loopback interface. */
-async function connectFrom(port: number, localAddress = '127.0.0.1'): Promise<Client> {
-  const socket = connect({ port, host: '127.0.0.1', localAddress });
-  let isClosed = false;
-  socket.on('error', () => {}).resume();
-  socket.on('close', () => {
-    isClosed = true;
-  });
-  await once(socket, 'connect');
-  return {
-    socket,
-    isClosed: () => isClosed,
-    async ask(request) {
-      socket.write(request);
-      const [data] = await once(socket, 'data');
-      return String(data).slice(9, 12);
-    },
-  };
-}
-
-test('each address has its own limit of connections, and closing a connection makes room for another', async (t) => {
-  const { port } = await listen(t, { maxConnectionsPerAddress: 3 });
-  const ours = await Promise.all(Array.from({ length: 3 }, () => connectFrom(port)));
-  const oneTooMany = await connectFrom(port);
-  await until(() => oneTooMany.isClosed());
-  for (const client of ours) assert.equal(await client.ask(KEYED), '200');
-  assert.equal(await (await connectFrom(port, '127.0.0.2')).ask(KEYED), '200');
-  ours[0]?.socket.destroy();
-  await until(async () => {
-    const next = await connectFrom(port);
-    return (await Promise.race([next.ask(KEYED), once(next.socket, 'close')])) === '200';
-  });
-});
-
-test('an address may open any number of connections if the server trusts a proxy, or if the limit is 0', async (t) => {
-  for (const options of [{ maxConnectionsPerAddress: 2, trustProxy: 1 }, { maxConnectionsPerAddress: 0 }]) {
-    const { port } = await listen(t, options);
-    const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(port)));
-    const statuses = await Promise.all(clients.map((client) => client.ask(KEYED)));
-    assert.ok(statuses.every((status) => status === '200'));
-    for (const { socket } of clients) socket.destroy();
-  }
-});
-
-test('idle connections stay open for 15 s, or for 65 s behind a trusted proxy', async (t) => {
-  for (const [trustProxy, seconds] of [
-    [0, 15],
-    [1, 65],
-  ] as const) {
-    const { server, port } = await listen(t, { trustProxy });
-    assert.equal(server.keepAliveTimeout, seconds * 1_000);
-    const response = await fetch(`http://127.0.0.1:${port}/healthz`);
-    assert.equal(response.headers.get('keep-alive'), `timeout=${seconds}`);
-  }
-});
-
-test('an invalid maxConnectionsPerAddress throws an error that names the option', () => {
-  const parts = { store: createMemoryOrderStore(), limiter: createMemoryLimiter(), authenticate: () => undefined };
-  for (const maxConnectionsPerAddress of [-1, 1.5, Number.NaN]) {
-    assert.throws(
-      () => createOrderServer({ ...parts, maxConnectionsPerAddress }),
-      /^RangeError: maxConnectionsPerAddr/,
-    );
-  }
-});
+import { type Client, connectFrom, KEYED, KEYLESS } from './support/client.js';
 
 test('if file descriptors run short, the server closes the oldest connections without a valid key, and serves customers', async (t) => {
   const cwd = temporaryDirectory();

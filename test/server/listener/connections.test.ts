@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mock, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createMemoryLimiter, createMemoryOrderStore, PLANS } from 'store-orders';
+import { createOrderServer } from 'store-orders/server';
+import { until } from '../support/program.js';
+import { connectFrom, KEYED, KEYLESS } from './support/client.js';
+import { listen } from './support/order-server.js';
+
+test('at its limit of connections, the oldest keyless connection of an address gives way to a new one', async (t) => {
+  const { port } = await listen(t, { maxConnectionsPerAddress: 3 });
+  const customer = await connectFrom(port);
+  assert.equal(await customer.ask(KEYED), '200');
+  const [silent, stranger] = [await connectFrom(port), await connectFrom(port)];
+  assert.equal(await stranger.ask(KEYLESS), '401');
+  const [first, second] = [await connectFrom(port), await connectFrom(port)];
+  await until(() => silent.isClosed() && stranger.isClosed());
+  for (const client of [customer, first, second]) assert.equal(await client.ask(KEYED), '200');
+  const oneTooMany = await connectFrom(port);
+  await until(() => oneTooMany.isClosed());
+  for (const client of [customer, first, second]) assert.equal(await client.ask(KEYED), '200');
+  assert.equal(await (await connectFrom(port, '127.0.0.2')).ask(KEYED), '200');
+  // A customer whose newest request had no valid key is keyless until its next request.
+  assert.equal(await first.ask(KEYLESS), '401');
+  assert.equal(await (await connectFrom(port)).ask(KEYED), '200');
+  await until(() => first.isClosed());
+  second.socket.destroy();
+  await until(async () => {
+    const next = await connectFrom(port);
+    return (await Promise.race([next.ask(KEYED), once(next.socket, 'close')])) === '200';
+  });
+});
+
+test('a customer is not keyless while its key is looked up, nor if the process has not seen its key before', async (t) => {
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const us = { id: 'us', plan: PLANS.business };
+  const { port } = await listen(t, {
+    maxConnectionsPerAddress: 2,
+    isKnownKey: () => false,
+    authenticate: async (apiKey) => {
+      await gate;
+      return apiKey === 'ours' ? us : undefined;
+    },
+  });
+  const customers = [await connectFrom(port), await connectFrom(port)];
+  const statuses = customers.map((customer) => customer.ask(KEYED));
+  await sleep(50);
+  const duringLookUp = await connectFrom(port);
+  await until(() => duringLookUp.isClosed());
+  release();
+  assert.deepEqual(await Promise.all(statuses), ['200', '200']);
+  const afterLookUp = await connectFrom(port);
+  await until(() => afterLookUp.isClosed());
+  assert.ok(customers.every((customer) => !customer.isClosed()));
+});
+
+test('a connection that sends nothing but line breaks after a response is closed', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.after(() => mock.timers.reset());
+  const { port } = await listen(t);
+  const [idle, busy] = [await connectFrom(port), await connectFrom(port)];
+  for (const { ask } of [idle, busy]) assert.equal(await ask(KEYLESS), '401');
+  // 15 s of idle time, and 10 s in which a request may arrive.
+  mock.timers.tick(25_000);
+  idle.socket.write('\r\n');
+  assert.equal(await busy.ask(KEYED), '200');
+  assert.equal(idle.isClosed(), false);
+  mock.timers.tick(25_000);
+  await until(() => idle.isClosed());
+  assert.equal(await busy.ask(KEYED), '200');
+});
+
+test('an address may open any number of connections if the server trusts a proxy, or if the limit is 0', async (t) => {
+  for (const options of [{ maxConnectionsPerAddress: 2, trustProxy: 1 }, { maxConnectionsPerAddress: 0 }]) {
+    const { port } = await listen(t, options);
+    const clients = await Promise.all(Array.from({ length: 300 }, () => connectFrom(port)));
+    const statuses = await Promise.all(clients.map((client) => client.ask(KEYED)));
+    assert.ok(statuses.every((status) => status === '200'));
+    for (const { socket } of clients) socket.destroy();
+  }
+});
+
+test('idle connections stay open for 15 s, or for 65 s behind a trusted proxy', async (t) => {
+  for (const [trustProxy, seconds] of [
+    [0, 15],
+    [1, 65],
+  ] as const) {
+    const { server, port } = await listen(t, { trustProxy });
+    assert.equal(server.keepAliveTimeout, seconds * 1_000);
+    const response = await fetch(`http://127.0.0.1:${port}/healthz`);
+    assert.equal(response.headers.get('keep-alive'), `timeout=${seconds}`);
+  }
+});
+
+test('an invalid maxConnectionsPerAddress throws an error that names the option', () => {
+  const parts = { store: createMemoryOrderStore(), limiter: createMemoryLimiter(), authenticate: () => undefined };
+  for (const maxConnectionsPerAddress of [-1, 1.5, Number.NaN]) {
+    assert.throws(
+      () => createOrderServer({ ...parts, maxConnectionsPerAddress }),
+      /^RangeError: maxConnectionsPerAddr/,
+    );
+  }
+});

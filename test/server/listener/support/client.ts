@@ -1,0 +1,32 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+export const KEYED = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n\r\n';
+export const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
+
+export interface Client {
+  readonly socket: Socket;
+  /** Sends a request and returns the status of its response. */
+  ask(request: string): Promise<string>;
+  isClosed(): boolean;
+}
+
+/** Connects from `localAddress`, which may be any address of the loopback interface. */
+export async function connectFrom(port: number, localAddress = '127.0.0.1'): Promise<Client> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
+  let isClosed = false;
+  socket.on('error', () => {}).resume();
+  socket.on('close', () => {
+    isClosed = true;
+  });
+  await once(socket, 'connect');
+  return {
+    socket,
+    isClosed: () => isClosed,
+    async ask(request) {
+      socket.write(request);
+      const [data] = await once(socket, 'data');
+      return String(data).slice(9, 12);
+    },
+  };
+}
