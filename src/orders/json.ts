@@ -1,4 +1,7 @@
+import { FIELD_NAMES } from './fields.js';
 import type { Order } from './order.js';
+
+const MEMBERS = FIELD_NAMES.filter((name) => name !== 'id').map((name) => [name, `,"${name}":`] as const);
 
 /**
  * Serialises one order as JSON in ASCII, with exact int64 values, and its fields in the sequence of
@@ -6,12 +9,13 @@ import type { Order } from './order.js';
  */
 export function serializeOrder(order: Order): string {
   let text = `{"id":${order.id}`;
-  // A field that is `null` is omitted. The type `Order` forbids `null`, but a row of the embedding
-  // program's database may contain it.
-  if (order.petId !== undefined && order.petId !== null) text += `,"petId":${order.petId}`;
-  if (order.quantity !== undefined && order.quantity !== null) text += `,"quantity":${order.quantity}`;
-  if (order.shipDate !== undefined && order.shipDate !== null) text += `,"shipDate":${serializeString(order.shipDate)}`;
-  if (order.complete !== undefined && order.complete !== null) text += `,"complete":${order.complete}`;
+  for (const [name, member] of MEMBERS) {
+    const value = order[name];
+    // A field that is `null` is omitted. The type `Order` forbids `null`, but a row of the embedding
+    // program's database may contain it.
+    if (value === undefined || value === null) continue;
+    text += member + (typeof value === 'string' ? serializeString(value) : value);
+  }
   return `${text}}`;
 }
 

@@ -1,5 +1,6 @@
 import { ORDER_STATUSES, type OrderStatus } from './cancellation.js';
-import { INT64_MAX, INT64_MIN, type Order } from './order.js';
+import { FIELD_NAMES, type OpenOrder, setField } from './fields.js';
+import type { Order } from './order.js';
 
 /**
  * An order as a store keeps it: the fields of the API and the status, which the API does not
@@ -54,14 +55,10 @@ export function parseOrderRecord(input: unknown, { statuses = [] }: ParseRecordO
 }
 
 /** The names of a record's fields, in the sequence of the specification. */
-export const ORDER_FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
+export const ORDER_FIELDS: readonly (keyof OrderRecord)[] = [...FIELD_NAMES, 'status'];
 
-const FIELDS: ReadonlySet<string> = new Set(ORDER_FIELDS);
-/** A limit is needed, because RFC 3339 does not limit the decimals of a second. */
-const MAX_DATE_TIME_LENGTH = 64;
+const KNOWN: ReadonlySet<string> = new Set(ORDER_FIELDS);
 const STATUS = /^[a-z][a-z0-9_]{0,63}$/;
-
-type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
  * Validates a record that may have any word as its status. Does not use a valibot schema, which
@@ -70,58 +67,23 @@ type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 function parseRecord(input: unknown): ParsedRecord {
   if (typeof input !== 'object' || input === null) return { ok: false, message: 'must be an object' };
   const fields: Readonly<Record<string, unknown>> = Object(input);
-  const { petId, quantity, shipDate, complete, status = 'pending' } = fields;
   if (!('id' in fields)) return wrong('id', 'is missing');
-  const id = readInt64(fields['id']);
-  if (typeof id === 'string') return wrong('id', id);
-  const record: Mutable<Omit<OrderRecord, 'status'>> = { id };
-  if (petId !== undefined) {
-    const read = readInt64(petId);
-    if (typeof read === 'string') return wrong('petId', read);
-    record.petId = read;
+  const record: OpenOrder = { id: 0n };
+  for (const name of FIELD_NAMES) {
+    const value = fields[name];
+    if (value === undefined && name !== 'id') continue;
+    const mistake = setField(record, name, value);
+    if (mistake !== undefined) return wrong(name, mistake.mistake);
   }
-  if (quantity !== undefined) {
-    const read = readQuantity(quantity);
-    if (typeof read === 'string') return wrong('quantity', read);
-    record.quantity = read;
-  }
-  if (shipDate !== undefined) {
-    if (typeof shipDate !== 'string') return wrong('shipDate', 'must be a string');
-    if (shipDate.length > MAX_DATE_TIME_LENGTH) {
-      return wrong('shipDate', `must have at most ${MAX_DATE_TIME_LENGTH} characters`);
-    }
-    if (!isDateTime(shipDate)) return wrong('shipDate', 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z');
-    record.shipDate = shipDate;
-  }
-  if (complete !== undefined) {
-    if (typeof complete !== 'boolean') return wrong('complete', 'must be true or false');
-    record.complete = complete;
-  }
+  const { status = 'pending' } = fields;
   if (typeof status !== 'string') return wrong('status', 'must be a string');
   if (!STATUS.test(status)) return wrong('status', 'must be a lower-case word such as pending or shipped');
-  for (const name in fields) if (!FIELDS.has(name)) return wrong(name, 'is not a field of an order');
+  for (const name in fields) if (!KNOWN.has(name)) return wrong(name, 'is not a field of an order');
   return { ok: true, record: Object.assign(record, { status }) };
 }
 
 function wrong(field: string, message: string): ParsedRecord {
   return { ok: false, field, message };
-}
-
-/** Returns the exact integer, or what is wrong with the value. */
-function readInt64(value: unknown): bigint | string {
-  if (Number.isSafeInteger(value)) return BigInt(Number(value));
-  if (typeof value !== 'bigint' && typeof value !== 'number') return 'must be an integer';
-  // A literal such as 1e400 becomes `Infinity`. The value is then rejected below, as an integer
-  // that is too large.
-  if (Number.isNaN(value) || (Number.isFinite(value) && !Number.isInteger(value))) return 'must be an integer';
-  if (value < INT64_MIN || value > INT64_MAX) return 'must fit into int64, -2^63 to 2^63-1';
-  return typeof value === 'bigint' ? value : 'must be a bigint if it is beyond 2^53-1';
-}
-
-function readQuantity(value: unknown): number | string {
-  if ((typeof value !== 'bigint' && typeof value !== 'number') || Number.isNaN(value)) return 'must be an integer';
-  const quantity = Number(value);
-  return Number.isSafeInteger(quantity) ? quantity : 'must be an integer between -(2^53-1) and 2^53-1';
 }
 
 /**
@@ -148,53 +110,4 @@ export function toOrderRecords(orders: Iterable<OrderInput>): OrderRecord[] {
 /** Returns the record without its status. */
 export function toOrder({ status: _, ...order }: OrderRecord): Order {
   return order;
-}
-
-const DATE_TIME =
-  /^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})$/;
-
-/**
- * Reports whether the text is an RFC 3339 §5.6 date-time on a day that exists. `:60` is a leap
- * second, which is valid only at the end of a day in UTC.
- */
-function isDateTime(text: string): boolean {
-  if (!DATE_TIME.test(text)) return false;
-  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
-  const month = twoDigits(text, 5);
-  const day = twoDigits(text, 8);
-  const [hour, minute, second] = [twoDigits(text, 11), twoDigits(text, 14), twoDigits(text, 17)];
-  const zone = text.length - '+00:00'.length;
-  const hasOffset = text[zone] === '+' || text[zone] === '-';
-  const [offsetHour, offsetMinute] = hasOffset ? [twoDigits(text, zone + 1), twoDigits(text, zone + 4)] : [0, 0];
-  const offset = (offsetHour * 60 + offsetMinute) * (text[zone] === '-' ? -1 : 1);
-  return (
-    month >= 1 &&
-    month <= 12 &&
-    day >= 1 &&
-    day <= daysIn(year, month) &&
-    hour <= 23 &&
-    minute <= 59 &&
-    (second <= 59 || (second === 60 && isLastOfDay(hour * 60 + minute - offset))) &&
-    offsetHour <= 23 &&
-    offsetMinute <= 59
-  );
-}
-
-function twoDigits(text: string, at: number): number {
-  return (text.charCodeAt(at) - 0x30) * 10 + text.charCodeAt(at + 1) - 0x30;
-}
-
-const MINUTES_OF_DAY = 1_440;
-
-/**
- * Reports whether this is the last minute of a day (23:59). `minute` is the number of minutes since
- * any midnight, and may be negative.
- */
-function isLastOfDay(minute: number): boolean {
-  return (minute + 1) % MINUTES_OF_DAY === 0;
-}
-
-function daysIn(year: number, month: number): number {
-  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
-  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }

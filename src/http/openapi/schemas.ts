@@ -1,5 +1,6 @@
 import { MAX_PRINTED_INTEGER } from '../../check.js';
-import { INT64_MAX, INT64_MIN } from '../../orders/order.js';
+import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
+import { INT64_MAX, INT64_MIN, type Order } from '../../orders/order.js';
 import { errorObject } from '../errors.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
@@ -22,11 +23,25 @@ export function refer(kind: 'schemas' | 'headers' | 'responses', name: string): 
  */
 const INT64 = { type: 'integer', format: 'int64', minimum: Number(INT64_MIN), maximum: Number(INT64_MAX) };
 
-/**
- * An order id above 2^53 that a double can hold exactly, so that every JSON parser reads the
- * example exactly.
- */
-export const EXAMPLE_ID = 9_007_199_254_740_994;
+/** The schema of each type of field. */
+const TYPES = {
+  int64: INT64,
+  'safe-integer': {
+    type: 'integer',
+    format: 'int64',
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+  },
+  'date-time': { type: 'string', format: 'date-time' },
+  boolean: { type: 'boolean' },
+};
+
+function property(name: keyof Order): Json {
+  const { type, description, example } = FIELDS[name];
+  return { ...TYPES[type.name], description, examples: [example] };
+}
+
+export const EXAMPLE_ID = FIELDS.id.example;
 
 export const EXAMPLE_ORDERS = [
   { id: 1, petId: 101, quantity: 1, shipDate: '2026-01-05T09:30:00Z', complete: true },
@@ -37,29 +52,7 @@ export const EXAMPLE_ORDERS = [
 const ORDER = {
   type: 'object',
   description: 'An order. No field is required: a field without a known value is absent, never `null`.',
-  properties: {
-    id: {
-      ...INT64,
-      description: 'Unique order identifier. Parse it exactly: it can exceed 2^53.',
-      examples: [EXAMPLE_ID],
-    },
-    petId: { ...INT64, description: 'Identifier of the animal in the order.', examples: [108] },
-    quantity: {
-      type: 'integer',
-      format: 'int64',
-      minimum: Number.MIN_SAFE_INTEGER,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Number of units ordered.',
-      examples: [1],
-    },
-    shipDate: {
-      type: 'string',
-      format: 'date-time',
-      description: 'Expected or actual ship date, RFC 3339.',
-      examples: ['2030-03-04T16:20:00Z'],
-    },
-    complete: { type: 'boolean', description: 'Whether the order has been fulfilled.', examples: [false] },
-  },
+  properties: Object.fromEntries(FIELD_NAMES.map((name) => [name, property(name)])),
 };
 
 const ORDER_LIST = {

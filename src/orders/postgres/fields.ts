@@ -1,29 +1,30 @@
-import { INT64_MAX, INT64_MIN, type Order } from '../order.js';
+import type { FieldTypeName } from '../fields.js';
+import { INT64_MAX, INT64_MIN } from '../order.js';
 
-/** For each field, SQL that serialises a column as JSON, or as NULL to leave out the field. */
-export type SerializedFields = Readonly<Record<keyof Order, (column: string) => string>>;
+/** For each type, SQL that serialises a column as JSON, or as NULL to leave out the field. */
+export type SerializedTypes = Readonly<Record<FieldTypeName | 'id', (column: string) => string>>;
 
 /** Serialises the columns of the store's own table, which has only values that were checked. */
-export const OWN_FIELDS: SerializedFields = {
+export const OWN_TYPES: SerializedTypes = {
   id: (column) => column,
-  petId: (column) => column,
-  quantity: (column) =>
+  int64: (column) => column,
+  'safe-integer': (column) =>
     `CASE WHEN ${column} BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} THEN ${column} END`,
-  shipDate: (column) => `to_json(${column})::text`,
-  complete: (column) => `${column}::text`,
+  'date-time': (column) => `to_json(${column})::text`,
+  boolean: (column) => `${column}::text`,
 };
 
 /**
  * Serialises the columns of the embedding program's table, whose types and values are not known. A
  * value that its field cannot have is left out.
  */
-export const CHECKED_FIELDS: SerializedFields = {
+export const CHECKED_TYPES: SerializedTypes = {
   // Fails if the id is not an integer. A cast from numeric would round it.
   id: (column) => `trim_scale(${column}::numeric)::text::int8`,
-  petId: (column) => serializeInteger(column, INT64_MIN, INT64_MAX),
-  quantity: (column) => serializeInteger(column, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
-  shipDate: serializeDateTime,
-  complete: (column) => `${column}::boolean::text`,
+  int64: (column) => serializeInteger(column, INT64_MIN, INT64_MAX),
+  'safe-integer': (column) => serializeInteger(column, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  'date-time': serializeDateTime,
+  boolean: (column) => `${column}::boolean::text`,
 };
 
 /** Returns SQL that serialises a column as an integer, or as NULL if it is not one in this range. */

@@ -1,5 +1,6 @@
 import type { Schemas } from '../../databases/postgres/migration.js';
-import { OWN_FIELDS } from './fields.js';
+import { FIELD_NAMES, FIELDS } from '../fields.js';
+import { OWN_TYPES } from './fields.js';
 import { readTable } from './table.js';
 
 export const ORDERS_SCHEMA: Schemas = {
@@ -10,12 +11,9 @@ export const ORDERS_SCHEMA: Schemas = {
 };
 
 const columns = {
-  id: 'id',
-  petId: 'pet_id',
-  quantity: 'quantity',
-  shipDate: 'ship_date',
-  complete: 'complete',
+  id: FIELDS.id.column,
   status: 'status',
+  ...Object.fromEntries(FIELD_NAMES.map((name) => [name, FIELDS[name].column])),
 };
 
-export const OWN_TABLE = readTable({ table: 'store_orders', columns }, OWN_FIELDS);
+export const OWN_TABLE = readTable({ table: 'store_orders', columns }, OWN_TYPES);

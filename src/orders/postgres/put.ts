@@ -1,23 +1,25 @@
 import { isUniqueViolation, type PostgresClient, WAIT_FOR_DISK } from '../../databases/postgres/client.js';
+import { FIELD_NAMES, FIELDS } from '../fields.js';
 import { serializeOrder } from '../json.js';
 import type { OrderRecord } from '../record.js';
 import type { PutOutcome } from '../store.js';
 
-export const COLUMNS = 'id, pet_id, quantity, ship_date, complete, status';
+const NAMES = [...FIELD_NAMES.map((name) => FIELDS[name].column), 'status'];
+export const COLUMNS = NAMES.join(', ');
 
 /**
  * SQL that converts the text of {@link printRecords} to rows, whose columns are in the order of
  * {@link COLUMNS}.
  */
 export const GIVEN_ROWS = `json_to_recordset($1::text::json)
-    AS (id int8, "petId" int8, quantity int8, "shipDate" text, complete boolean, status text)`;
+    AS (${FIELD_NAMES.map((name) => `"${name}" ${FIELDS[name].type.postgres}`).join(', ')}, status text)`;
 
 /** The rows of all records. `place` is the position of the record in the input. */
 const GIVEN = `given (${COLUMNS}, place) AS (SELECT * FROM ROWS FROM (${GIVEN_ROWS}) WITH ORDINALITY)`;
 
 /** Replaces an order that is already stored. */
 export const REPLACE = `ON CONFLICT (id) DO UPDATE SET (${COLUMNS}) = (
-      excluded.id, excluded.pet_id, excluded.quantity, excluded.ship_date, excluded.complete, excluded.status)`;
+      ${NAMES.map((name) => `excluded.${name}`).join(', ')})`;
 
 // `INSERT` and `UPSERT` store the orders in ascending order of ids, so that two concurrent puts
 // cannot deadlock.

@@ -1,8 +1,9 @@
 import { checkFields } from '../../check.js';
 import { quoteName, quoteTable } from '../../databases/postgres/quote.js';
 import type { OrderStatus } from '../cancellation.js';
+import { FIELD_NAMES, FIELDS, type OpenOrder, setField } from '../fields.js';
 import type { Order } from '../order.js';
-import { CHECKED_FIELDS, type SerializedFields } from './fields.js';
+import { CHECKED_TYPES } from './fields.js';
 
 /**
  * The table in which the embedding program keeps its orders. If the table does not have the columns
@@ -62,12 +63,12 @@ export interface OrderTable {
 
 /**
  * Checks and quotes the embedding program's description of its table. Throws a TypeError that names
- * an invalid option. `serialized` is the SQL of each field.
+ * an invalid option. `serialized` has the SQL of each type of field.
  */
-export function readTable(description: PostgresOrderTable, serialized = CHECKED_FIELDS): OrderTable {
+export function readTable(description: PostgresOrderTable, serialized = CHECKED_TYPES): OrderTable {
   checkFields('table', description, ['statuses'], ['table', 'columns']);
   const { table, columns, statuses = {} } = description;
-  checkFields('columns', columns, ['petId', 'quantity', 'shipDate', 'complete'], ['id', 'status']);
+  checkFields('columns', columns, FIELD_NAMES, ['id', 'status']);
   checkFields('statuses', statuses, KNOWN_STATUSES);
 
   function column(field: keyof typeof columns): string {
@@ -78,10 +79,9 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
    * Returns SQL that appends a field to the JSON, unless the value of the field is NULL. Returns an
    * empty text if the table has no column for the field.
    */
-  function member(field: keyof SerializedFields): string {
-    return columns[field] === undefined
-      ? ''
-      : ` || coalesce(',"${field}":' || ${serialized[field](`o.${column(field)}`)}, '')`;
+  function member(field: keyof Order): string {
+    const serialize = serialized[FIELDS[field].type.name];
+    return columns[field] === undefined ? '' : ` || coalesce(',"${field}":' || ${serialize(`o.${column(field)}`)}, '')`;
   }
 
   const id = column('id');
@@ -91,10 +91,7 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
     status: column('status'),
     json: [
       `'{"id":' || ${serialized.id(`o.${id}`)}`,
-      member('petId'),
-      member('quantity'),
-      member('shipDate'),
-      member('complete'),
+      ...FIELD_NAMES.filter((name) => name !== 'id').map(member),
       " || '}'",
     ].join(''),
     statuses: readStatuses(statuses),
@@ -102,14 +99,10 @@ export function readTable(description: PostgresOrderTable, serialized = CHECKED_
 }
 
 /** Converts an order that {@link OrderTable.json} serialised and `parseJson` parsed. */
-export function readOrder({ id, petId, quantity, shipDate, complete }: Readonly<Record<string, unknown>>): Order {
-  return {
-    id: BigInt(String(id)),
-    ...(typeof petId === 'bigint' && { petId }),
-    ...(typeof quantity === 'bigint' && { quantity: Number(quantity) }),
-    ...(typeof shipDate === 'string' && { shipDate }),
-    ...(typeof complete === 'boolean' && { complete }),
-  };
+export function readOrder(fields: Readonly<Record<string, unknown>>): Order {
+  const order: OpenOrder = { id: 0n };
+  for (const name of FIELD_NAMES) if (fields[name] !== undefined) setField(order, name, fields[name]);
+  return order;
 }
 
 function readStatuses(statuses: NonNullable<PostgresOrderTable['statuses']>): ReadonlyMap<string, OrderStatus> {

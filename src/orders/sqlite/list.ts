@@ -1,7 +1,7 @@
 import { prepare, rollback, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
-import { orderOf, recordOf, SELECT_REVISION } from './table.js';
+import { orderOf, ROW_AS_JSON, recordOf, SELECT_REVISION } from './table.js';
 
 /** The number of orders in a page. Reading a page takes a millisecond or two. */
 const PAGE = 500n;
@@ -11,12 +11,7 @@ const PAGE = 500n;
  * times as long, and create garbage several times as large as the list.
  */
 const SERIALIZED_PAGE = `SELECT max(id) AS last, group_concat(json, ',') AS json FROM (
-  SELECT id, '{"id":' || id
-    || iif(pet_id IS NULL, '', ',"petId":' || pet_id)
-    || iif(quantity IS NULL, '', ',"quantity":' || quantity)
-    || iif(ship_date IS NULL, '', ',"shipDate":' || json_quote(ship_date))
-    || iif(complete IS NULL, '', iif(complete, ',"complete":true', ',"complete":false'))
-    || '}' AS json
+  SELECT id, ${ROW_AS_JSON} AS json
   FROM orders WHERE id >= ? ORDER BY id LIMIT ?)`;
 
 /**

@@ -1,5 +1,6 @@
-import type { SqliteRow } from '../../databases/sqlite/database.js';
+import type { SqliteRow, SqliteValue } from '../../databases/sqlite/database.js';
 import type { Schemas } from '../../databases/sqlite/migration.js';
+import { FIELD_NAMES, FIELDS, type OpenOrder } from '../fields.js';
 import type { Order } from '../order.js';
 import type { OrderRecord } from '../record.js';
 
@@ -23,27 +24,38 @@ export const ORDERS_SCHEMA: Schemas = {
 export const COUNT_REVISION = 'UPDATE orders_revision SET revision = revision + 1';
 export const SELECT_REVISION = 'SELECT revision FROM orders_revision';
 
-/** Returns the values of a record in the order of the table's columns. */
-export function valuesOf({ id, petId, quantity, shipDate, complete, status }: OrderRecord) {
-  return [
-    id,
-    petId ?? null,
-    quantity === undefined ? null : BigInt(quantity),
-    shipDate ?? null,
-    complete === undefined ? null : BigInt(complete),
-    status,
-  ] as const;
+/** The names of all columns of the orders table. */
+export const COLUMN_NAMES = [...FIELD_NAMES.map((name) => FIELDS[name].column), 'status'];
+
+/** SQL that serialises a row as `serializeOrder` does. */
+export const ROW_AS_JSON = `'{"id":' || id${FIELD_NAMES.filter((name) => name !== 'id')
+  .map((name) => ` || iif(${FIELDS[name].column} IS NULL, '', ',"${name}":' || ${valueAsJson(name)})`)
+  .join('')} || '}'`;
+
+function valueAsJson(name: keyof Order): string {
+  const { column, type } = FIELDS[name];
+  if (type.name === 'boolean') return `iif(${column}, 'true', 'false')`;
+  return type.sqlite === 'TEXT' ? `json_quote(${column})` : column;
+}
+
+/** Returns the values of a record in the order of {@link COLUMN_NAMES}. */
+export function valuesOf(record: OrderRecord): SqliteValue[] {
+  return [...FIELD_NAMES.map((name) => toSqlite(record[name])), record.status];
+}
+
+function toSqlite(value: Order[keyof Order]): SqliteValue {
+  if (value === undefined) return null;
+  return typeof value === 'string' ? value : BigInt(value);
 }
 
 export function orderOf(row: SqliteRow): Order {
-  const { id, pet_id: petId, quantity, ship_date: shipDate, complete } = row;
-  return {
-    id: BigInt(id ?? 0),
-    ...(typeof petId === 'bigint' && { petId }),
-    ...(typeof quantity === 'bigint' && { quantity: Number(quantity) }),
-    ...(typeof shipDate === 'string' && { shipDate }),
-    ...(typeof complete === 'bigint' && { complete: complete === 1n }),
-  };
+  const order: OpenOrder = { id: 0n };
+  for (const name of FIELD_NAMES) setStored(order, name, row[FIELDS[name].column]);
+  return order;
+}
+
+function setStored<Name extends keyof Order>(order: OpenOrder, name: Name, value: SqliteValue | undefined): void {
+  if (typeof value === 'bigint' || typeof value === 'string') order[name] = FIELDS[name].type.fromSqlite(value);
 }
 
 export function recordOf(row: SqliteRow): OrderRecord {

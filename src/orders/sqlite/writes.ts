@@ -3,7 +3,7 @@ import { type CancelOutcome, cancelOutcome, type OrderStatus, type ShipOutcome, 
 import type { OrderId } from '../order.js';
 import type { OrderRecord } from '../record.js';
 import type { PutOutcome } from '../store.js';
-import { COUNT_REVISION, valuesOf } from './table.js';
+import { COLUMN_NAMES, COUNT_REVISION, valuesOf } from './table.js';
 
 /** The functions that write orders. The caller runs each of them inside a transaction. */
 export interface OrderWrites {
@@ -16,7 +16,10 @@ export interface OrderWrites {
 export function prepareWrites(database: SqliteDatabase): OrderWrites {
   const selectStatus = prepare(database, 'SELECT status FROM orders WHERE id = ?');
   const updateStatus = prepare(database, 'UPDATE orders SET status = ? WHERE id = ?');
-  const upsert = prepare(database, 'INSERT OR REPLACE INTO orders VALUES (?, ?, ?, ?, ?, ?)');
+  const upsert = prepare(
+    database,
+    `INSERT OR REPLACE INTO orders (${COLUMN_NAMES}) VALUES (${COLUMN_NAMES.map(() => '?')})`,
+  );
   const countRevision = prepare(database, COUNT_REVISION);
 
   function statusOf(id: OrderId): OrderStatus | undefined {

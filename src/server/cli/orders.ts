@@ -1,5 +1,6 @@
+import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
 import { type CancelOutcome, type OrderId, parseOrderId, type ShipOutcome } from '../../orders/index.js';
-import type { OrderRecord } from '../../orders/record.js';
+import { ORDER_FIELDS, type OrderRecord } from '../../orders/record.js';
 import { printable } from '../log/printable.js';
 import { writeText } from '../log/write-text.js';
 import { failed, misused, type Outcome } from '../outcome.js';
@@ -78,19 +79,16 @@ async function listOrders({ records }: Storage, { flags }: Invocation): Promise<
   const chosen = typeof status === 'string' ? withStatus(records(), status, others) : records();
   if (flags.has('json')) return exportJson(chosen, true);
   const table = createTable(process.stdout, [
-    { title: 'ID', isNumber: true },
-    { title: 'PET', isNumber: true },
-    { title: 'QUANTITY', isNumber: true },
-    { title: 'SHIP DATE' },
-    { title: 'COMPLETE' },
+    ...FIELD_NAMES.map((name) => ({
+      title: FIELDS[name].column.replace('_', ' ').toUpperCase(),
+      isNumber: FIELDS[name].type.postgres === 'bigint',
+    })),
     { title: 'STATUS', style: (cell) => STATUS_STYLES.get(cell) },
   ]);
   let isEmpty = true;
   for await (const batch of chosen) {
     isEmpty = false;
-    const rows = batch.map(({ id, petId = '', quantity = '', shipDate = '', complete = '', status }) =>
-      [id, petId, quantity, shipDate, complete, status].map(String),
-    );
+    const rows = batch.map((record) => ORDER_FIELDS.map((name) => String(record[name] ?? '')));
     if (!(await writeText(process.stdout, `${table(rows).join('\n')}\n`))) break;
   }
   const known = others.size === 0 ? '' : `; statuses in use: ${printable([...others].sort().join(', '))}`;

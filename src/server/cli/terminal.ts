@@ -23,7 +23,7 @@ export function paint(stream: TerminalStream, style: Style, text: string): strin
 /** Describes one column. Numbers are aligned to the right. */
 export interface Column {
   readonly title: string;
-  readonly isNumber?: true;
+  readonly isNumber?: boolean;
   /** Chooses the style of a cell. */
   readonly style?: (cell: string) => Style | undefined;
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { FIELD_NAMES, type OpenOrder } from '../../orders/fields.js';
 import {
   type ListedOrders,
   type Order,
@@ -32,6 +33,15 @@ export type OpenOrderStore = (orders: readonly OrderRecord[]) => OpenedOrderStor
  */
 const TELLING_IDS = [INT64_MIN, -1n, 0n, 2n ** 31n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64_MAX];
 
+const WITH_ALL_FIELDS: Required<OrderRecord> = {
+  id: 11n,
+  petId: 0n,
+  quantity: -1,
+  complete: true,
+  shipDate: '2026-01-31T12:00:00+05:45',
+  status: 'pending',
+};
+
 /**
  * Orders with each field absent and present, and with values that drivers and JSON parsers get
  * wrong.
@@ -41,7 +51,7 @@ const RECORDS: readonly OrderRecord[] = [
   { id: -9n, petId: INT64_MIN, status: 'pending' },
   { id: 9n, petId: INT64_MAX, quantity: Number.MAX_SAFE_INTEGER, status: 'pending' },
   { id: 10n, petId: 2n ** 53n + 1n, quantity: 0, complete: false, status: 'shipped' },
-  { id: 11n, petId: 0n, quantity: -1, complete: true, shipDate: '2026-01-31T12:00:00+05:45', status: 'pending' },
+  WITH_ALL_FIELDS,
   { id: 100n, quantity: Number.MIN_SAFE_INTEGER, shipDate: '0001-01-01T00:00:00.123456789Z', status: 'on_hold' },
   { id: 2n ** 53n + 1n, shipDate: '2016-12-31T23:59:59z', complete: false, status: 'pending' },
 ];
@@ -199,15 +209,15 @@ async function read(list: ListedOrders): Promise<Order[]> {
 }
 
 /**
- * Returns the five fields of the API. The rows of a store may have other fields, and `null` instead
- * of an absent field.
+ * Returns the fields of the API with their values as they are. The rows of a store may have other
+ * fields, and `null` instead of an absent field.
  */
-function present({ id, petId, quantity, shipDate, complete }: Order): Order {
-  return {
-    id,
-    ...(petId != null && { petId }),
-    ...(quantity != null && { quantity }),
-    ...(shipDate != null && { shipDate }),
-    ...(complete != null && { complete }),
-  };
+function present(row: Order): Order {
+  const order: OpenOrder = { id: row.id };
+  for (const name of FIELD_NAMES) copyField(order, row, name);
+  return order;
+}
+
+function copyField<Name extends keyof Order>(to: OpenOrder, from: Order, name: Name): void {
+  if (from[name] !== undefined && from[name] !== null) to[name] = from[name];
 }

@@ -24,11 +24,11 @@ async function imported(): Promise<string> {
   return cwd;
 }
 
-const TABLE = `              ID  PET  QUANTITY  SHIP DATE             COMPLETE  STATUS
-              -3                                                 returned
-               1                                       true      shipped
-               2                                                 cancelled
-9007199254740993    5        12  2026-01-05T09:30:00Z  false     pending
+const TABLE = `              ID  PET ID  QUANTITY  SHIP DATE             COMPLETE  STATUS
+              -3                                                    returned
+               1                                          true      shipped
+               2                                                    cancelled
+9007199254740993       5        12  2026-01-05T09:30:00Z  false     pending
 `;
 
 test('"orders list" prints a table of the orders with exact ids; --status selects the orders with one status', async () => {

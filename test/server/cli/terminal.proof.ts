@@ -100,7 +100,7 @@ test('on a terminal, tables and errors have colours, unless NO_COLOR is set', { 
     listed.includes(`${ESC}[33mpending${ESC}[39m\n`) && listed.includes(`${ESC}[32mshipped${ESC}[39m\n`),
     listed,
   );
-  assert.ok((await onTerminal(t, 'orders list', cwd, { NO_COLOR: '1' }).end()).startsWith('ID  PET'));
+  assert.ok((await onTerminal(t, 'orders list', cwd, { NO_COLOR: '1' }).end()).startsWith('ID  PET ID'));
   const complaint = await onTerminal(t, 'orders ship 2', cwd).end(1);
   assert.ok(complaint.startsWith(`${ESC}[31mstore-orders${ESC}[39m: the order 2`), complaint);
 });

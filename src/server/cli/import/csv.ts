@@ -1,3 +1,4 @@
+import { FIELDS, isFieldName } from '../../../orders/fields.js';
 import { ORDER_FIELDS, type OrderRecord } from '../../../orders/record.js';
 
 /** The first line of an exported CSV file (RFC 4180). */
@@ -63,8 +64,9 @@ const EXACT_DIGITS = 15;
  * check of the record rejects it later.
  */
 function fieldOf(name: string, cell: string): unknown {
-  if (name === 'complete') return cell === 'true' || cell === 'false' ? cell === 'true' : cell;
-  if (name === 'shipDate' || name === 'status') return cell;
+  const type = isFieldName(name) ? FIELDS[name].type : undefined;
+  if (type?.name === 'boolean') return cell === 'true' || cell === 'false' ? cell === 'true' : cell;
+  if (type?.sqlite !== 'INTEGER') return cell;
   if (!/^(?:0|-?[1-9][0-9]{0,30})$/.test(cell)) return cell;
   return cell.length <= EXACT_DIGITS ? Number(cell) : BigInt(cell);
 }

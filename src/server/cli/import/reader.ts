@@ -1,6 +1,6 @@
 import { constants, isUtf8 } from 'node:buffer';
 import { JsonSyntaxError, parseJson, parseJsonArray } from '../../../orders/json.js';
-import { type OrderRecord, type ParsedRecord, parseOrderRecord } from '../../../orders/record.js';
+import { ORDER_FIELDS, type OrderRecord, type ParsedRecord, parseOrderRecord } from '../../../orders/record.js';
 import { createCsvReader } from './csv.js';
 import type { OrderLines } from './lines.js';
 import { PlainJson } from './plain-json.js';
@@ -113,7 +113,7 @@ async function* elementsOf(chunks: AsyncIterable<Buffer>, format: 'json' | 'csv'
 }
 
 const NO_ORDERS = 'the file is empty; write [] for an empty list';
-const NO_HEAD = 'the first line must name the columns, such as id,petId,quantity,shipDate,complete,status';
+const NO_HEAD = `the first line must name the columns, such as ${ORDER_FIELDS.join(',')}`;
 const NO_UTF8 = 'the text is not UTF-8';
 
 /**

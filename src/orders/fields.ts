@@ -1,0 +1,139 @@
+import { isDateTime } from './date-time.js';
+import { INT64_MAX, INT64_MIN, type Order } from './order.js';
+
+/** What is wrong with a value, as a sentence without its subject, such as `must be an integer`. */
+export interface Mistake {
+  readonly mistake: string;
+}
+
+export type FieldTypeName = 'int64' | 'safe-integer' | 'date-time' | 'boolean';
+
+/** How values of one type are checked and stored. */
+export interface FieldType<T> {
+  readonly name: FieldTypeName;
+  readonly sqlite: 'INTEGER' | 'TEXT';
+  readonly postgres: 'bigint' | 'text' | 'boolean';
+  /** Checks a value that comes from outside, and converts it to the type of the field. */
+  read(value: unknown): T | Mistake;
+  /** Converts a value of a column in SQLite. */
+  fromSqlite(value: bigint | string): T;
+}
+
+/** A field of an order. */
+export interface OrderField<T> {
+  /** The name of its column in the stores' own tables. */
+  readonly column: string;
+  readonly type: FieldType<T>;
+  readonly description: string;
+  readonly example: string | number | boolean;
+}
+
+type Value<Name extends keyof Order> = NonNullable<Order[Name]>;
+
+const INT64: FieldType<bigint> = {
+  name: 'int64',
+  sqlite: 'INTEGER',
+  postgres: 'bigint',
+  read: readInt64,
+  fromSqlite: BigInt,
+};
+
+const SAFE_INTEGER: FieldType<number> = {
+  name: 'safe-integer',
+  sqlite: 'INTEGER',
+  postgres: 'bigint',
+  read: readSafeInteger,
+  fromSqlite: Number,
+};
+
+const DATE_TIME: FieldType<string> = {
+  name: 'date-time',
+  sqlite: 'TEXT',
+  postgres: 'text',
+  read: readDateTime,
+  fromSqlite: String,
+};
+
+const BOOLEAN: FieldType<boolean> = {
+  name: 'boolean',
+  sqlite: 'INTEGER',
+  postgres: 'boolean',
+  read: (value) => (typeof value === 'boolean' ? value : { mistake: 'must be true or false' }),
+  fromSqlite: (value) => value === 1n,
+};
+
+/**
+ * The fields of an order, in the sequence of the specification (part 2). Records, JSON, the columns
+ * of the stores, CSV, tables on the terminal and the OpenAPI document follow from this table.
+ */
+export const FIELDS: { readonly [Name in keyof Required<Order>]: OrderField<Value<Name>> } = {
+  id: {
+    column: 'id',
+    type: INT64,
+    description: 'Unique order identifier. Parse it exactly: it can exceed 2^53.',
+    // Above 2^53, but a double can hold it exactly, so every JSON parser reads the example exactly.
+    example: 9_007_199_254_740_994,
+  },
+  petId: { column: 'pet_id', type: INT64, description: 'Identifier of the animal in the order.', example: 108 },
+  quantity: { column: 'quantity', type: SAFE_INTEGER, description: 'Number of units ordered.', example: 1 },
+  shipDate: {
+    column: 'ship_date',
+    type: DATE_TIME,
+    description: 'Expected or actual ship date, RFC 3339.',
+    example: '2030-03-04T16:20:00Z',
+  },
+  complete: {
+    column: 'complete',
+    type: BOOLEAN,
+    description: 'Whether the order has been fulfilled.',
+    example: false,
+  },
+};
+
+export const FIELD_NAMES: readonly (keyof Order)[] = Object.keys(FIELDS).filter(isFieldName);
+
+export function isFieldName(name: string): name is keyof Order {
+  return Object.hasOwn(FIELDS, name);
+}
+
+/** An order whose fields are set one by one. */
+export type OpenOrder = { -readonly [Name in keyof Order]: Order[Name] };
+
+/** Checks a value and sets the field to it. Returns what is wrong with the value, if anything. */
+export function setField<Name extends keyof Order>(order: OpenOrder, name: Name, value: unknown): Mistake | undefined {
+  const read = FIELDS[name].type.read(value);
+  if (isMistake(read)) return read;
+  order[name] = read;
+  return undefined;
+}
+
+function isMistake(read: unknown): read is Mistake {
+  return typeof read === 'object';
+}
+
+const NO_INTEGER: Mistake = { mistake: 'must be an integer' };
+
+function readInt64(value: unknown): bigint | Mistake {
+  if (Number.isSafeInteger(value)) return BigInt(Number(value));
+  if (typeof value !== 'bigint' && typeof value !== 'number') return NO_INTEGER;
+  // A literal such as 1e400 becomes `Infinity`. The value is then rejected below, as an integer
+  // that is too large.
+  if (Number.isNaN(value) || (Number.isFinite(value) && !Number.isInteger(value))) return NO_INTEGER;
+  if (value < INT64_MIN || value > INT64_MAX) return { mistake: 'must fit into int64, -2^63 to 2^63-1' };
+  return typeof value === 'bigint' ? value : { mistake: 'must be a bigint if it is beyond 2^53-1' };
+}
+
+function readSafeInteger(value: unknown): number | Mistake {
+  if ((typeof value !== 'bigint' && typeof value !== 'number') || Number.isNaN(value)) return NO_INTEGER;
+  const integer = Number(value);
+  return Number.isSafeInteger(integer) ? integer : { mistake: 'must be an integer between -(2^53-1) and 2^53-1' };
+}
+
+/** A limit is needed, because RFC 3339 does not limit the decimals of a second. */
+const MAX_DATE_TIME_LENGTH = 64;
+
+function readDateTime(value: unknown): string | Mistake {
+  if (typeof value !== 'string') return { mistake: 'must be a string' };
+  if (value.length > MAX_DATE_TIME_LENGTH) return { mistake: `must have at most ${MAX_DATE_TIME_LENGTH} characters` };
+  return isDateTime(value) ? value : { mistake: 'must be an RFC 3339 date-time such as 2026-01-31T12:00:00Z' };
+}
