@@ -4,7 +4,8 @@ import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { answerOf, startServer, until } from '../server/support/program.js';
+import { openSqliteDatabase } from 'store-orders/sqlite';
+import { answerOf, run, startServer, until } from '../server/support/program.js';
 import { createClient } from './support/client.js';
 import { createOrderFile, QUOTA } from './support/order-file.js';
 
@@ -72,6 +73,25 @@ test('on a full disk, lists are still served, and a cancel is acknowledged only 
   await restarted.stop('SIGTERM');
   assert.equal(found.integrity, 'ok');
   assert.deepEqual(found.cancelled, promised);
+});
+
+test('on a full disk, commands say that it is full, whichever file of SQLite has no space', async (t) => {
+  const directory = mountSmallDisk(t);
+  if (directory === undefined) return t.skip('no tmpfs can be mounted: run this as root on Linux');
+  await createOrderFile(directory, 500);
+  const ballast = join(directory, 'ballast');
+  fillDisk(ballast);
+  const create = () => run(['keys', 'create', '--plan', 'free'], { cwd: directory });
+  const says = (operation: string) =>
+    `store-orders: cannot ${operation} store-orders.db: the disk is full; free some space\n`;
+  assert.deepEqual(await create(), { code: 1, stdout: '', stderr: says('open') });
+  // A held connection keeps its -shm, so that only the log lacks space.
+  rmSync(ballast);
+  const other = openSqliteDatabase(join(directory, 'store-orders.db'));
+  other.prepare('SELECT * FROM keys').all();
+  fillDisk(ballast);
+  assert.deepEqual(await create(), { code: 1, stdout: '', stderr: says('write') });
+  other.close();
 });
 
 /** Mounts a disk of 2 MB in memory for the test. Returns `undefined` if mounting is not allowed. */

@@ -80,35 +80,35 @@ export function rollback(database: SqliteDatabase): void {
 }
 
 /**
- * The SQLite errors that this program distinguishes. Each key is this program's name for the error.
- * Each value has SQLite's primary result code and SQLite's name for this code.
+ * The SQLite errors that this program distinguishes: this program's name for the error, SQLite's
+ * primary or extended result code, and SQLite's name for this code.
  */
-const RESULTS = {
-  busy: [5, 'SQLITE_BUSY'],
-  read_only: [8, 'SQLITE_READONLY'],
-  io: [10, 'SQLITE_IOERR'],
-  damaged: [11, 'SQLITE_CORRUPT'],
-  full: [13, 'SQLITE_FULL'],
-  cannot_open: [14, 'SQLITE_CANTOPEN'],
-  not_a_database: [26, 'SQLITE_NOTADB'],
-} as const satisfies Readonly<Record<string, readonly [code: number, name: string]>>;
+const RESULTS = [
+  // The file -shm could not grow, and a full disk is the reason.
+  ['full', 10 | (19 << 8), 'SQLITE_IOERR_SHMSIZE'],
+  ['busy', 5, 'SQLITE_BUSY'],
+  ['read_only', 8, 'SQLITE_READONLY'],
+  ['io', 10, 'SQLITE_IOERR'],
+  ['damaged', 11, 'SQLITE_CORRUPT'],
+  ['full', 13, 'SQLITE_FULL'],
+  ['cannot_open', 14, 'SQLITE_CANTOPEN'],
+  ['not_a_database', 26, 'SQLITE_NOTADB'],
+] as const;
 
-export type SqliteResult = keyof typeof RESULTS;
+export type SqliteResult = (typeof RESULTS)[number][0];
 
 /**
- * Returns the key of this error in `RESULTS`, or `undefined` if `RESULTS` does not contain the
- * error.
+ * Returns this program's name for the error, or `undefined` if `RESULTS` does not contain the error.
  */
 export function resultOf(error: unknown): SqliteResult | undefined {
   if (!(error instanceof Error)) return undefined;
   // node:sqlite has the extended result code in `errcode`. better-sqlite3 and libsql have the name
   // of that code in `code`.
   const { code, errcode } = error as Error & { code?: unknown; errcode?: unknown };
-  for (const [result, [primaryCode, name]] of Object.entries(RESULTS)) {
-    const isIt = (typeof errcode === 'number' && (errcode & 0xff) === primaryCode) || String(code).startsWith(name);
-    if (isIt) return result as SqliteResult;
-  }
-  return undefined;
+  return RESULTS.find(
+    ([, known, name]) =>
+      errcode === known || (typeof errcode === 'number' && (errcode & 0xff) === known) || String(code).startsWith(name),
+  )?.[0];
 }
 
 export function isResult(error: unknown, result: SqliteResult): error is Error {

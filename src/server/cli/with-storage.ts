@@ -2,7 +2,7 @@ import { readSettings } from '../config/read-settings.js';
 import { messageOf } from '../log/message-of.js';
 import { failed, misused, type Outcome } from '../outcome.js';
 import { openStorage } from '../storage/open.js';
-import { IN_MEMORY } from '../storage/sqlite.js';
+import { IN_MEMORY, troubleOf } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import { type Invocation, settingOptions } from './command.js';
 
@@ -36,7 +36,7 @@ export async function withStorage(
   const { data: storage } = open;
   const outcome = await Promise.resolve(storage)
     .then(work)
-    .catch((error) => failed(`${storage.name}: ${messageOf(error)}`));
+    .catch((error) => failed(troubleOf(error, storage.name, 'read') ?? `${storage.name}: ${messageOf(error)}`));
   await (discards && outcome.outcome === 'failed' ? storage.discard() : storage.close());
   return outcome;
 }
