@@ -58,6 +58,11 @@ export function late(file: string, operation: Operation): SqliteFileError {
   return new SqliteFileError(`cannot ${operation} ${file}: its disk has not answered in time; check the disk`, 'late');
 }
 
+/** Reports whether the disk has not responded in time. */
+export function isLate(error: unknown): boolean {
+  return error instanceof SqliteFileError && error.kind === 'late';
+}
+
 function sentence(kind: FailureKind, text: string, file: string, operation: Operation): string {
   switch (kind) {
     case 'busy':

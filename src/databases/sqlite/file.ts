@@ -5,7 +5,7 @@ import { type FailureKind, SqliteFileError } from './failure.js';
 import { publishCommit } from './group-commit.js';
 import { identityOf } from './identity.js';
 import { migrate, type Schemas } from './migration.js';
-import { createFileWorker, type FileWorker, type Remote } from './remote.js';
+import { createFileWorker, type Remote } from './remote.js';
 import type { FilePart } from './worker.js';
 
 /**
@@ -16,8 +16,7 @@ import type { FilePart } from './worker.js';
  * immediately until the disk responds again.
  */
 export interface SqliteFile<Parts> {
-  readonly reader: FileWorker<Parts>['call'];
-  readonly tellReader: FileWorker<Parts>['tell'];
+  readonly reader: Remote<Parts>;
   readonly writer: Remote<Parts>;
   /**
    * Rejects unless the file can be read and written. If the last write failed, `probe` tries to
@@ -77,7 +76,6 @@ export function openSqliteFile<Parts>(worker: URL, file: string, schemas: Schema
 
   return {
     reader: reader.call,
-    tellReader: reader.tell,
     writer: writer.call,
 
     async probe() {

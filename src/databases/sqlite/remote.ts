@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { late, SqliteFileError, textOf } from './failure.js';
 import type { FileWorkerData, SentFailure, WorkerAnswer, WorkerCall } from './worker.js';
@@ -17,15 +19,6 @@ export type Remote<Parts> = {
   };
 };
 
-/** The same objects, for calls whose result does not matter. */
-type Told<Parts> = {
-  readonly [Part in keyof Parts]: {
-    readonly [Method in keyof Parts[Part]]: Parts[Part][Method] extends (...parameters: infer Taken) => unknown
-      ? (...parameters: Taken) => void
-      : never;
-  };
-};
-
 /** A worker that hosts `Parts`. It opens the database file. */
 export interface FileWorker<Parts> {
   /**
@@ -34,11 +27,6 @@ export interface FileWorker<Parts> {
    * not sent, until the worker responds again.
    */
   readonly call: Remote<Parts>;
-  /**
-   * Calls the objects without waiting for a result. If the worker hangs, the call is carried out
-   * later.
-   */
-  readonly tell: Told<Parts>;
   /**
    * Ends the worker after the calls made so far. Rejects with the kind `late` if the worker does
    * not end in time, because the disk does not respond.
@@ -87,11 +75,12 @@ export function createFileWorker<Parts>(
   let lastDeadlineMs = 0;
   let isHanging = false;
   let isWatched = false;
+  let isClosed = false;
 
   function settle(id: number): Waiting | undefined {
     const call = waiting.get(id);
     waiting.delete(id);
-    if (waiting.size === 0) worker?.unref();
+    if (waiting.size === 0 && !isClosed) worker?.unref();
     return call;
   }
 
@@ -99,7 +88,6 @@ export function createFileWorker<Parts>(
     isHanging = false;
     const failures: (SqliteFileError | undefined)[] = [];
     for (const answer of answers) {
-      if (answer.id === undefined) continue;
       const call = settle(answer.id);
       const failure = 'failure' in answer ? received(answer.failure) : undefined;
       failures.push(failure);
@@ -119,7 +107,8 @@ export function createFileWorker<Parts>(
     started.on('message', receive);
     started.on('error', (error) => rejectAll(`failed: ${textOf(error)}`));
     started.on('exit', () => {
-      if (worker === started) worker = undefined;
+      worker = undefined;
+      isHanging = false;
       rejectAll('ended');
     });
     started.unref();
@@ -146,24 +135,24 @@ export function createFileWorker<Parts>(
     isWatched = true;
     // `setImmediate` lets Node.js first handle results that arrived while this thread itself was
     // busy.
-    setTimeout(() => setImmediate(giveUpLate), LOOK_EVERY_MS).unref();
+    setTimeout(() => setImmediate(rejectLate), LOOK_EVERY_MS).unref();
   }
 
-  function giveUpLate(): void {
+  function rejectLate(): void {
     const nowMs = performance.now();
-    for (const [id, { deadlineMs }] of waiting) if (deadlineMs <= nowMs) giveUp(id);
+    const overdue = [...waiting].filter(([, { deadlineMs }]) => deadlineMs <= nowMs);
+    if (overdue.length > 0) {
+      isHanging = true;
+      const error = late(file, operation);
+      for (const [id] of overdue) settle(id)?.reject(error);
+      onAnswers([error]);
+    }
     isWatched = false;
     watch();
   }
 
-  function giveUp(id: number): void {
-    isHanging = true;
-    const error = late(file, operation);
-    settle(id)?.reject(error);
-    onAnswers([error]);
-  }
-
   function call(part: string, method: string, parameters: readonly unknown[]): Promise<unknown> {
+    if (isClosed) return Promise.reject(new SqliteFileError(`cannot ${operation} ${file}: it was closed`, 'other'));
     if (isHanging) return Promise.reject(late(file, operation));
     return new Promise((resolve, reject) => {
       const id = ++lastId;
@@ -182,27 +171,19 @@ export function createFileWorker<Parts>(
 
   return {
     call: proxyOf<Remote<Parts>>(call),
-    tell: proxyOf<Told<Parts>>((part, method, parameters) => send({ part, method, parameters })),
 
-    close() {
+    async close() {
+      isClosed = true;
       flush();
+      if (worker === undefined) return;
       const ended = worker;
-      if (ended === undefined) return Promise.resolve();
-      return new Promise((resolve, reject) => {
-        const timer = setTimeout(
-          () => {
-            ended.unref();
-            reject(late(file, operation));
-          },
-          isHanging ? CLOSE_HANGING_MS : CLOSE_MS,
-        );
-        ended.ref();
-        ended.once('exit', () => {
-          clearTimeout(timer);
-          resolve();
-        });
-        ended.postMessage('close');
-      });
+      const exited = once(ended, 'exit').then(() => true);
+      ended.ref();
+      ended.postMessage('close');
+      const deadline = delay(isHanging ? CLOSE_HANGING_MS : CLOSE_MS, false, { ref: false });
+      if (await Promise.race([exited, deadline])) return;
+      ended.unref();
+      throw late(file, operation);
     },
   };
 }
@@ -211,18 +192,16 @@ export function createFileWorker<Parts>(
 function proxyOf<Parts extends object>(
   send: (part: string, method: string, parameters: readonly unknown[]) => unknown,
 ): Parts {
-  const objectOf = (part: string) =>
-    new Proxy(NOTHING, {
+  const nothing: Parts = Object.create(null);
+  const methodsOf = (part: string) =>
+    new Proxy<object>(nothing, {
       get:
         (_, method) =>
-        (...parameters: readonly unknown[]) =>
+        (...parameters: unknown[]) =>
           send(part, String(method), parameters),
     });
-  const nothing: Parts = Object.create(null);
-  return new Proxy(nothing, { get: (_, part) => objectOf(String(part)) });
+  return new Proxy(nothing, { get: (_, part) => methodsOf(String(part)) });
 }
-
-const NOTHING: object = Object.freeze(Object.create(null));
 
 function recordsIn(parameters: readonly unknown[]): number {
   return parameters.reduce<number>((records, value) => records + (Array.isArray(value) ? value.length : 0), 0);

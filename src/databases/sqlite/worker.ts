@@ -19,8 +19,8 @@ export interface FileWorkerData {
 
 /** A call of a method of one of the objects in the worker. */
 export interface WorkerCall {
-  /** Identifies the call in its answer. Absent if no caller waits for the result. */
-  readonly id?: number;
+  /** Identifies the call in its answer. */
+  readonly id: number;
   readonly part: string;
   readonly method: string;
   readonly parameters: readonly unknown[];
@@ -32,10 +32,7 @@ export interface SentFailure {
   readonly kind: FailureKind;
 }
 
-export type WorkerAnswer = { readonly id: number | undefined } & (
-  | { readonly value: unknown }
-  | { readonly failure: SentFailure }
-);
+export type WorkerAnswer = { readonly id: number } & ({ readonly value: unknown } | { readonly failure: SentFailure });
 
 /** The object that every worker hosts besides those of `createParts`. */
 export interface FilePart {

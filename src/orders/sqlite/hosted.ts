@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { SqliteDatabase } from '../../databases/sqlite/database.js';
-import { SqliteFileError } from '../../databases/sqlite/failure.js';
+import { isLate } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, type SqliteFile } from '../../databases/sqlite/file.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { CancelOutcome, ShipOutcome } from '../cancellation.js';
@@ -55,7 +55,7 @@ export function createOrderParts(
  * Creates an order store over a file, which it opens with the first driver available (see
  * `openSqliteDatabase`). A missing file is created, readable only by its owner. This is the store
  * of `createSqliteOrderStore`, in two workers: one reads and one commits, so that a slow disk
- * blocks neither the event loop nor lists. Failures of the file are {@link SqliteFileError}s.
+ * blocks neither the event loop nor lists. Failures of the file are `SqliteFileError`s.
  * Throws in the same cases as `createSqliteOrderStore`, and if there is no driver. Also throws for
  * `:memory:`, because two handles cannot share a database in memory.
  */
@@ -102,7 +102,7 @@ interface Remembered {
 }
 
 /** Remembers the most recent list, so that it is read again only after a change. */
-function createFileList({ reader, tellReader }: SqliteFile<OrderParts>) {
+function createFileList({ reader }: SqliteFile<OrderParts>) {
   /** How many puts this process has done. The list must show all of them. */
   let puts = 0;
   let readings = 0;
@@ -118,8 +118,7 @@ function createFileList({ reader, tellReader }: SqliteFile<OrderParts>) {
       last = { version, orders: known?.version === version ? known.orders : changed, ...before };
     } catch (error) {
       // While the disk hangs, no order can change.
-      const isLate = error instanceof SqliteFileError && error.kind === 'late';
-      if (!isLate || last?.puts !== puts) throw error;
+      if (!isLate(error) || last?.puts !== puts) throw error;
     }
     return last.orders;
   }
@@ -151,10 +150,17 @@ function createFileList({ reader, tellReader }: SqliteFile<OrderParts>) {
             await nextTurn();
           }
         } finally {
-          tellReader.list.end(reading);
+          end(reading);
         }
       },
     };
+  }
+
+  /** Ends a reading. If the disk hangs, does it later: an open snapshot lets the log grow. */
+  function end(reading: number): void {
+    reader.list.end(reading).catch((error) => {
+      if (isLate(error)) setTimeout(end, CHANGES_LISTED_AFTER_MS, reading).unref();
+    });
   }
 
   return {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
-import { SqliteFileError } from '../../databases/sqlite/failure.js';
+import { isLate } from '../../databases/sqlite/failure.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
 import type { Principal } from '../../http/index.js';
 import { createApiKey, isApiKey, keyDigest } from './api-key.js';
@@ -121,7 +121,7 @@ export function createKeyRing(reads: KeyReads, writes: KeyWrites): KeyRing {
       const found = await reads.byDigest(keyDigest(apiKey));
       return found && { id: found.id, plan: toPlan(found.plan) };
     } catch (error) {
-      if (stale !== undefined && error instanceof SqliteFileError && error.kind === 'late') return stale;
+      if (stale !== undefined && isLate(error)) return stale;
       throw error;
     }
   }
