@@ -19,7 +19,7 @@ export const serveCommand: Command = {
 /**
  * How long the process waits for its last output to be written, after everything else has stopped.
  */
-const LAST_WORDS_MS = 1_000;
+const FLUSH_AT_EXIT_MS = 1_000;
 
 async function serve(invocation: Invocation): Promise<Outcome> {
   const read = readSettings(invocation);
@@ -29,12 +29,12 @@ async function serve(invocation: Invocation): Promise<Outcome> {
   process.stdout.on('error', () => {});
   const worker = workerLifecycle(invocation.environment);
   const readable = process.stdout.isTTY && !invocation.flags.has('json');
-  const always = worker === undefined ? {} : { worker: worker.number };
+  const always = worker === undefined ? {} : { worker: worker.worker };
   const log = createLog(process.stdout, readable, always, fstatSync(1).isFile() ? FILE_BYTES : undefined);
   try {
     if (worker === undefined && settings.workers > 1) {
       const { runPrimary } = await import('../process/primary.js');
-      return await runPrimary(settings.workers, log);
+      return await runPrimary(settings, log);
     }
     const createKey = commandLine(invocation, 'keys create --plan free');
     const outcome = await runServer(settings, log, worker ?? processLifecycle(log), createKey);
@@ -45,6 +45,6 @@ async function serve(invocation: Invocation): Promise<Outcome> {
     log.flush();
     // A log that nobody reads, or a connection that no longer responds, must not keep the process
     // alive.
-    setTimeout(() => process.exit(), LAST_WORDS_MS).unref();
+    setTimeout(() => process.exit(), FLUSH_AT_EXIT_MS).unref();
   }
 }

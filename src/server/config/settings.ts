@@ -92,7 +92,7 @@ export const settingsSchema = v.object({
   metricsPort: setting(
     '--metrics-port PORT',
     'STORE_ORDERS_METRICS_PORT',
-    'port of /metrics for Prometheus; worker 2 has the next port, and so on',
+    'port of /metrics for Prometheus; needs the package prom-client',
     v.optional(wholeNumber(0, 65_535)),
     parseNumber,
   ),

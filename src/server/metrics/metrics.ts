@@ -1,35 +1,108 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { RedisLimiter } from '../../limits/redis/limiter.js';
+import { ifInstalled, notInstalled } from '../installed.js';
 import { type Backends, stateOf } from '../listener/health.js';
 import { onReplies } from '../log/request-log.js';
-import { createProcessMetrics } from './process-metrics.js';
-import { createRequestMetrics } from './request-metrics.js';
-import { createHistogram, printHistogram, printMetric } from './text-format.js';
+
+export type Prometheus = typeof import('prom-client');
 
 /**
- * The metrics of this process, collected from the diagnostics channels that an embedding program
- * can subscribe to as well.
+ * Loads the library of the metrics, if it is installed. It is optional, because most programs have
+ * no metrics port.
  */
+export function loadPrometheus(): Promise<Prometheus | undefined> {
+  return ifInstalled(import('prom-client'));
+}
+
+export const NO_PROMETHEUS = notInstalled('the metrics library', 'prom-client');
+
+/** The metrics of this process, in the text format of Prometheus. */
 export interface Metrics {
-  /** Returns the metrics in the text format of Prometheus, including the state of `backends`. */
-  text(backends: Backends): Promise<string>;
+  text(): Promise<string>;
   close(): void;
 }
 
 const MODES: readonly RedisLimiter['mode'][] = ['shared', 'local', 'open', 'closed'];
-const MODE_HELP = '1 for the current mode of the Redis limiter, 0 for the other modes.';
 const STATES = ['ok', 'degraded', 'unavailable'] as const;
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+/**
+ * The upper bounds of the durations, in seconds. The first is 0.1 ms, because a typical request
+ * takes less with orders and quotas in memory. The last is the longest time that a request may
+ * take.
+ */
+const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**
- * Creates the metrics. Without a Redis limiter, the metric for the mode of that limiter is left
- * out.
+ * Creates the metrics, which are collected from the diagnostics channels that an embedding program
+ * can subscribe to as well. In a worker, the primary can collect them. Without a Redis limiter,
+ * `hasRedis` leaves out the metric for the mode of that limiter. No label contains text of a
+ * request, so clients cannot create any number of time series.
  */
-export function createMetrics(hasRedis: boolean): Metrics {
-  const requests = createRequestMetrics();
-  const ofProcess = createProcessMetrics();
-  const writes = createHistogram(WRITES);
+export function createMetrics(prometheus: Prometheus, backends: Backends, hasRedis: boolean): Metrics {
+  const { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = prometheus;
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'store_orders_requests_total',
+    help: 'Requests that got a response.',
+    labelNames: ['operation', 'status', 'code'],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: 'store_orders_request_duration_seconds',
+    help: 'Time from the head of a request to its response, in seconds.',
+    labelNames: ['operation'],
+    buckets: SECONDS,
+    registers,
+  });
+  const failures = new Counter({
+    name: 'store_orders_failures_total',
+    help: 'Requests affected by an internal failure.',
+    labelNames: ['operation'],
+    registers,
+  });
+  const refusals = new Counter({
+    name: 'store_orders_refusals_total',
+    help: 'Requests refused by a quota or a ban.',
+    labelNames: ['plan', 'code'],
+    registers,
+  });
+  new Gauge({
+    name: 'store_orders_backend_state',
+    help: 'Number of processes in which the backend has this state.',
+    labelNames: ['backend', 'state'],
+    registers,
+    async collect() {
+      for (const [backend, check] of Object.entries(backends)) {
+        const now = await stateOf(check);
+        for (const state of STATES) this.set({ backend, state }, Number(state === now));
+      }
+    },
+  });
+  const writes = new Histogram({
+    name: 'store_orders_commit_writes',
+    help: 'Number of writes that were committed together.',
+    buckets: WRITES,
+    registers,
+  });
+  for (const operation of ['listOrders', 'cancelOrder', 'none']) {
+    seconds.zero({ operation });
+    failures.inc({ operation }, 0);
+  }
+
   let mode: unknown = 'shared';
+  if (hasRedis) {
+    new Gauge({
+      name: 'store_orders_limiter_mode',
+      help: 'Number of processes whose Redis limiter has this mode.',
+      labelNames: ['mode'],
+      registers,
+      collect() {
+        for (const name of MODES) this.set({ mode: name }, Number(name === mode));
+      },
+    });
+  }
 
   function onCommit(message: unknown): void {
     writes.observe(Number(Reflect.get(Object(message), 'writes')));
@@ -39,38 +112,29 @@ export function createMetrics(hasRedis: boolean): Metrics {
     mode = Reflect.get(Object(message), 'mode');
   }
 
-  const endReplies = onReplies(requests.count);
+  const endReplies = onReplies(({ operation = 'none', status, code = '', error, durationMs, plan }) => {
+    requests.inc({ operation, status, code });
+    seconds.observe({ operation }, durationMs / 1_000);
+    if (error !== undefined) failures.inc({ operation });
+    if (status === 429) refusals.inc({ plan, code });
+  });
   subscribe('store-orders:commit', onCommit);
   subscribe('store-orders:limiter', onMode);
+  AggregatorRegistry.setRegistries([registry]);
+  new AggregatorRegistry();
 
   return {
-    async text(backends) {
-      const states = await Promise.all(
-        Object.entries(backends).map(async ([backend, state]) => ({ backend, now: await stateOf(state) })),
-      );
-      const stateSamples = states.flatMap(({ backend, now }) =>
-        STATES.map((state) => ({ labels: { backend, state }, value: Number(state === now) })),
-      );
-      const modeSamples = MODES.map((name) => ({ labels: { mode: name }, value: Number(name === mode) }));
-      return [
-        requests.text(),
-        printMetric(
-          'gauge',
-          'store_orders_backend_state',
-          '1 for the current state of a backend, 0 for the other states.',
-          stateSamples,
-        ),
-        hasRedis ? printMetric('gauge', 'store_orders_limiter_mode', MODE_HELP, modeSamples) : '',
-        printHistogram('store_orders_commit_writes', 'Number of writes that were committed together.', [[{}, writes]]),
-        ofProcess.text(),
-      ].join('');
-    },
-
+    text: () => registry.metrics(),
     close() {
       endReplies();
       unsubscribe('store-orders:commit', onCommit);
       unsubscribe('store-orders:limiter', onMode);
-      ofProcess.close();
     },
   };
+}
+
+/** Returns a function that collects the metrics of all workers, and adds them up. */
+export function collectFromWorkers({ AggregatorRegistry }: Prometheus): () => Promise<string> {
+  const registry = new AggregatorRegistry();
+  return () => registry.clusterMetrics();
 }

@@ -2,33 +2,18 @@ import cluster from 'node:cluster';
 import type { Log, LogFields } from '../log/log.js';
 import { firstSignal, ignoreSignals } from './signals.js';
 
-/**
- * Connects a running server to its process: takes the events that the server reports, and tells the
- * server when to stop.
- */
+/** What starts and stops a server: signals, or the primary process of its workers. */
 export interface Lifecycle {
-  /**
-   * Whether this is the first process or the only one. Such a process prints the output that would
-   * be the same in every process.
-   */
-  readonly isFirst: boolean;
-  /** The number of the process, starting with 1. */
-  readonly number: number;
+  /** The number of this worker, starting with 1. Absent if this process is the only one. */
+  readonly worker?: number;
   report(event: 'listening' | 'stopping' | 'stopped', fields?: LogFields): void;
-  /** Calls `listener` when the server should stop, with the reason. Calls it only once. */
+  /** Calls `listener` when the server should stop, with the reason. */
   onStop(listener: (reason: LogFields) => void): void;
 }
 
 /** Creates the lifecycle of a single process: it logs events, and signals stop the server. */
 export function processLifecycle(log: Log): Lifecycle {
-  return {
-    isFirst: true,
-    number: 1,
-    report: log.event,
-    async onStop(listener) {
-      listener({ signal: await firstSignal() });
-    },
-  };
+  return { report: log.event, onStop: async (listener) => listener({ signal: await firstSignal() }) };
 }
 
 /** The messages from a worker to its primary. The primary sends only `drain` to a worker. */
@@ -42,6 +27,7 @@ export const WORKER_VARIABLE = 'STORE_ORDERS_WORKER';
 
 /** A worker: one of several processes that serve under a primary. */
 export interface WorkerLifecycle extends Lifecycle {
+  readonly worker: number;
   /** Tells the primary why this worker cannot serve, and ends the process. */
   fail(message: string): Promise<never>;
 }
@@ -65,26 +51,19 @@ export function workerLifecycle(
   }
 
   return {
-    number,
-    isFirst: number === 1,
+    worker: number,
     report(event, fields = {}) {
       if (event === 'listening') send({ listening: fields });
     },
     onStop(listener) {
-      let isStopping = false;
-      function stop(): void {
-        if (!isStopping) listener({});
-        isStopping = true;
-      }
-
       worker.on('message', (message: unknown) => {
-        if (message === 'drain') stop();
+        if (message === 'drain') listener({});
       });
       worker.on('disconnect', () => {
         // Without this assignment, the cluster module would end this process immediately after the
         // primary has exited, even with requests in flight.
         worker.exitedAfterDisconnect = true;
-        stop();
+        listener({});
       });
     },
     fail: (message) => new Promise(() => send({ failed: message }, () => process.exit(1))),

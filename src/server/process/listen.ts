@@ -1,6 +1,5 @@
-import { lstat, mkdir, rm, rmdir } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, type Server } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 
 /** Where a server listens. `port` can also be the path of a unix socket. */
 export interface Place {
@@ -8,20 +7,6 @@ export interface Place {
   readonly port: number | string;
   /** The name of the option that set the port. */
   readonly flag: '--port' | '--metrics-port';
-  /** True if workers do not share the port. */
-  readonly exclusive?: boolean;
-}
-
-/** Resolves to the reason why the server cannot listen, or to `undefined` once it listens. */
-export async function listen(server: Server, place: Place): Promise<string | undefined> {
-  const { host, port, flag } = place;
-  if (typeof port === 'string') return listenAlone(server, place, port);
-  if (port > 65_535) return `port ${port} does not exist; choose a lower one with ${flag}`;
-  const error = await tryToListen(server, place);
-  if (error?.code === 'EADDRINUSE')
-    return `port ${port} on ${host} is in use; choose another with ${flag}, or 0 for a free one`;
-  const advice = ADVICE.get(error?.code ?? '') ?? '';
-  return error && `cannot listen on port ${port} on ${host}: ${error.code ?? error.message}${advice}`;
 }
 
 const ADVICE: ReadonlyMap<string, string> = new Map([
@@ -30,60 +15,37 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ['EACCES', '; this user needs a port from 1024 up'],
 ]);
 
-/**
- * Listens on a unix socket, under a lock. Without the lock, two servers could both find the old
- * socket of a killed server, and the second would then remove the new socket of the first.
- */
-async function listenAlone(server: Server, place: Place, path: string): Promise<string | undefined> {
-  const lock = `${path}.lock`;
-  const locked = await take(lock);
-  if (locked !== undefined) return `cannot listen on the unix socket ${path}: cannot lock ${lock}: ${locked.code}`;
-  try {
-    // `listen` must be called only once. The cluster module numbers the calls of each worker for a
-    // path, and workers share a socket only if their calls have the same number.
-    const error =
-      ((await isLeftOver(path)) ? await failureOf(rm(path, { force: true })) : undefined) ??
-      (await tryToListen(server, place));
-    if (error?.code === 'EADDRINUSE')
-      return `the unix socket ${path} is in use; choose another path with ${place.flag}`;
-    return error && `cannot listen on the unix socket ${path}: ${error.code ?? error.message}`;
-  } finally {
-    await failureOf(rmdir(lock));
+/** Resolves to the reason why the server cannot listen, or to `undefined` once it listens. */
+export async function listen(server: Server, { host, port, flag }: Place): Promise<string | undefined> {
+  if (typeof port === 'string') {
+    const error = await listenOnSocket(server, port);
+    if (error?.code === 'EADDRINUSE') return `the unix socket ${port} is in use; choose another path with ${flag}`;
+    return error && `cannot listen on the unix socket ${port}: ${error.code ?? error.message}`;
   }
-}
-
-/**
- * A server holds the lock only for milliseconds. A lock that is older than this was left by a
- * killed server.
- */
-const ABANDONED_MS = 10_000;
-
-/** Takes the lock by creating a directory. Waits while another server holds the lock. */
-async function take(lock: string): Promise<Failure> {
-  for (;;) {
-    const error = await failureOf(mkdir(lock));
-    if (error?.code !== 'EEXIST') return error;
-    const stats = await lstat(lock).catch(() => undefined);
-    const ageMs = stats === undefined ? 0 : Math.abs(Date.now() - stats.mtimeMs);
-    const stuck = ageMs > ABANDONED_MS ? await failureOf(rmdir(lock)) : undefined;
-    if (stuck !== undefined && stuck.code !== 'ENOENT') return stuck;
-    await setTimeout(10);
-  }
+  const error = await tryToListen(server, { host, port });
+  if (error?.code === 'EADDRINUSE')
+    return `port ${port} on ${host} is in use; choose another with ${flag}, or 0 for a free one`;
+  const advice = ADVICE.get(error?.code ?? '') ?? '';
+  return error && `cannot listen on port ${port} on ${host}: ${error.code ?? error.message}${advice}`;
 }
 
 type Failure = NodeJS.ErrnoException | undefined;
 
-function failureOf(work: Promise<unknown>): Promise<Failure> {
-  return work.then(
-    () => undefined,
-    (error: NodeJS.ErrnoException) => error,
-  );
+/** Listens on a unix socket. First removes the socket that a killed server has left. */
+async function listenOnSocket(server: Server, path: string): Promise<Failure> {
+  // The order matters. The cluster module numbers the calls of `listen` for a path, and workers
+  // share a socket only if their calls have the same number. So `listen` is called only once.
+  if (await isLeftOver(path)) {
+    const error = await rm(path, { force: true }).catch((error: NodeJS.ErrnoException) => error);
+    if (error !== undefined) return error;
+  }
+  return tryToListen(server, { path });
 }
 
-function tryToListen(server: Server, { host, port, exclusive }: Place): Promise<Failure> {
+function tryToListen(server: Server, place: { host: string; port: number } | { path: string }): Promise<Failure> {
   return new Promise((resolve) => {
     server.once('error', resolve);
-    server.listen({ ...(typeof port === 'number' ? { host, port } : { path: port }), exclusive }, () => {
+    server.listen(place, () => {
       server.off('error', resolve);
       // Later errors are ignored. They mean that a single connection could not be accepted.
       server.on('error', () => {});

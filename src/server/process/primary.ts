@@ -1,9 +1,12 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Settings } from '../config/settings.js';
 import type { Log, LogFields } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
+import { collectFromWorkers, loadPrometheus, NO_PROMETHEUS } from '../metrics/metrics.js';
 import { failed, type Outcome } from '../outcome.js';
 import { WORKER_VARIABLE, type WorkerMessage } from './lifecycle.js';
+import { listenForMetrics } from './metrics-port.js';
 import { firstSignal } from './signals.js';
 
 /** The shortest time between two starts of a worker. */
@@ -15,41 +18,42 @@ const RESTART_MS = 1_000;
 const STOP_MS = 9_000;
 
 /**
- * Runs the program in `count` workers with this process's arguments, on one port. This process
+ * Runs the program in several workers with this process's arguments, on one port. This process
  * accepts the connections and hands them to the workers. It replaces a worker that exits. At a
  * signal, it stops accepting connections. Each worker then finishes the requests on the connections
  * that it has been handed, and exits.
  */
-export async function runPrimary(count: number, log: Log): Promise<Outcome> {
-  const running = new Map<number, RunningWorker>();
-  const stopping = new AbortController();
+export async function runPrimary(settings: Settings, log: Log): Promise<Outcome> {
+  const { workers: count, host, metricsPort } = settings;
+  const prometheus = metricsPort === undefined ? undefined : await loadPrometheus();
+  if (metricsPort !== undefined && prometheus === undefined) return failed(NO_PROMETHEUS);
+  const running = new Set<RunningWorker>();
+  let isStopping = false;
 
   function killAll(): void {
-    for (const { worker } of running.values()) worker.process.kill('SIGKILL');
+    for (const { worker } of running) worker.process.kill('SIGKILL');
   }
 
   function start(number: number): RunningWorker {
+    const startMs = performance.now();
     const started = startWorker(number);
-    running.set(number, started);
-    void started.ended.then(() => running.delete(number));
+    running.add(started);
+    void started.ended.then(async (end) => {
+      running.delete(started);
+      if (isStopping || !started.isKept) return;
+      log.error('worker ended', { worker: number, ...end });
+      await sleep(Math.max(0, startMs + RESTART_MS - performance.now()), undefined, { ref: false });
+      if (!isStopping) void replace(number);
+    });
     return started;
   }
 
-  async function keep(first: RunningWorker): Promise<void> {
-    const { number } = first;
-    for (let kept = first; ; ) {
-      const end = await kept.ended;
-      if (stopping.signal.aborted) return;
-      log.error('worker ended', { worker: number, ...end });
-      const waitMs = Math.max(0, kept.startMs + RESTART_MS - performance.now());
-      await sleep(waitMs, undefined, stopping).catch(() => {});
-      if (stopping.signal.aborted) return;
-      kept = start(number);
-      void kept.begun.then((begun) => {
-        if ('listening' in begun) log.event('worker replaced', { worker: number });
-        else log.error('worker cannot start', { worker: number, error: begun.failed });
-      });
-    }
+  async function replace(number: number): Promise<void> {
+    const worker = start(number);
+    worker.isKept = true;
+    const begun = await worker.begun;
+    if ('listening' in begun) log.event('worker replaced', { worker: number });
+    else log.error('worker cannot start', { worker: number, error: begun.failed });
   }
 
   process.once('exit', killAll);
@@ -57,37 +61,43 @@ export async function runPrimary(count: number, log: Log): Promise<Outcome> {
   // They are not started, so the reason is reported only once.
   const first = start(1);
   const rest = 'listening' in (await first.begun) ? Array.from({ length: count - 1 }, (_, n) => start(n + 2)) : [];
-  const workers = [first, ...rest];
   let listening: LogFields = {};
-  for (const begun of await Promise.all(workers.map((worker) => worker.begun))) {
+  for (const begun of await Promise.all([first, ...rest].map((worker) => worker.begun))) {
     if ('failed' in begun) {
       killAll();
       return failed(begun.failed);
     }
     listening = { ...begun.listening, ...listening };
   }
+  const metrics = prometheus && (await listenForMetrics(host, metricsPort, collectFromWorkers(prometheus)));
+  if (metrics?.ok === false) {
+    killAll();
+    return failed(metrics.refusal);
+  }
   const signal = firstSignal();
-  for (const worker of workers) void keep(worker);
-  log.event('listening', { ...listening, workers: count });
+  for (const worker of running) worker.isKept = true;
+  log.event('listening', { ...listening, ...metrics?.fields, workers: count });
 
   log.event('stopping', { signal: await signal });
-  stopping.abort();
+  isStopping = true;
+  metrics?.close();
   const late = setTimeout(killAll, STOP_MS);
-  const stops = await Promise.all(Array.from(running.values(), stop));
+  const unclean = (await Promise.all(Array.from(running, stop))).filter(({ code }) => code !== 0);
   clearTimeout(late);
-  for (const { number, end } of stops) if (end.code !== 0) log.error('worker ended', { worker: number, ...end });
+  for (const end of unclean) log.error('worker ended', { ...end });
   log.event('stopped');
-  return stops.every(({ end }) => end.code === 0) ? { outcome: 'done' } : failed('a worker did not stop cleanly');
+  return unclean.length === 0 ? { outcome: 'done' } : failed('a worker did not stop cleanly');
 }
 
 interface RunningWorker {
   readonly number: number;
   readonly worker: Worker;
-  readonly startMs: number;
   /** Resolves when the worker listens or has failed. Never rejects. */
   readonly begun: Promise<WorkerMessage>;
   readonly ended: Promise<WorkerEnd>;
   isListening: boolean;
+  /** Whether the worker is replaced when it ends. */
+  isKept: boolean;
 }
 
 interface WorkerEnd {
@@ -114,7 +124,7 @@ function startWorker(number: number): RunningWorker {
       resolve({ failed: `worker ${number} ended before it was ready: ${error ?? signal ?? `exit code ${code}`}` });
     });
   });
-  const started = { number, worker, startMs: performance.now(), begun, ended, isListening: false };
+  const started = { number, worker, begun, ended, isListening: false, isKept: false };
   return started;
 }
 
@@ -126,7 +136,7 @@ async function stop({ number, worker, ended, isListening }: RunningWorker) {
   // reaches the worker before the message `drain`.
   if (worker.isConnected()) worker.disconnect();
   const end = await ended;
-  return { number, end: isListening ? end : { code: 0 } };
+  return { worker: number, ...(isListening ? end : { code: 0 }) };
 }
 
 function isWorkerMessage(message: unknown): message is WorkerMessage {

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { addressPerMinute } from '../../http/admission.js';
 import type { Settings } from '../config/settings.js';
 import { baseAddress, isLoopback } from '../listener/base-url.js';
@@ -6,15 +5,15 @@ import { createOrderServer } from '../listener/server.js';
 import type { Log, LogFields } from '../log/log.js';
 import { messageOf } from '../log/message-of.js';
 import { logReplies } from '../log/request-log.js';
-import { createMetrics } from '../metrics/metrics.js';
-import { createMetricsServer } from '../metrics/metrics-server.js';
+import { createMetrics, loadPrometheus, NO_PROMETHEUS } from '../metrics/metrics.js';
 import { failed, type Outcome } from '../outcome.js';
 import { openCounting } from '../quotas/backend.js';
 import { openServerStorage } from '../storage/open.js';
 import { IN_MEMORY } from '../storage/sqlite.js';
 import type { Lifecycle } from './lifecycle.js';
-import { listen, type Place, portOf } from './listen.js';
-import { guideOn, introduce } from './seed.js';
+import { listen, portOf } from './listen.js';
+import { listenForMetrics } from './metrics-port.js';
+import { seedAndGreet, showNextSteps } from './seed.js';
 
 /**
  * Runs the server until its lifecycle stops it, then closes everything in the reverse order of
@@ -26,6 +25,9 @@ export async function runServer(
   lifecycle: Lifecycle,
   createKey: string,
 ): Promise<Outcome> {
+  const { host, port, metricsPort } = settings;
+  const prometheus = metricsPort === undefined ? undefined : await loadPrometheus();
+  if (metricsPort !== undefined && prometheus === undefined) return failed(NO_PROMETHEUS);
   const open = await openServerStorage(settings);
   if (!open.ok) return failed(open.message);
   const { data } = open;
@@ -48,13 +50,13 @@ export async function runServer(
   }
 
   async function serve(): Promise<Outcome> {
-    const metrics = settings.metricsPort === undefined ? undefined : createMetrics(settings.redisUrl !== undefined);
-    if (metrics !== undefined) cleanUps.push(metrics.close);
     const opened = await openCounting(settings, data, log);
     if (!opened.ok) return failed(opened.message);
     const { counting } = opened;
     cleanUps.push(counting.close);
     const backends = { database: data.state, quotas: counting.state };
+    const metrics = prometheus && createMetrics(prometheus, backends, settings.redisUrl !== undefined);
+    if (metrics !== undefined) cleanUps.push(metrics.close);
 
     const server = createOrderServer({
       store: data.orders,
@@ -66,18 +68,20 @@ export async function runServer(
       trustProxy: settings.trustProxy,
       // Clients of a unix socket have no addresses, so the limit per address would count all of
       // them together.
-      maxConnectionsPerAddress: typeof settings.port === 'string' ? 0 : settings.maxConnectionsPerAddress,
+      maxConnectionsPerAddress: typeof port === 'string' ? 0 : settings.maxConnectionsPerAddress,
       ...(settings.corsOrigin !== undefined && { corsOrigins: settings.corsOrigin.split(',') }),
       backends,
     });
-    const refusal = await listen(server, { host: settings.host, port: settings.port, flag: '--port' });
+    const refusal = await listen(server, { host, port, flag: '--port' });
     if (refusal !== undefined) return failed(refusal);
     cleanUps.push(() => server.drain(0));
-    const metricsServer = metrics && createMetricsServer(() => metrics.text(backends));
-    if (metricsServer !== undefined) {
-      const metricsRefusal = await listen(metricsServer, metricsPlace(settings, lifecycle.number));
-      if (metricsRefusal !== undefined) return failed(metricsRefusal);
-      cleanUps.push(() => metricsServer.close().closeAllConnections());
+    // The primary of several workers serves the metrics of all of them.
+    let metricsFields: LogFields = {};
+    if (metrics !== undefined && lifecycle.worker === undefined) {
+      const opened = await listenForMetrics(host, metricsPort, metrics.text);
+      if (!opened.ok) return failed(opened.refusal);
+      cleanUps.push(opened.close);
+      metricsFields = opened.fields;
     }
     const drained = new Promise<void>((resolve) => {
       // `drain` must be called in this pass of the event loop, because the cluster module closes
@@ -88,7 +92,7 @@ export async function runServer(
       });
     });
 
-    const socket = typeof settings.port === 'string' ? settings.port : undefined;
+    const socket = typeof port === 'string' ? port : undefined;
     const address = portOf(server);
     const url =
       address === undefined ? `http://localhost${settings.basePath}` : baseAddress(address, settings.basePath);
@@ -97,15 +101,15 @@ export async function runServer(
     // has a proxy in front.
     const showsKeys = process.stderr.isTTY || (address !== undefined && isLoopback(address.address));
     const guide = { url, ...(socket !== undefined && { socket }), ...(data.name !== IN_MEMORY && { createKey }) };
-    if (data.isNew && settings.sample) await introduce(data, guide, showsKeys);
-    if (!data.isNew && lifecycle.isFirst) await guideOn(data, guide);
+    if (data.isNew && settings.sample) await seedAndGreet(data, guide, showsKeys);
+    if (!data.isNew && (lifecycle.worker ?? 1) === 1) await showNextSteps(data, guide);
     hasServed = true;
     lifecycle.report('listening', {
       url,
       ...(socket !== undefined && { socket }),
       ...(data.name !== IN_MEMORY && { db: data.name }),
       ...(counting.name !== undefined && { redis: counting.name }),
-      ...metricsFields(metricsServer && portOf(metricsServer)),
+      ...metricsFields,
     });
     await drained;
     return { outcome: 'done' };
@@ -122,13 +126,4 @@ export async function runServer(
   }
   if (outcome.outcome === 'done') lifecycle.report('stopped');
   return outcome;
-}
-
-/** Each worker counts its own requests, so each has a metrics port of its own. */
-function metricsPlace({ host, metricsPort = 0 }: Settings, worker: number): Place {
-  return { host, port: metricsPort === 0 ? 0 : metricsPort + worker - 1, flag: '--metrics-port', exclusive: true };
-}
-
-function metricsFields(address: AddressInfo | undefined): LogFields {
-  return address === undefined ? {} : { metrics: baseAddress(address, '/metrics') };
 }

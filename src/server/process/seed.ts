@@ -24,7 +24,7 @@ const CURL = process.platform === 'win32' ? 'curl.exe' : 'curl';
  * Fills a new database with sample orders. With `showsKeys` it also issues a demo key for each
  * fixed plan, and prints the keys to stderr. Stdout may be a log, which must never contain a key.
  */
-export async function introduce(
+export async function seedAndGreet(
   { orders, keys, name }: ServerStorage,
   guide: Guide,
   showsKeys: boolean,
@@ -56,7 +56,7 @@ export async function introduce(
  * Prints how to create the first key if an existing database has no keys. On a terminal it also
  * prints the address of the documentation and how to create another key.
  */
-export async function guideOn({ keys, name }: ServerStorage, guide: Guide): Promise<void> {
+export async function showNextSteps({ keys, name }: ServerStorage, guide: Guide): Promise<void> {
   const isKeyless = await keys.isEmpty();
   await say([
     ...(isKeyless ? [`${name} has no API keys.${firstKey(guide)}`] : []),

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
-import { createServer, request } from 'node:http';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
-import { listen } from '../../../src/server/process/listen.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { run, startServer } from '../support/program.js';
 
@@ -59,56 +57,4 @@ test('"healthcheck" sends a request to the address in the settings of the server
   const { code, stderr } = await run(['healthcheck', '--json'], { cwd, env });
   assert.equal(code, 1);
   assert.match(stderr, /^store-orders: http:\/\/127\.0\.0\.1:\d+\/healthz: connect ECONNREFUSED/);
-});
-
-/** Creates a socket file at `path` on which no server listens. */
-async function leaveSocket(path: string): Promise<void> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(`${path}-dead`, resolve));
-  renameSync(`${path}-dead`, path);
-  await new Promise((resolve) => server.close(resolve));
-}
-
-function startOn(port: string) {
-  const server = createServer((_, response) => response.end());
-  return { server, refusal: listen(server, { host: '127.0.0.1', port, flag: '--port' }) };
-}
-
-test('if several servers start together on the socket of a killed server, exactly one listens and can be reached', async () => {
-  const cwd = temporaryDirectory();
-  const socket = join(cwd, 'shop.sock');
-  for (let round = 0; round < 5; round++) {
-    await leaveSocket(socket);
-    const started = [startOn(socket), startOn(socket), startOn(socket)];
-    const refusals = await Promise.all(started.map(({ refusal }) => refusal));
-    const inUse = `the unix socket ${socket} is in use; choose another path with --port`;
-    assert.deepEqual(refusals.sort(), [inUse, inUse, undefined]);
-    assert.equal(await statusOf(socket, '/'), 200);
-    for (const { server } of started) server.close();
-    assert.deepEqual(readdirSync(cwd), []);
-  }
-});
-
-test('a server waits for the lock of its socket while another server holds the lock, but takes over an old lock', async () => {
-  const cwd = temporaryDirectory();
-  const socket = join(cwd, 'shop.sock');
-  mkdirSync(`${socket}.lock`);
-  const { server, refusal } = startOn(socket);
-  await setTimeout(30);
-  assert.ok(!server.listening);
-  utimesSync(`${socket}.lock`, 0, 0);
-  assert.equal(await refusal, undefined);
-  assert.deepEqual(readdirSync(cwd), ['shop.sock']);
-  server.close();
-
-  writeFileSync(`${socket}.lock`, '');
-  utimesSync(`${socket}.lock`, 0, 0);
-  const says = `cannot listen on the unix socket ${socket}: cannot lock ${socket}.lock: ENOTDIR`;
-  assert.equal(await startOn(socket).refusal, says);
-});
-
-test('a port above 65535 is refused', async () => {
-  const place = { host: '127.0.0.1', port: 65_536, flag: '--metrics-port' } as const;
-  const says = 'port 65536 does not exist; choose a lower one with --metrics-port';
-  assert.equal(await listen(createServer(), place), says);
 });
