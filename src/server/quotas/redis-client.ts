@@ -1,5 +1,6 @@
 import type { SendCommand } from '../../limits/redis/limiter.js';
 import type { RedisAddress } from '../config/redis-url.js';
+import { ifInstalled, notInstalled } from '../installed.js';
 import { messageOf } from '../log/message-of.js';
 
 /** A connection to Redis that reconnects by itself. While it is down, commands fail immediately. */
@@ -73,7 +74,9 @@ interface Client {
 }
 
 async function createClient({ nodes, db, tls, username, password }: RedisAddress): Promise<Client> {
-  const { Redis, Cluster } = await loadDriver();
+  const driver = await ifInstalled(import('ioredis'));
+  if (driver === undefined) throw new Error(notInstalled('the Redis driver', 'ioredis'));
+  const { Redis, Cluster } = driver;
   const retry = (times: number) => Math.min(RETRY_MS.first * 2 ** Math.min(times, 10), RETRY_MS.longest);
   const options = {
     ...(username !== undefined && { username }),
@@ -99,16 +102,6 @@ async function createClient({ nodes, db, tls, username, password }: RedisAddress
     // Connects by name, because a certificate is issued for a name, not for an address.
     dnsLookup: (host, callback) => callback(null, host),
   });
-}
-
-/** Loads the driver. It is optional, because counting in one process does not need it. */
-async function loadDriver() {
-  try {
-    return await import('ioredis');
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
-    throw new Error('the Redis driver is not installed; run "npm install ioredis"');
-  }
 }
 
 /**

@@ -7,6 +7,7 @@ import { importRecords } from '../../orders/postgres/import.js';
 import { createPostgresOrderStore, type PostgresOrderStore } from '../../orders/postgres/index.js';
 import { ORDERS_SCHEMA } from '../../orders/postgres/own-table.js';
 import { readRecords } from '../../orders/postgres/records.js';
+import { ifInstalled, notInstalled } from '../installed.js';
 import type { KeyRing } from '../keys/key-ring.js';
 import { createPostgresKeyRing, KEYS_SCHEMA } from '../keys/postgres.js';
 import type { OpenOutcome, Storage } from './storage.js';
@@ -49,7 +50,7 @@ export async function openPostgresStorage(url: string, options: PostgresStorageO
   checkFields('options', options, ['create', 'impatient']);
   const driver = await loadDriver();
   if (driver === undefined) {
-    return { ok: false, message: 'the PostgreSQL driver is not installed; run "npm install pg"' };
+    return { ok: false, message: notInstalled('the PostgreSQL driver', 'pg') };
   }
   const config: ClientConfig = {
     connectionString: url,
@@ -75,12 +76,7 @@ type Driver = Pick<typeof import('pg'), 'Client' | 'Pool'>;
  * need it.
  */
 async function loadDriver(): Promise<Driver | undefined> {
-  try {
-    return (await import('pg')).default;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND') return undefined;
-    throw error;
-  }
+  return (await ifInstalled(import('pg')))?.default;
 }
 
 /**
