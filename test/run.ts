@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-// Runs the tests (*.test.ts), the proofs (*.proof.ts), or both. The tests need only Node.js. The
-// proofs need minutes, or other programs such as a database. At the end, prints what was not run
-// and how to run it. This program finds the files itself, because neither Node.js 20 nor the shell
-// of Windows knows glob patterns.
+// Builds the package, because the tests test `dist`. Then runs the tests (*.test.ts), the proofs
+// (*.proof.ts), or both, of the given folders or files. The tests need only Node.js. The proofs
+// need minutes, or other programs such as a database. At the end, prints what was not run and how
+// to run it. This program finds the files itself, because neither Node.js 20 nor the shell of
+// Windows knows glob patterns.
 
 const ENDINGS = {
   quick: ['.test.ts'],
@@ -33,12 +34,15 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { plain: { type: 'boolean', default: false } },
 });
-const [set = 'quick', ...folders] = positionals;
+const [set = 'quick', ...places] = positionals;
+const folders = places.map((place) => place.replaceAll('\\', '/').replace(/^(?:\.\/)?test\//, ''));
 if (!isSet(set)) throw new TypeError(`${set}: expected ${Object.keys(ENDINGS).join(', ')}`);
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const files = testFiles(ENDINGS[set]);
 if (files.length === 0) throw new Error(`there are no tests of this kind in ${folders.join(', ')}`);
+const build = spawnSync(process.execPath, [join(root, '.ci/build.mjs')], { stdio: 'inherit' });
+if (build.status !== 0) process.exit(1);
 /**
  * Environment variables of the quick run. The quick run tests a fifth of the random inputs. If a
  * test starts a process or a server for each row of a table, the quick run tests a fifth of the

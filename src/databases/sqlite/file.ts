@@ -1,10 +1,10 @@
-import type { SqliteDatabase } from './database.js';
+import { prepare, type SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
 import { makeDurable, opening } from './durability.js';
 import { type FailureKind, SqliteFileError } from './failure.js';
 import { publishCommit } from './group-commit.js';
 import { identityOf } from './identity.js';
-import { migrate, type Schemas } from './migration.js';
+import { migrate, type Schemas, schemaVersions } from './migration.js';
 import { createFileWorker, type Remote } from './remote.js';
 import type { FilePart } from './worker.js';
 
@@ -42,6 +42,11 @@ const LASTING: readonly FailureKind[] = ['read_only', 'io', 'full', 'cannot_open
  */
 export function prepareFile(database: SqliteDatabase, schemas: Schemas): void {
   opening(database, () => {
+    // Throws if this is another program's file.
+    schemaVersions(database, schemas);
+    // A killed process leaves no rollback journal beside a new file with tables. Otherwise, that
+    // journal would empty a backup that is copied over the file.
+    if (prepare(database, 'PRAGMA page_count').get()?.['page_count'] === 0n) makeDurable(database);
     migrate(database, schemas);
     makeDurable(database);
   });

@@ -1,9 +1,9 @@
 import { type PostgresClient, type PostgresPool, queryOften } from '../../databases/postgres/client.js';
 import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/snapshots.js';
+import { createGrouping } from '../grouping.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';
 import type { ListedOrders } from '../store.js';
-import { createGrouping } from './grouping.js';
 import { type OrderTable, readOrder } from './table.js';
 
 /** The number of orders in a page. A page has about 200 KB and takes the server about 3 ms. */

@@ -2,26 +2,18 @@ import { type PostgresClient, type PostgresRow, queryOften, WAIT_FOR_DISK } from
 import { quoteText } from '../../databases/postgres/quote.js';
 import type { OrderStatus } from '../cancellation.js';
 import type { OrderId } from '../order.js';
-import { createGroups } from './groups.js';
+import { type Attempt, createGroups } from './group.js';
 import type { OrderTable } from './table.js';
 
 /** Stands for all of the embedding program's own statuses, which this service treats alike. */
 const OTHER_STATUS: OrderStatus = 'other';
 
 /**
- * How many milliseconds a statement for several orders waits for a lock. It skips locked orders, so
- * only a trigger or rule of the table can make it wait.
+ * How many milliseconds a statement waits for a lock. It skips locked orders, so only a trigger or
+ * rule of the table can make it wait.
  */
 const LOCK_MS = 100;
-
-/**
- * The reply of a statement about one order: the status that the statement found, and whether it
- * changed the order.
- */
-interface Found {
-  readonly status: OrderStatus | undefined;
-  readonly isChanged: boolean;
-}
+const LIMIT_LOCKS = `set_config('lock_timeout', '${LOCK_MS}', true) <> ''`;
 
 /**
  * Creates a function that changes the status of an order to `next`. `decide` receives the present
@@ -46,61 +38,56 @@ export function createTransition<Outcome extends string>(
   const one = statementForOne(table, from, quoteText(to));
   const several = statementForSeveral(table, from, quoteText(to));
 
-  function readFound(row: PostgresRow | undefined): Found {
+  /** Reads the reply about one order. It has no row if the order does not exist. */
+  function read(id: OrderId, row: PostgresRow | undefined): Attempt<Outcome> {
+    if (row?.['found'] === '0') return 'locked';
     const text = row?.['status'];
     const known = typeof text === 'string' ? statuses.get(text) : undefined;
-    return { status: row && (known ?? OTHER_STATUS), isChanged: row?.['changed'] === '1' };
-  }
-
-  function outcomeOf(id: OrderId, { status, isChanged }: Found): Outcome {
-    const outcome = decide(status);
-    if ((outcome === next) !== isChanged) {
+    const outcome = decide(row && (known ?? OTHER_STATUS));
+    if ((outcome === next) !== (row?.['changed'] === '1')) {
       throw new Error(`order ${id}: its status did not change; does a trigger or a policy of its table prevent that?`);
     }
-    return outcome;
+    return { outcome };
   }
 
   return createGroups<Outcome>({
-    async alone(id) {
-      return outcomeOf(id, readFound((await queryOften(client, one, [`${id}`])).rows[0]));
-    },
+    one: async (id) => read(id, (await queryOften(client, one, [`${id}`])).rows[0]),
 
-    async together(ids) {
+    async several(ids) {
       // This statement is not prepared, because a plan made for a small table would read the whole
       // table even after the table has grown.
       const { rows } = await client.query(several, [`{${ids.join(',')}}`]);
       const found = new Map(rows.map((row) => [String(row['id']), row]));
       return (id) => {
-        const row = found.get(`${id}`);
-        if (row?.['found'] === '0') return 'locked';
-        const outcome = outcomeOf(id, readFound(row));
+        const attempt = read(id, found.get(`${id}`));
         // If the group has another call for this order, that call finds the new status.
-        if (outcome === next) found.set(`${id}`, { status: to });
-        return { outcome };
+        if (attempt !== 'locked' && attempt.outcome === next) found.set(`${id}`, { status: to });
+        return attempt;
       };
     },
   });
 }
 
+// Both statements return a row for each order that exists. Its `found` is '0' if another transaction
+// has locked the order, otherwise '1'.
+
 function statementForOne({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH found AS (
       SELECT o.${id} AS id, o.${status}::text AS status FROM ${table} AS o WHERE o.${id} = $1::text::int8
-      FOR NO KEY UPDATE),
+      FOR NO KEY UPDATE SKIP LOCKED),
     changed AS (
       UPDATE ${table} AS o SET ${status} = ${to} FROM found
-      WHERE o.${id} = found.id AND found.status IN (${from}) RETURNING 1)
-    SELECT status, (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found`;
+      WHERE o.${id} = found.id AND found.status IN (${from}) AND ${LIMIT_LOCKS} RETURNING 1)
+    SELECT '1' AS found, status, (SELECT count(*) FROM changed)::text AS changed, ${WAIT_FOR_DISK} FROM found
+    UNION ALL
+    SELECT '0', NULL, '0', NULL WHERE NOT EXISTS (SELECT FROM found)
+      AND EXISTS (SELECT FROM ${table} AS o WHERE o.${id} = $1::text::int8)`;
 }
 
-/**
- * Returns the statement that changes several orders. It locks their rows in the sequence of the
- * given ids, which is ascending. It skips rows that another transaction has locked. It returns one
- * row for each order that exists. In this row, `found` is '0' if the order was skipped, otherwise
- * '1'.
- */
+/** Locks the rows in the sequence of the given ids, which is ascending. */
 function statementForSeveral({ table, id, status }: OrderTable, from: readonly string[], to: string): string {
   return `WITH asked AS MATERIALIZED (
-      SELECT id FROM unnest(CASE WHEN set_config('lock_timeout', '${LOCK_MS}', true) <> '' THEN $1::text::int8[] END) AS id),
+      SELECT id FROM unnest(CASE WHEN ${LIMIT_LOCKS} THEN $1::text::int8[] END) AS id),
     found AS (
       SELECT asked.id AS asked, o.id, o.status FROM asked CROSS JOIN LATERAL (
         SELECT o.${id} AS id, o.${status}::text AS status FROM ${table} AS o WHERE o.${id} = asked.id

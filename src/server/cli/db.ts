@@ -5,11 +5,11 @@ import { readSettings } from '../config/read-settings.js';
 import { printable } from '../log/printable.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
 import { backUp } from '../storage/backup.js';
+import { contentRefusal, inspect } from '../storage/contents.js';
 import { refusalOf } from '../storage/file-check.js';
-import { damage, problemsOf } from '../storage/integrity.js';
 import { SCHEMAS } from '../storage/program-parts.js';
 import { restore } from '../storage/restore.js';
-import { IN_MEMORY, noSuchDatabase, openAsItIs, reasonOf, troubleOf } from '../storage/sqlite.js';
+import { IN_MEMORY, noSuchDatabase, reasonOf, troubleOf } from '../storage/sqlite.js';
 import { type Command, type Invocation, settingOptions } from './command.js';
 import { NOTHING_LEFT } from './with-storage.js';
 
@@ -72,22 +72,15 @@ function withExisting(invocation: Invocation, work: (file: string) => Outcome | 
  * state even if a server writes meanwhile.
  */
 function check(file: string): Outcome {
-  const { database, versions } = openAsItIs(file);
-  try {
+  return inspect(file, (opened) => {
+    const { database, versions } = opened;
     const synchronous = Number(syncEveryCommit(database));
     database.exec('BEGIN');
-    const problems = problemsOf(database);
-    if (problems.length > 0) return failed(damage(file, problems));
-    if ([...versions.values()].every((version) => version === 0)) {
-      return failed(`${file} is empty; start the server to create its tables, or restore a backup with db restore`);
-    }
-    const revisions = Number(prepare(database, 'SELECT count(*) AS count FROM orders_revision').get()?.['count']);
-    if (revisions !== 1) return failed(damage(file, [`orders_revision has ${revisions} rows instead of 1`]));
+    const refusal = contentRefusal(file, opened);
+    if (refusal !== undefined) return failed(refusal);
     const report = { ...reportOn(file, database, versions), synchronous };
     return done(describe(report), report);
-  } finally {
-    database.close();
-  }
+  });
 }
 
 type Report = ReturnType<typeof reportOn> & {

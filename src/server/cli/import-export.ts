@@ -1,6 +1,7 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
 import { serializeOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
+import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
 import type { Storage } from '../storage/storage.js';
@@ -145,7 +146,7 @@ export function exportOrders(invocation: Invocation): Outcome | Promise<Outcome>
   const format = flags.get('format');
   if (!isFormat(format)) return misused(unknownFormat(format));
   return withStorage(invocation, ({ records }) =>
-    format === 'csv' ? exportCsv(records()) : exportJson(records(), flags.has('json')),
+    print(format === 'csv' ? csvTexts(records()) : jsonTexts(records(), flags.has('json'))),
   );
 }
 
@@ -157,26 +158,35 @@ function unknownFormat(text: unknown): string {
   return `--format: expected json or csv, not ${JSON.stringify(text)}`;
 }
 
-async function exportCsv(records: Records): Promise<Outcome> {
-  let text = `${CSV_HEAD}\n`;
-  for await (const batch of records) {
-    text += batch.map((record) => `${printCsvRow(record)}\n`).join('');
-    if (!(await writeText(process.stdout, text))) return { outcome: 'done' };
-    text = '';
-  }
-  await writeText(process.stdout, text);
-  return { outcome: 'done' };
+export async function exportJson(records: Records, asArray: boolean): Promise<Outcome> {
+  return print(jsonTexts(records, asArray));
 }
 
-export async function exportJson(records: Records, asArray: boolean): Promise<Outcome> {
+async function* jsonTexts(records: Records, asArray: boolean): AsyncGenerator<string> {
   let mark = asArray ? '[' : '';
   const between = asArray ? ',\n' : '\n';
   for await (const batch of records) {
-    if (!(await writeText(process.stdout, mark + batch.map(printRecord).join(between)))) return { outcome: 'done' };
+    yield mark + batch.map(printRecord).join(between);
     mark = between;
   }
-  if (asArray) await writeText(process.stdout, mark === '[' ? '[]\n' : ']\n');
-  else if (mark !== '') await writeText(process.stdout, '\n');
+  if (asArray) yield mark === '[' ? '[]\n' : ']\n';
+  else if (mark !== '') yield '\n';
+}
+
+async function* csvTexts(records: Records): AsyncGenerator<string> {
+  yield `${CSV_HEAD}\n`;
+  for await (const batch of records) yield batch.map((record) => `${printCsvRow(record)}\n`).join('');
+}
+
+/** Writes the texts to stdout. Stops without an error if the reader has closed the pipe. */
+async function print(texts: AsyncIterable<string>): Promise<Outcome> {
+  for await (const text of texts) {
+    try {
+      if (!(await writeText(process.stdout, text))) break;
+    } catch (error) {
+      return failed(`cannot write to stdout: ${messageOf(error)}`);
+    }
+  }
   return { outcome: 'done' };
 }
 

@@ -1,32 +1,22 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { isResult } from '../../databases/sqlite/database.js';
 import { createPrivately } from '../../databases/sqlite/driver.js';
-import { SqliteFileError } from '../../databases/sqlite/failure.js';
-import { QUIETLY } from '../../databases/sqlite/remote.js';
+import { failureOf, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
 import { randomBase62 } from '../keys/api-key.js';
 import { done, failed, type Outcome } from '../outcome.js';
-
-/** The task of the backup thread. */
-export interface BackupData {
-  readonly file: string;
-  /** An empty file, created by the caller. */
-  readonly copy: string;
-}
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+import { contentRefusal, inspect } from './contents.js';
 
 /**
- * Copies a database to a new file. The file gets its content only when the copy is complete and on
- * disk. A failure or a signal leaves no partial copy behind.
+ * Copies a database to a new file. The file gets its name only when the copy is complete and on
+ * disk.
  */
-export async function backUp(file: string, target: string): Promise<Outcome> {
+export function backUp(file: string, target: string): Outcome {
+  const isTaken = () => lstatSync(target, { throwIfNoEntry: false }) !== undefined;
   const taken = failed(`${target} already exists; name a new file, because a backup overwrites nothing`);
-  if (existsSync(target)) return taken;
+  if (isTaken()) return taken;
   return withCopy(file, target, (copy) => {
-    // Renaming would overwrite a file that another process has created meanwhile. So an empty file
-    // is created here first, and only that file is overwritten.
-    if (!createPrivately(target)) return taken;
+    if (isTaken()) return taken;
     const bytes = putInPlace(copy, target);
     return done(`backed up ${file} to ${target}, ${bytes} bytes`, { file, backup: target, bytes });
   });
@@ -34,26 +24,43 @@ export async function backUp(file: string, target: string): Promise<Outcome> {
 
 /**
  * Copies a database to a file beside the target, checks the copy, and runs `work` on it. Removes
- * the copy afterwards.
+ * the copy afterwards. If the process is killed, the copy remains, under a name that ends with
+ * `.partial`.
  */
-export async function withCopy(
-  file: string,
-  target: string,
-  work: (copy: string) => Outcome | Promise<Outcome>,
-): Promise<Outcome> {
+export function withCopy(file: string, target: string, work: (copy: string) => Outcome): Outcome {
   const copy = resolve(`${target}.${randomBase62(8)}.partial`);
   if (!createPrivately(copy)) {
     return failed(`cannot create ${target}; check that its directory exists and is writable`);
   }
-  const ignoreSignals = onSignal(() => remove(copy));
   try {
-    const workerData: BackupData = { file, copy };
-    await runToEnd(new Worker(new URL('./backup-worker.js', import.meta.url), { workerData, execArgv: QUIETLY }));
-    return await work(copy);
+    inspect(file, ({ database }) => {
+      try {
+        // Copies from one read transaction, which does not block writers.
+        database.prepare('VACUUM INTO ?').run(copy);
+      } catch (error) {
+        throw isOfSource(error) ? error : failureOf(error, target, 'write');
+      }
+    });
+    const refusal = inspect(copy, (opened) => contentRefusal(file, opened), target);
+    if (refusal !== undefined) return failed(refusal);
+    // VACUUM INTO does not sync its file.
+    sync(copy, 'r+');
+    return work(copy);
+  } catch (error) {
+    throw failureOf(error, target, 'write');
   } finally {
-    ignoreSignals();
-    remove(copy);
+    for (const suffix of ['', '-journal']) rmSync(copy + suffix, { force: true });
   }
+}
+
+/** Whether a copy has failed because of the file that is read. */
+function isOfSource(error: unknown): boolean {
+  if (isResult(error, 'busy') || isResult(error, 'damaged') || isResult(error, 'not_a_database')) return true;
+  if (!(error instanceof Error)) return false;
+  // The extended results SQLITE_IOERR_READ and SQLITE_IOERR_SHORT_READ. The first property is of
+  // node:sqlite, the second of libsql and better-sqlite3.
+  if ('errcode' in error) return error.errcode === 266 || error.errcode === 522;
+  return 'code' in error && String(error.code).endsWith('_READ');
 }
 
 /**
@@ -62,46 +69,21 @@ export async function withCopy(
  */
 export function putInPlace(copy: string, target: string): number {
   renameSync(copy, target);
-  syncDirectoryOf(target);
+  try {
+    // Windows cannot open a directory and does not need this.
+    if (process.platform !== 'win32') sync(dirname(resolve(target)), 'r');
+  } catch (error) {
+    const message = `whether ${target} was written is unknown, because the disk failed (${textOf(error)}); look with db check before you repeat this`;
+    throw new SqliteFileError(message, 'io', { cause: error });
+  }
   return statSync(target).size;
 }
 
-/** Removes a copy and the journal that SQLite keeps beside it. */
-function remove(copy: string): void {
-  for (const suffix of ['', '-journal']) rmSync(copy + suffix, { force: true });
-}
-
-function runToEnd(worker: Worker): Promise<void> {
-  return new Promise((resolve, reject) => {
-    worker.on('error', ({ message }) => reject(new SqliteFileError(message, 'other')));
-    worker.on('exit', () => resolve());
-  });
-}
-
-/**
- * Runs `work` when a signal arrives, and then lets the signal end the process. Returns a function
- * that stops listening for signals.
- */
-function onSignal(work: () => void): () => void {
-  function stop(): void {
-    for (const signal of SIGNALS) process.off(signal, end);
+function sync(file: string, flags: 'r' | 'r+'): void {
+  const descriptor = openSync(file, flags);
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
-  function end(signal: NodeJS.Signals): void {
-    work();
-    stop();
-    process.kill(process.pid, signal);
-  }
-  for (const signal of SIGNALS) process.on(signal, end);
-  return stop;
-}
-
-/**
- * Syncs the directory of a file, so that the file's new name survives a power cut. Windows cannot
- * open a directory and does not need this.
- */
-function syncDirectoryOf(file: string): void {
-  if (process.platform === 'win32') return;
-  const descriptor = openSync(dirname(resolve(file)), 'r');
-  fsyncSync(descriptor);
-  closeSync(descriptor);
 }

@@ -71,7 +71,7 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
   });
 
   test('if another transaction has locked an order, only the cancel of that order waits for the transaction', async () => {
-    const { pool, store, asked, statusOf } = await open(20);
+    const { pool, store, statusOf } = await open(20);
     const other = await pool.connect();
     await other.query('BEGIN');
     await other.query("UPDATE store_orders SET status = 'shipped' WHERE id = 5");
@@ -83,7 +83,6 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
     const outcomes = await Promise.all(free.map((id) => store.cancel(BigInt(id))));
     assert.ok(outcomes.every((outcome) => outcome === 'cancelled'));
     assert.equal(answered, false);
-    assert.equal(asked.length, 2, 'the store sends one statement for the free orders, and one for the locked order');
     await other.query('COMMIT');
     other.release();
     assert.deepEqual([await locked, await statusOf(5)], ['already_shipped', 'shipped']);
@@ -97,8 +96,8 @@ describe('simultaneous cancels in PostgreSQL', { skip: missingEngine }, async ()
     const locked = Array.from({ length: 50 }, (_, id) => store.cancel(BigInt(id)));
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     const watch = engine.pool();
-    await until(async () => (await watch.query(waiting)).rows.length === 4);
     for (const id of [60n, 61n]) assert.equal(await store.cancel(id), 'cancelled');
+    assert.equal((await watch.query(waiting)).rows.length, 0);
     assert.equal((await store.get(70n))?.status, 'pending');
     await other.query('COMMIT');
     other.release();

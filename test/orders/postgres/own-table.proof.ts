@@ -113,11 +113,15 @@ describe('the order store over its own table in PostgreSQL', { skip: missingEngi
   for (const [change, end, outcome, status] of WHILE_WAITING) {
     test(`a cancel that waits for another transaction (${change}, ${end}) returns ${outcome}`, async () => {
       const { pool, store } = await stored({ id: 1 });
+      let attempts = 0;
+      const counted = createPostgresOrderStore({
+        query: (text, values) => pool.query(text, values).finally(() => attempts++),
+      });
       const other = await pool.connect();
       await other.query('BEGIN');
       await other.query(change);
-      const cancelled = store.cancel(1n);
-      await until(() => isWaiting(pool));
+      const cancelled = counted.cancel(1n);
+      await until(() => attempts === 2);
       await other.query(end);
       other.release();
       assert.equal(await cancelled, outcome);

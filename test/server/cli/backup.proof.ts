@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSqliteDatabase } from 'store-orders/sqlite';
+import { cannotTrace } from '../../durability/support/system-calls.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { answerOf, issueKey, run, spawnProgram, startServer, until } from '../support/program.js';
 
@@ -20,16 +21,90 @@ async function withOrders(count: number): Promise<string> {
   return cwd;
 }
 
-test('if a signal stops db backup, no partial file remains', async () => {
+test('a backup that is killed never leaves a file under its name, and a second backup succeeds', async () => {
   const cwd = await withOrders(600_000);
-  const child = spawnProgram(['db', 'backup', 'copy.db'], { cwd });
-  const exited = once(child, 'exit');
-  await until(() => readdirSync(cwd).some((name) => name.endsWith('.partial') && statSync(join(cwd, name)).size > 0));
-  child.kill('SIGTERM');
-  assert.deepEqual(await exited, [null, 'SIGTERM']);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] as const) {
+    const child = spawnProgram(['db', 'backup', `${signal}.db`], { cwd });
+    const exited = once(child, 'exit');
+    await until(() => readdirSync(cwd).some((name) => name.startsWith(`${signal}.db.`) && name.endsWith('.partial')));
+    child.kill(signal);
+    assert.deepEqual(await exited, [null, signal]);
+    assert.ok(!existsSync(join(cwd, `${signal}.db`)));
+  }
+  assert.equal((await run(['db', 'backup', 'SIGINT.db'], { cwd })).code, 0);
+});
+
+/** Makes system calls of the program fail. If a file is given, only its calls fail. */
+function failing(calls: string, error: string, file?: string): { readonly under: readonly string[] } {
+  const path = file === undefined ? [] : ['-P', file];
+  const options = ['-f', '-o', '/dev/null', ...path, '-e', `trace=${calls}`, '-e', `inject=${calls}:error=${error}`];
+  return { under: ['strace', ...options] };
+}
+
+test('a copy that cannot be renamed leaves no file, and the message names the copy', {
+  skip: cannotTrace(),
+}, async () => {
+  const cwd = await withOrders(1);
+  const { code, stderr } = await run(['db', 'backup', 'copy.db'], {
+    cwd,
+    ...failing('?rename,?renameat,renameat2', 'EIO'),
+  });
+  assert.deepEqual(
+    [code, stderr.slice(0, stderr.indexOf(','))],
+    [1, 'store-orders: cannot write copy.db: the disk failed (EIO: i/o error'],
+  );
+  assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
+});
+
+test('if the directory cannot be synced, db backup and db restore report that the outcome is unknown', {
+  skip: cannotTrace(),
+}, async () => {
+  const cwd = await withOrders(1);
+  for (const args of [
+    ['backup', 'copy.db'],
+    ['restore', 'copy.db', '--db', 'new.db'],
+  ]) {
+    const { code, stderr } = await run(['db', ...args], { cwd, ...failing('fsync', 'EIO', cwd) });
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^store-orders: whether \S+\.db was written is unknown, .+ look with db check before you repeat this\n$/,
+    );
+  }
+});
+
+/** Fails writes beyond `blocks` blocks of 512 bytes in each file, as if the disk were full. */
+const withFilesUpTo = (blocks: number) => ({
+  under: ['sh', '-c', `trap '' XFSZ; ulimit -f ${blocks}; exec "$@"`, 'sh'],
+});
+
+test('a backup that does not fit on its disk is reported as a failure of the copy', async () => {
+  const cwd = await withOrders(20_000);
+  const { code, stderr } = await run(['db', 'backup', 'copy.db'], { cwd, ...withFilesUpTo(256) });
+  assert.equal(code, 1);
+  assert.match(stderr, /^store-orders: cannot write copy\.db: the disk failed .+\n$/);
   assert.deepEqual(
     readdirSync(cwd).filter((name) => name.startsWith('copy')),
     [],
+  );
+});
+
+test('a disk that is too full for the index of the log is reported as full', async () => {
+  const cwd = await withOrders(1);
+  const { code, stderr } = await run(['db', 'backup', 'copy.db'], { cwd, ...withFilesUpTo(8) });
+  assert.deepEqual(
+    [code, stderr],
+    [1, 'store-orders: cannot read store-orders.db: the disk is full; free some space\n'],
+  );
+});
+
+test('keys create on a full disk says so, and what to do', { skip: cannotTrace() }, async () => {
+  const cwd = await withOrders(1);
+  const under = failing('pwrite64', 'ENOSPC', join(cwd, 'store-orders.db-wal'));
+  const { code, stderr } = await run(['keys', 'create', '--plan', 'free'], { cwd, ...under });
+  assert.deepEqual(
+    [code, stderr],
+    [1, 'store-orders: cannot use store-orders.db: the disk is full; free some space\n'],
   );
 });
 

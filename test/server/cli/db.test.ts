@@ -82,12 +82,17 @@ test('db check reports damage if the counter of changes is missing, because a se
   assert.match((await run(['db', 'check'], { cwd })).stderr, /db is damaged: orders_revision has 0 rows instead of 1/);
 });
 
-test('db check reports an empty file', async () => {
+test('db check and db backup refuse an empty file', async () => {
   const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'store-orders.db'), '');
-  const { code, stderr } = await run(['db', 'check'], { cwd });
-  assert.equal(code, 1);
-  assert.match(stderr, /^store-orders: store-orders\.db is empty; start the server .*\n$/);
+  for (const args of [
+    ['db', 'check'],
+    ['db', 'backup', 'copy.db'],
+  ]) {
+    const { code, stderr } = await run(args, { cwd });
+    assert.equal(code, 1);
+    assert.match(stderr, /^store-orders: store-orders\.db has no tables; .+ when a server starts on it\n$/);
+  }
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
 
@@ -162,3 +167,31 @@ test('db backup reports damage that only a check of the copy finds, and removes 
   assert.match(stderr, /^store-orders: store-orders\.db is damaged: non-TEXT value in orders\.status; /);
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
+
+for (const [name, sql] of [
+  ['trigger keys', "CREATE TRIGGER keys AFTER UPDATE ON orders BEGIN INSERT INTO keys VALUES ('key_a'); END"],
+  ['view cancelled', 'CREATE VIEW cancelled AS SELECT id FROM orders'],
+  ['table cats', 'CREATE TABLE cats (name TEXT)'],
+] as const) {
+  test(`db check, db backup and db restore refuse a database with a foreign ${name.split(' ')[0]}`, async () => {
+    const cwd = await withOrders(1);
+    await answerOf(['db', 'backup', 'copy.db'], { cwd });
+    change(join(cwd, 'copy.db'), sql);
+    const files = readdirSync(cwd);
+    for (const args of [
+      ['db', 'check', '--db', 'copy.db'],
+      ['db', 'backup', 'second.db', '--db', 'copy.db'],
+      ['db', 'restore', 'copy.db'],
+    ]) {
+      const { code, stderr } = await run(args, { cwd });
+      const says = `store-orders: copy.db has a ${name}, which store-orders has not created; drop it first\n`;
+      assert.deepEqual([code, stderr], [1, says], `${args}`);
+    }
+    assert.deepEqual(
+      readdirSync(cwd).filter((file) => !file.endsWith('-server')),
+      files,
+    );
+    change(join(cwd, 'copy.db'), `DROP ${name}; CREATE INDEX by_status ON orders (status); ANALYZE`);
+    assert.equal((await run(['db', 'restore', 'copy.db'], { cwd })).stderr, '');
+  });
+}

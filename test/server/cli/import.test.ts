@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { OrderLines } from '../../../src/server/cli/import/lines.js';
@@ -191,6 +191,21 @@ test('the export of an empty store is empty, and with --json it is an empty arra
   await run(['orders', 'import', '-'], { cwd, input: '[]' });
   assert.deepEqual(await run(['orders', 'export'], { cwd }), { code: 0, stdout: '', stderr: '' });
   assert.deepEqual(await answerOf(['orders', 'export'], { cwd }), []);
+});
+
+test('an export to a full disk is reported as a failure of stdout, not of the database', {
+  skip: !existsSync('/dev/full'),
+}, async () => {
+  const cwd = temporaryDirectory();
+  await run(['orders', 'import', '-'], { cwd, input: '{"id":1}' });
+  const under = ['sh', '-c', 'exec "$@" > /dev/full', 'sh'];
+  for (const format of ['json', 'csv']) {
+    const { code, stderr } = await run(['orders', 'export', '--format', format], { cwd, under });
+    assert.deepEqual(
+      [code, stderr],
+      [1, 'store-orders: cannot write to stdout: ENOSPC: no space left on device, write\n'],
+    );
+  }
 });
 
 test('an export whose reader closes the pipe ends without an error', async () => {

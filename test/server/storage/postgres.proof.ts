@@ -146,21 +146,51 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     for (const response of await Promise.all(unknown)) assert.equal(response.status, 401);
   });
 
-  test('a cancel that waits too long for a lock of PostgreSQL gets a 503, and then no query waits for the lock', async (t) => {
-    const { url } = await newDatabase();
-    const { data, request } = await serve(t, url);
-    await data.orders.put([{ id: 1 }]);
-    const other = new pg.Client(url);
-    await other.connect();
-    await other.query('BEGIN');
-    await other.query('UPDATE store_orders SET quantity = 1');
-    assert.equal((await request('/v1/store/orders/1', 'DELETE')).status, 503);
-    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    assert.equal((await other.query(waiting)).rows.length, 0);
-    await other.query('COMMIT');
-    await other.end();
-    assert.equal((await data.orders.get(1n))?.status, 'pending');
-  });
+  const LOCKS: Readonly<Record<string, string>> = {
+    'locked orders': 'UPDATE store_orders SET quantity = 1 WHERE id <= 30',
+    'a lock that a trigger needs': 'UPDATE stock SET count = 1',
+  };
+  for (const [name, lock] of Object.entries(LOCKS)) {
+    test(`each of 60 cancels that wait for ${name} gets its response within 6 s, and nothing else waits`, async (t) => {
+      const { url } = await newDatabase();
+      const { data, request } = await serve(t, url);
+      await data.orders.put(Array.from({ length: 100 }, (_, id) => ({ id })));
+      const admin = new pg.Pool({ connectionString: url });
+      t.after(() => admin.end());
+      await admin.query(`CREATE TABLE stock AS SELECT 0 AS count;
+        CREATE FUNCTION put_back() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN IF NEW.id <= 30 THEN UPDATE stock SET count = count + 1; END IF; RETURN NEW; END $$;
+        CREATE TRIGGER put_back BEFORE UPDATE OF status ON store_orders FOR EACH ROW EXECUTE FUNCTION put_back()`);
+      const cancel = async (id: number) => {
+        const startMs = performance.now();
+        const { status, headers } = await request(`/v1/store/orders/${id}`, 'DELETE');
+        return { status, retryAfter: headers.get('retry-after'), tookMs: performance.now() - startMs };
+      };
+      // Half of the cancels are for one order, and half are for one order each.
+      const cancels = () => Array.from({ length: 60 }, (_, index) => cancel(Math.max(1, index - 29)));
+      const other = await admin.connect();
+
+      await other.query(`BEGIN; ${lock}`);
+      const refused = Promise.all(cancels());
+      for (let id = 31; id < 80; id++) assert.equal((await cancel(id)).status, 204);
+      for (const { status, retryAfter, tookMs } of await refused) {
+        assert.deepEqual([status, retryAfter !== null, tookMs < 6_000], [503, true, true], `${tookMs} ms`);
+      }
+      const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      assert.equal((await admin.query(waiting)).rows.length, 0);
+      await other.query('ROLLBACK');
+      assert.equal((await data.orders.get(1n))?.status, 'pending');
+
+      await other.query(`BEGIN; ${lock}`);
+      const answered = Promise.all(cancels());
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await other.query('COMMIT');
+      other.release();
+      const statuses = (await answered).map(({ status }) => status);
+      assert.deepEqual([statuses.filter((status) => status === 204).length, statuses.length], [30, 60]);
+      assert.ok(statuses.every((status) => status === 204 || status === 409));
+    });
+  }
 
   test('clients that read long lists slowly do not use up the database connections: cancels and further lists succeed', async (t) => {
     const { url } = await newDatabase();

@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -18,18 +19,17 @@ import { answerOf, issueKey, type Run, run, startServer } from '../support/progr
 const SERVE = ['serve', '--host', '192.0.2.1'];
 
 /**
- * Creates order 1, then a backup, then order 2. If `killed` is set, a killed server leaves its
+ * Creates order 1, then a backup, then order 2. If a test is given, a killed server leaves its
  * write-ahead log beside the database.
  */
-async function withBackup(t: TestContext, { killed = false } = {}) {
+async function withBackup(t?: TestContext) {
   const cwd = temporaryDirectory();
   const file = (name = 'store-orders.db') => join(cwd, name);
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":1,"petId":7}' });
   const { key } = await issueKey(cwd, 'free');
   await answerOf(['db', 'backup', 'backup.db'], { cwd });
-  copyFileSync(file(), file('older.db'));
   await answerOf(['orders', 'import', '-'], { cwd, input: '{"id":2}' });
-  if (killed) {
+  if (t !== undefined) {
     const server = await startServer(t, { cwd });
     await fetch(`${server.url}/store/orders/2`, { method: 'DELETE', headers: { authorization: `Bearer ${key}` } });
     await server.stop('SIGKILL');
@@ -50,13 +50,13 @@ const ORDER_1 = '{"id":1,"petId":7,"status":"pending"}\n';
 
 for (const killed of [false, true]) {
   test(`db restore replaces ${killed ? 'the database of a killed server, with its write-ahead log,' : 'a database'} by a backup`, async (t) => {
-    const { cwd, file, key, restore, exported } = await withBackup(t, { killed });
+    const { cwd, file, key, restore, exported } = await withBackup(killed ? t : undefined);
     const { code, stdout } = await restore();
     const bytes = readFileSync(file()).length;
     assert.deepEqual([code, stdout], [0, `restored store-orders.db from backup.db, ${bytes} bytes\n`]);
     assert.deepEqual(
       readdirSync(cwd).filter((name) => !name.endsWith('-server')),
-      ['backup.db', 'older.db', 'store-orders.db'],
+      ['backup.db', 'store-orders.db'],
     );
     assert.equal(await exported(), ORDER_1);
     const server = await startServer(t, { cwd });
@@ -65,15 +65,15 @@ for (const killed of [false, true]) {
 }
 
 test('db restore creates a missing database, and removes the write-ahead log that the missing database left', async (t) => {
-  const { cwd, file, restore, exported } = await withBackup(t, { killed: true });
+  const { cwd, file, restore, exported } = await withBackup(t);
   renameSync(file(), file('gone.db'));
   assert.equal((await restore()).code, 0);
   assert.ok(!existsSync(join(cwd, 'store-orders.db-wal')));
   assert.equal(await exported(), ORDER_1);
 });
 
-test('db restore to a symbolic link replaces the file that the link points to, and keeps the link', async (t) => {
-  const { file, restore, exported } = await withBackup(t);
+test('db restore to a symbolic link replaces the file that the link points to, and keeps the link', async () => {
+  const { file, restore, exported } = await withBackup();
   symlinkSync('store-orders.db', file('link.db'));
   assert.equal((await restore('--db', 'link.db')).code, 0);
   assert.ok(lstatSync(file('link.db')).isSymbolicLink());
@@ -81,7 +81,7 @@ test('db restore to a symbolic link replaces the file that the link points to, a
 });
 
 test('db restore is refused while a server runs, or another process has the file open', async (t) => {
-  const { cwd, file, restore, exported } = await withBackup(t);
+  const { cwd, file, restore, exported } = await withBackup();
   const before = await exported();
   const server = await startServer(t, { cwd });
   assert.equal((await restore()).stderr, 'store-orders: a server runs on store-orders.db; stop it first\n');
@@ -94,11 +94,12 @@ test('db restore is refused while a server runs, or another process has the file
   assert.equal(await exported(), before);
 });
 
-test('db restore refuses an invalid backup, and never replaces a file that is not an order database', async (t) => {
-  const { cwd, file, exported } = await withBackup(t);
+test('db restore refuses an invalid backup, and never replaces a file that is not an order database', async () => {
+  const { cwd, file, exported } = await withBackup();
   const before = await exported();
   const bytes = readFileSync(file('backup.db'));
   writeFileSync(file('damaged.db'), bytes.fill(0xff, 4_096, 8_192));
+  writeFileSync(file('empty.db'), '');
   writeFileSync(file('text.db'), 'Felis catus, '.repeat(1_000));
   const foreign = openSqliteDatabase(file('foreign.db'));
   foreign.exec('CREATE TABLE cats (name TEXT)');
@@ -108,6 +109,7 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
     ['absent.db', 'store-orders.db', /^store-orders: there is no backup absent\.db\n$/],
     ['store-orders.db', 'store-orders.db', /^store-orders: store-orders\.db is the database itself; move it/],
     ['damaged.db', 'store-orders.db', /^store-orders: damaged\.db is damaged: /],
+    ['empty.db', 'store-orders.db', /^store-orders: empty\.db has no tables; a database gets its tables when /],
     ['text.db', 'store-orders.db', /^store-orders: text\.db: the file is not a SQLite database; /],
     ['foreign.db', 'store-orders.db', /^store-orders: foreign\.db: the file is not an order database, /],
     ['store-orders.db', 'text.db', /^store-orders: text\.db: the file is not a SQLite database; /],
@@ -123,15 +125,56 @@ test('db restore refuses an invalid backup, and never replaces a file that is no
   assert.equal(await exported(), before);
 });
 
+/** Writes the journal that a process leaves if it is killed while it creates a database. */
+function leaveJournal(file: string): void {
+  const header = Buffer.alloc(512);
+  // The magic number, no page in the journal, 0 pages before, sectors of 512 and pages of 4,096
+  // bytes (SQLite file format, section 3).
+  header.write('d9d505f920a163d7', 'hex');
+  header.writeUInt32BE(512, 20);
+  header.writeUInt32BE(4_096, 24);
+  writeFileSync(`${file}-journal`, header);
+}
+
+for (const isMissing of [false, true]) {
+  test(`db restore removes the journal beside a ${isMissing ? 'missing' : 'half-created'} database`, async () => {
+    const { cwd, file, restore, exported } = await withBackup();
+    rmSync(file());
+    if (!isMissing) writeFileSync(file(), readFileSync(file('backup.db')).subarray(0, 4_096));
+    leaveJournal(file());
+    assert.equal((await restore()).stderr, '');
+    assert.equal(await exported(), ORDER_1);
+    assert.deepEqual(readdirSync(cwd), ['backup.db', 'store-orders.db', 'store-orders.db-server']);
+  });
+}
+
+test('no command opens a copied backup beside the journal of a half-created database; db restore replaces it', async () => {
+  const { cwd, file, restore, exported } = await withBackup();
+  copyFileSync(file('backup.db'), file());
+  leaveJournal(file());
+  const files = contents(cwd);
+  for (const args of [SERVE, ['orders', 'export'], ['keys', 'list'], ['db', 'check'], ['db', 'backup', 'copy.db']]) {
+    const { code, stderr } = await run(args, { cwd });
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /store-orders\.db: the journal store-orders\.db-journal belongs to a database that this file has replaced; .+ with db restore, .+\n$/,
+    );
+  }
+  assert.deepEqual(contents(cwd), files);
+  assert.equal((await restore()).stderr, '');
+  assert.equal(await exported(), ORDER_1);
+});
+
 test('db restore replaces a copied database that lies beside the write-ahead log of another database', async (t) => {
-  const { file, restore, exported } = await withBackup(t, { killed: true });
+  const { file, restore, exported } = await withBackup(t);
   copyFileSync(file('backup.db'), file());
   assert.equal((await restore()).code, 0);
   assert.equal(await exported(), ORDER_1);
 });
 
 test('a server does not start on a damaged file, but starts after the file is restored', async (t) => {
-  const { cwd, file, key, restore } = await withBackup(t);
+  const { cwd, file, key, restore } = await withBackup();
   const bytes = readFileSync(file());
   const page = bytes.lastIndexOf('pending') & ~0xfff;
   writeFileSync(file(), bytes.fill(0xff, page, page + 100));
