@@ -39,7 +39,7 @@ test('db check reports the content and the settings of an undamaged file, and do
     orders: { total: 3, byStatus: { pending: 2, shipped: 1 } },
     keys: { total: 2, revoked: 1 },
     revision: 1,
-    schema: { orders: { file: 2, program: 2 }, program: { file: 1, program: 1 } },
+    schema: { orders: { file: 3, program: 3 }, program: { file: 1, program: 1 } },
     journalMode: 'wal',
     synchronous: 2,
     pages: bytes.length / 4096,
@@ -51,7 +51,7 @@ test('db check reports the content and the settings of an undamaged file, and do
   const { code, stdout } = await run(['db', 'check'], { cwd });
   assert.equal(code, 0);
   assert.match(stdout, /^store-orders\.db is sound\norders {4}3: 2 pending, 1 shipped\nkeys {6}2, 1 of them revoked\n/);
-  assert.match(stdout, /\nschema {4}orders 2; program 1\njournal {3}wal\nsync {6}full, /);
+  assert.match(stdout, /\nschema {4}orders 3; program 1\njournal {3}wal\nsync {6}full, /);
   assert.deepEqual(readFileSync(join(cwd, 'store-orders.db')), bytes);
   assert.deepEqual(readdirSync(cwd), ['store-orders.db']);
 });
@@ -105,7 +105,7 @@ test('db check and db backup accept a database that the library created, althoug
   for (const db of ['store-orders.db', 'copy.db']) {
     const { stdout } = await run(['db', 'check', '--db', db], { cwd });
     assert.match(stdout, /\nkeys {6}0, 0 of them revoked\n/);
-    assert.match(stdout, /\nschema {4}orders 2; program 0 \(this program: 1\)\n/);
+    assert.match(stdout, /\nschema {4}orders 3; program 0 \(this program: 1\)\n/);
   }
 });
 
