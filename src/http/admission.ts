@@ -3,12 +3,12 @@ import type { Decision, Plan, RateLimiter } from '../limits/index.js';
 import { createPlan, perMinute } from '../limits/index.js';
 import { checkPlan } from '../limits/plan.js';
 import type { MaybePromise } from '../orders/index.js';
-import { addressKey } from './client-address.js';
+import { addressKey, resolveAddress } from './client-address.js';
 import type { ErrorCode } from './errors.js';
-import { addressOf, type Exchange } from './exchange.js';
-import { afterHost, failHost, hostCall, isPromise } from './host-call.js';
-import { limitFields, retryAfter } from './rate-limit-fields.js';
-import { type Outcome, refusal } from './reply.js';
+import { after, attempt, callHost, HostFailure } from './host-call.js';
+import { createLimitFields, retryAfter, unavailableFields } from './rate-limit-fields.js';
+import { failed, type Outcome, refusal, UNAVAILABLE_MS } from './reply.js';
+import type { ReadRequest } from './request.js';
 
 /** The owner of an API key, and the plan that the owner has bought. */
 export interface Principal {
@@ -57,116 +57,168 @@ export function addressPerMinute(quota: number): Plan {
 
 export const ADDRESS_PLAN = addressPerMinute(600);
 
-/**
- * Decides whether a request may be served. `identify` checks the key, counts the request against
- * the key's quota, and then calls `serve`.
- */
-export interface Admission<Served> {
-  identify(exchange: Exchange): Served | Outcome | Promise<Served | Outcome>;
-  /**
-   * Counts a request without a valid key against the limit of its client address. `reply` is the
-   * code of the error reply to return, or a function that makes the reply. If the address is over
-   * its limit, returns a 429 instead and closes the connection, so that a client that keeps sending
-   * must open a new connection for each request.
-   */
-  chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Outcome)): Outcome | Promise<Outcome>;
+/** What the front door has decided about a request: who was charged, and whether it may go on. */
+interface Charge {
+  /** Whose quota was charged. `undefined` if the limiter made no decision. */
+  readonly charged: 'key' | 'address' | undefined;
+  readonly isOverLimit: boolean;
+  /** The plan whose limits the reply announces: that of the key, or else the address plan. */
+  readonly plan: Plan;
+  /** The limiter's decision as header fields. */
+  readonly limitFields: readonly string[];
 }
 
-export function createAdmission<Served>(
-  options: AdmissionOptions,
-  serve: (exchange: Exchange, principal: Principal) => Served | Promise<Served>,
-): Admission<Served> {
-  const { limiter, authenticate, isKnownKey, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
+export interface Passed<P> extends Charge {
+  readonly principal: P;
+  readonly refusal: undefined;
+}
 
-  function identify(exchange: Exchange): Served | Outcome | Promise<Served | Outcome> {
-    const { apiKey, keyFault, fault } = exchange.head;
-    if (fault !== undefined) return chargeAddress(exchange, fault);
-    if (apiKey === undefined) return chargeAddress(exchange, keyFault);
-    return isKnownKey === undefined || isKnown(isKnownKey, apiKey)
-      ? lookUp(exchange, apiKey)
-      : lookUpWithinLimit(exchange, apiKey);
+export interface Refused extends Charge {
+  readonly principal: Principal | undefined;
+  readonly refusal: Outcome;
+}
+
+export type Verdict<P = Principal | undefined> = Passed<P> | Refused;
+
+/** Decides whether a request may be served. No method throws, rejects, or serves the request. */
+export interface Admission {
+  /**
+   * Checks the key of a request, and counts the request against the key's quota. Without a valid
+   * key, the request is refused, and counts against the limit of its client's address.
+   */
+  admit(request: ReadRequest): MaybePromise<Verdict<Principal>>;
+  /**
+   * Counts a request against the limit of its client's address, without a look at its key. The
+   * request is refused if the address is over its limit, or if the head is invalid.
+   */
+  charge(request: ReadRequest): MaybePromise<Verdict<undefined>>;
+  /** Returns the verdict on a request that arrives after the service was closed. */
+  turnAway(): Refused;
+}
+
+export function createAdmission(options: AdmissionOptions): Admission {
+  const { limiter, authenticate, isKnownKey, addressPlan = ADDRESS_PLAN, draftFields = true } = options;
+  const limitFields = createLimitFields(draftFields);
+
+  function admit(request: ReadRequest): MaybePromise<Verdict<Principal>> {
+    const { apiKey, keyFault, fault } = request;
+    if (fault !== undefined || apiKey === undefined) return refuse(request, fault ?? keyFault);
+    return attempt(
+      () => (isKnown(isKnownKey, apiKey) ? lookUp(request, apiKey) : lookUpWithinLimit(request, apiKey)),
+      (error) => failure(error, addressPlan),
+    );
   }
 
-  function lookUp(exchange: Exchange, apiKey: string): Served | Outcome | Promise<Served | Outcome> {
-    const principal = hostCall('authenticate', () => authenticate(apiKey));
-    return isPromise(principal)
-      ? afterHost('authenticate', principal, (settled) => admit(exchange, settled))
-      : admit(exchange, principal);
+  function lookUp(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
+    return callHost(
+      'authenticate',
+      () => authenticate(apiKey),
+      (principal) => {
+        // An `authenticate` written in JavaScript can also return `null` for an unknown key.
+        if (principal === undefined || principal === null) return refuse(request, 'invalid_api_key');
+        const { id, plan } = principal;
+        // Principals without an id would all share one quota.
+        if (typeof id !== 'string' || id === '') return failPrincipal('id');
+        if (!Array.isArray(plan?.policies)) return failPrincipal('plan');
+        return take('key', id, plan, principal);
+      },
+    );
   }
 
   /**
    * Looks up a key, unless the client's address is over its limit. The request counts against the
    * address only if the key turns out to be invalid.
    */
-  function lookUpWithinLimit(exchange: Exchange, apiKey: string): Served | Outcome | Promise<Served | Outcome> {
-    const look = ({ inForce }: Decision) =>
-      inForce.remaining > 0 ? lookUp(exchange, apiKey) : takeFromAddress(exchange, () => lookUp(exchange, apiKey));
-    const decision = hostCall('limiter.take', () => limiter.take(addressKey(addressOf(exchange)), addressPlan, 0));
-    return isPromise(decision) ? afterHost('limiter.take', decision, look) : look(decision);
+  function lookUpWithinLimit(request: ReadRequest, apiKey: string): MaybePromise<Verdict<Principal>> {
+    return callHost(
+      'limiter.take',
+      () => limiter.take(addressKey(resolveAddress(request.clientAddress)), addressPlan, 0),
+      ({ inForce }) => {
+        if (inForce.remaining > 0) return lookUp(request, apiKey);
+        return after(takeFromAddress(request), (verdict) =>
+          verdict.refusal === undefined ? lookUp(request, apiKey) : verdict,
+        );
+      },
+    );
   }
 
-  function admit(exchange: Exchange, principal: Principal | undefined): Served | Outcome | Promise<Served | Outcome> {
-    // An `authenticate` written in JavaScript can also return `null` for an unknown key.
-    if (principal === undefined || principal === null) return chargeAddress(exchange, 'invalid_api_key');
-    const { id, plan } = principal;
-    // Principals without an id would all share one quota.
-    if (typeof id !== 'string' || id === '') return failPrincipal('id');
-    if (!Array.isArray(plan?.policies)) return failPrincipal('plan');
-    exchange.keyId = id;
-    exchange.plan = plan;
-    const decision = hostCall('limiter.take', () => limiter.take(id, plan));
-    return isPromise(decision)
-      ? afterHost('limiter.take', decision, (settled) => follow(exchange, principal, settled))
-      : follow(exchange, principal, decision);
+  function refuse(request: ReadRequest, code: ErrorCode): MaybePromise<Refused> {
+    return after(takeFromAddress(request), (verdict) =>
+      verdict.refusal === undefined ? { ...verdict, refusal: refusal(code) } : verdict,
+    );
   }
 
-  function follow(
-    exchange: Exchange,
-    principal: Principal,
-    decision: Decision,
-  ): Served | Outcome | Promise<Served | Outcome> {
-    // `limitFields` throws if the limiter has not returned a decision. It is called before `serve`,
-    // so that no request is served without a decision.
-    exchange.limitFields = limitFields(decision, draftFields);
-    exchange.charged = 'key';
-    exchange.isOverLimit = !decision.allowed;
-    return decision.allowed ? serve(exchange, principal) : overLimit(exchange, decision);
+  function takeFromAddress(request: ReadRequest): MaybePromise<Verdict<undefined>> {
+    let bucket: string;
+    try {
+      bucket = addressKey(resolveAddress(request.clientAddress));
+    } catch (error) {
+      return failure(error, addressPlan);
+    }
+    return take('address', bucket, addressPlan, undefined);
   }
 
-  function chargeAddress(exchange: Exchange, reply: ErrorCode | (() => Outcome)): Outcome | Promise<Outcome> {
-    exchange.plan = addressPlan;
-    return takeFromAddress(exchange, () => (typeof reply === 'string' ? refusal(exchange, reply) : reply()));
+  function take<P extends Principal | undefined>(
+    charged: 'key' | 'address',
+    bucket: string,
+    plan: Plan,
+    principal: P,
+  ): MaybePromise<Verdict<P>> {
+    return attempt<Verdict<P>, Refused>(
+      () =>
+        callHost(
+          'limiter.take',
+          () => limiter.take(bucket, plan),
+          (decision) => {
+            // This throws if the limiter has not returned a decision.
+            const fields = limitFields(decision);
+            return decision.allowed
+              ? { charged, isOverLimit: false, plan, limitFields: fields, principal, refusal: undefined }
+              : { charged, isOverLimit: true, plan, limitFields: fields, principal, refusal: overLimit(decision) };
+          },
+        ),
+      (error) => failure(error, plan, principal),
+    );
   }
 
-  function takeFromAddress<R>(exchange: Exchange, next: () => R | Promise<R>): R | Outcome | Promise<R | Outcome> {
-    const charge = (decision: Decision): R | Outcome | Promise<R | Outcome> => {
-      exchange.limitFields = limitFields(decision, draftFields);
-      exchange.charged = 'address';
-      exchange.isOverLimit = !decision.allowed;
-      exchange.isLast = !decision.allowed;
-      return decision.allowed ? next() : overLimit(exchange, decision);
-    };
-    const decision = hostCall('limiter.take', () => limiter.take(addressKey(addressOf(exchange)), addressPlan));
-    return isPromise(decision) ? afterHost('limiter.take', decision, charge) : charge(decision);
-  }
-
-  return { identify, chargeAddress };
+  return {
+    admit,
+    charge: (request) => (request.fault === undefined ? takeFromAddress(request) : refuse(request, request.fault)),
+    turnAway: () => ({ ...uncharged(addressPlan, undefined), refusal: refusal('service_unavailable') }),
+  };
 }
 
-function overLimit(exchange: Exchange, { verdict, retryAfterMs }: Decision): Outcome {
+function failure(error: unknown, plan: Plan, principal?: Principal): Refused {
+  return { ...uncharged(plan, principal), refusal: failed(error) };
+}
+
+function uncharged(plan: Plan, principal: Principal | undefined) {
+  const limitFields = unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
+  return { charged: undefined, isOverLimit: false, plan, limitFields, principal };
+}
+
+function overLimit({ verdict, retryAfterMs }: Decision): Outcome {
   const code = verdict === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
-  return refusal(exchange, code, 'Retry-After', retryAfter(retryAfterMs));
+  return refusal(code, 'Retry-After', retryAfter(retryAfterMs));
 }
 
-function isKnown(isKnownKey: (apiKey: string) => boolean, apiKey: string): boolean {
-  const known: unknown = hostCall('isKnownKey', () => isKnownKey(apiKey));
+function isKnown(isKnownKey: AdmissionOptions['isKnownKey'], apiKey: string): boolean {
+  if (isKnownKey === undefined) return true;
+  let known: unknown;
+  try {
+    known = isKnownKey(apiKey);
+  } catch (error) {
+    throw new HostFailure('isKnownKey failed', error);
+  }
   if (typeof known === 'boolean') return known;
   // A promise would otherwise count as true, and made-up keys would keep the backend busy.
-  return failHost('isKnownKey did not return true or false', new TypeError('isKnownKey: expected true or false'));
+  const error = new TypeError('isKnownKey: expected true or false');
+  throw new HostFailure('isKnownKey did not return true or false', error);
 }
 
 function failPrincipal(lacking: keyof Principal): never {
-  failHost(`authenticate returned a principal without ${lacking}`, new TypeError(`principal.${lacking}: missing`));
+  const error = new TypeError(`principal.${lacking}: missing`);
+  throw new HostFailure(`authenticate returned a principal without ${lacking}`, error);
 }
 
 const ADMISSION_OPTIONS: Readonly<Record<keyof AdmissionOptions, true>> = {

@@ -1,5 +1,12 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { checkWholeNumber } from '../check.js';
+import { HostFailure } from './host-call.js';
+
+/**
+ * The client's address, or a function that returns it. The function is called only if the address
+ * is needed: to limit a request by it, or for the diagnostics channel.
+ */
+export type ClientAddress = string | undefined | (() => string | undefined);
 
 /** The parts of a request that identify its client. */
 export interface AddressedRequest {
@@ -39,6 +46,15 @@ export function forwardedAddress(proxies: number): (request: AddressedRequest) =
     }
     return address;
   };
+}
+
+/** Calls the function that returns the address. Throws a {@link HostFailure} if it throws. */
+export function resolveAddress(clientAddress: ClientAddress): string | undefined {
+  try {
+    return typeof clientAddress === 'function' ? clientAddress() : clientAddress;
+  } catch (error) {
+    throw new HostFailure('clientAddress failed', error);
+  }
 }
 
 /**

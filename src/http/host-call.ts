@@ -1,71 +1,63 @@
-/**
- * Maps each error that came from the embedding program (its store, its limiter, or a function such
- * as `authenticate`) to a text such as `store.list failed`.
- */
-const hostErrors = new WeakMap<object, string>();
+import type { MaybePromise } from '../orders/index.js';
 
 /**
- * Returns what failed, if the error came from the embedding program. Returns `undefined` if the
- * service itself failed.
+ * A failure of the embedding program: of its store, its limiter, or a function such as
+ * `authenticate`. The message says what failed, and `cause` is the error.
  */
-export function hostFailure(error: unknown): string | undefined {
-  return typeof error === 'object' && error !== null ? hostErrors.get(error) : undefined;
-}
-
-/** Records that an error came from the embedding program, and throws the error. */
-export function failHost(what: string, error: unknown): never {
-  const thrown = typeof error === 'object' && error !== null ? error : new Error(String(error), { cause: error });
-  if (!hostErrors.has(thrown)) hostErrors.set(thrown, what);
-  throw thrown;
-}
-
-/**
- * Calls a function of the embedding program, such as `store.list`. If the function throws, records
- * that the error came from there.
- */
-export function hostCall<T>(part: string, call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    return failHost(`${part} failed`, error);
+export class HostFailure extends Error {
+  constructor(what: string, error: unknown) {
+    super(what, { cause: typeof error === 'object' && error !== null ? error : new Error(String(error)) });
   }
 }
 
 /**
- * Passes the result of an asynchronous function of the embedding program to `next`. If `promise`
- * rejects, records that the error came from there. An error of `next` is not recorded.
+ * Calls a function of the embedding program, such as `store.list`, and passes its result to `next`.
+ * If the function throws or rejects, the error is a {@link HostFailure}. An error of `next` is not.
  */
-export function afterHost<T, R>(part: string, promise: Promise<T>, next: (value: T) => R | Promise<R>): Promise<R> {
-  return Promise.resolve(promise).then(next, (error: unknown) => failHost(`${part} failed`, error));
+export function callHost<T, R>(
+  part: string,
+  call: () => MaybePromise<T>,
+  next: (value: T) => MaybePromise<R>,
+): MaybePromise<R> {
+  const fail = (error: unknown): never => {
+    throw new HostFailure(`${part} failed`, error);
+  };
+  let result: MaybePromise<T>;
+  try {
+    result = call();
+  } catch (error) {
+    return fail(error);
+  }
+  return isPromise(result) ? Promise.resolve(result).then(next, fail) : next(result);
 }
 
-/**
- * Yields the items of the store's stream. If the stream throws an error, records that the error
- * came from the store.
- */
+/** Yields the pages of the store's list. An error of the store is a {@link HostFailure}. */
 export async function* hostStream<T>(stream: AsyncIterable<T>): AsyncGenerator<T, undefined> {
   try {
     yield* stream;
   } catch (error) {
-    failHost('store.list failed', error);
+    throw new HostFailure('store.list failed', error);
   }
 }
 
-/**
- * Yields the items of the store's list. If the list throws an error, records that the error came
- * from the store.
- */
-export function* hostItems<T>(items: Iterable<T>): Generator<T, undefined> {
+/** Passes a value to `next`, at once if it is not a promise. */
+export function after<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return isPromise(value) ? value.then(next) : next(value);
+}
+
+/** Runs a step. If it throws or rejects, returns what `recover` makes of the error. */
+export function attempt<T, R>(step: () => MaybePromise<T>, recover: (error: unknown) => R): MaybePromise<T | R> {
   try {
-    yield* items;
+    const result = step();
+    return isPromise(result) ? result.catch(recover) : result;
   } catch (error) {
-    failHost('store.list failed', error);
+    return recover(error);
   }
 }
 
 /**
  * Reports whether the value is a promise or another thenable. A query builder is often a thenable
- * without `catch`, so `afterHost` converts it to a promise.
+ * without `catch`, so `callHost` converts it to a promise.
  */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   if (typeof value !== 'object' || value === null) return false;

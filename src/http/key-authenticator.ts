@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Principal } from './admission.js';
-import { bearerToken } from './request-head.js';
+import { bearerToken } from './request.js';
 
 /**
  * Creates an `authenticate` function for a fixed set of keys. The keys themselves are not stored. A

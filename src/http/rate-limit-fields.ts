@@ -7,28 +7,41 @@ function seconds(ms: number): number {
 }
 
 /**
- * Returns the header fields of a decision, as alternating names and values. The `X-RateLimit-*`
- * fields describe the window that will refuse first (specification, part 8). If `draft` is true,
- * adds the fields of the IETF RateLimit draft, which describe every window.
+ * Creates a function that returns the header fields of a decision, as alternating names and values.
+ * The `X-RateLimit-*` fields describe the window that will refuse first (specification, part 8). If
+ * `draft` is true, adds the fields of the IETF RateLimit draft, which describe every window.
  */
-export function limitFields(decision: Decision, draft: boolean): string[] {
-  const { policy, remaining, resetAtMs } = decision.inForce;
-  const unixMs = resetAtMs + decision.utcOffsetMs;
-  if (!draft) return trio(policy.quota, remaining, unixMs);
-  // The fields are one array literal. An array that grows, or is copied, takes five times as long
-  // as a literal.
-  return [
-    'X-RateLimit-Limit',
-    `${policy.quota}`,
-    'X-RateLimit-Remaining',
-    `${remaining}`,
-    'X-RateLimit-Reset',
-    `${seconds(unixMs)}`,
-    'RateLimit-Policy',
-    policyField(decision.plan),
-    'RateLimit',
-    rateLimitField(decision),
-  ];
+export function createLimitFields(draft: boolean): (decision: Decision) => readonly string[] {
+  const policyFields = new WeakMap<Plan, string>();
+
+  function policyFieldOf(plan: Plan): string {
+    let text = policyFields.get(plan);
+    if (text === undefined) {
+      text = policyField(plan);
+      if (isFrozen(plan)) policyFields.set(plan, text);
+    }
+    return text;
+  }
+
+  return (decision) => {
+    const { policy, remaining, resetAtMs } = decision.inForce;
+    const unixMs = resetAtMs + decision.utcOffsetMs;
+    if (!draft) return trio(policy.quota, remaining, unixMs);
+    // The fields are one array literal. An array that grows, or is copied, takes five times as long
+    // as a literal.
+    return [
+      'X-RateLimit-Limit',
+      `${policy.quota}`,
+      'X-RateLimit-Remaining',
+      `${remaining}`,
+      'X-RateLimit-Reset',
+      `${seconds(unixMs)}`,
+      'RateLimit-Policy',
+      policyFieldOf(decision.plan),
+      'RateLimit',
+      rateLimitField(decision),
+    ];
+  };
 }
 
 /**
@@ -59,19 +72,12 @@ export function retryAfter(ms: number): string {
   return `${Math.max(1, seconds(ms))}`;
 }
 
-const policyFields = new WeakMap<Plan, string>();
-
 /**
  * Returns the value of `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), an RFC 9651
  * list: `"minute";q=60;w=60, "day";q=1000;w=86400`.
  */
-function policyField(plan: Plan): string {
-  let text = policyFields.get(plan);
-  if (text === undefined) {
-    text = plan.policies.map(({ name, quota, windowMs }) => `"${name}";q=${quota};w=${seconds(windowMs)}`).join(', ');
-    if (isFrozen(plan)) policyFields.set(plan, text);
-  }
-  return text;
+function policyField({ policies }: Plan): string {
+  return policies.map(({ name, quota, windowMs }) => `"${name}";q=${quota};w=${seconds(windowMs)}`).join(', ');
 }
 
 /**

@@ -1,15 +1,18 @@
-import { type ErrorCode, errorObject } from './errors.js';
-import { type Exchange, publish } from './exchange.js';
-import { hostFailure, isPromise } from './host-call.js';
-import { retryAfter, unavailableFields } from './rate-limit-fields.js';
+import { ERROR_CODES, type ErrorCode, errorObject } from './errors.js';
+import { HostFailure } from './host-call.js';
+import { retryAfter } from './rate-limit-fields.js';
 
-/** The outcome of a request: a response without the facts about its request. */
+/** The outcome of a request, without the header fields that every reply has. It never changes. */
 export interface Outcome {
   readonly status: number;
   /** The names and values of the header fields, alternating. */
-  readonly headers: string[];
+  readonly fields: readonly string[];
   /** ASCII text, bytes, pieces of bytes, or a stream. `undefined` if there is no body. */
   readonly body: string | Uint8Array | SharedPieces | AsyncIterable<Uint8Array> | undefined;
+  /** The `code` in the body of an error. */
+  readonly code?: ErrorCode | undefined;
+  /** The error that caused a 500 or a 503. */
+  readonly error?: unknown;
 }
 
 /** A complete body in pieces, which many readers share. `length` is its length in bytes. */
@@ -31,7 +34,11 @@ export interface StreamEnd {
 }
 
 /** A prepared response, which has to be written to the connection. */
-export interface Reply extends Outcome {
+export interface Reply {
+  readonly status: number;
+  /** The names and values of the header fields, alternating. */
+  readonly headers: string[];
+  readonly body: Outcome['body'];
   /**
    * Whether the request was charged to its valid key or to its client's address. `undefined` if the
    * limiter failed, or was not asked because the service is closed.
@@ -45,10 +52,8 @@ export function forEachField(fields: readonly string[], use: (name: string, valu
   for (let i = 0; i + 1 < fields.length; i += 2) use(fields[i] ?? '', fields[i + 1] ?? '');
 }
 
-interface PreparedError {
-  readonly status: number;
-  readonly fields: readonly string[];
-  readonly body: string;
+export function isStream(body: Outcome['body']): body is StreamedBody {
+  return typeof body === 'object' && 'ended' in body;
 }
 
 /**
@@ -59,93 +64,30 @@ export const CHALLENGE = 'Bearer realm="store-orders"';
 export const INVALID_TOKEN_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
 /** How long a client should wait after a 503. */
-const UNAVAILABLE_MS = 1_000;
+export const UNAVAILABLE_MS = 1_000;
 
-const prepared = new Map<ErrorCode, PreparedError>();
+const REFUSALS: ReadonlyMap<ErrorCode, Outcome> = new Map(ERROR_CODES.map((code) => [code, prepare(code)]));
 
-/** Prepares the status, header fields and body that all replies with this error code share. */
-function prepare(code: ErrorCode): PreparedError {
+function prepare(code: ErrorCode): Outcome {
   const object = errorObject(code);
   const body = JSON.stringify(object);
   const fields = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`, 'Cache-Control', 'no-store'];
   if (code === 'missing_api_key') fields.push('WWW-Authenticate', CHALLENGE);
   if (code === 'invalid_api_key') fields.push('WWW-Authenticate', INVALID_TOKEN_CHALLENGE);
-  const error = { status: object.status, fields, body };
-  prepared.set(code, error);
-  return error;
+  if (code === 'service_unavailable') fields.push('Retry-After', retryAfter(UNAVAILABLE_MS));
+  return { status: object.status, fields, body, code };
+}
+
+/** Returns the Error object of `code`. If `name` is given, adds a header field with this name. */
+export function refusal(code: ErrorCode, name?: string, value = ''): Outcome {
+  const prepared = REFUSALS.get(code) ?? prepare(code);
+  return name === undefined ? prepared : { ...prepared, fields: [...prepared.fields, name, value] };
 }
 
 /**
- * Returns a reply with the Error object of `code` and the rate-limit fields. If `name` is given,
- * adds a header field with this name.
+ * Returns the outcome of a failure: a 503 if a part of the embedding program failed, otherwise a
+ * 500.
  */
-export function refusal(exchange: Exchange, code: ErrorCode, name?: string, value = ''): Outcome {
-  exchange.code = code;
-  const { status, fields, body } = prepared.get(code) ?? prepare(code);
-  const headers = [...fields, ...limitFieldsOf(exchange)];
-  if (name !== undefined) headers.push(name, value);
-  return { status, headers, body };
-}
-
-export function unavailable(exchange: Exchange): Outcome {
-  return refusal(exchange, 'service_unavailable', 'Retry-After', retryAfter(UNAVAILABLE_MS));
-}
-
-/**
- * Returns the rate-limit fields. If the limiter made no decision, they announce that no requests
- * remain.
- */
-export function limitFieldsOf({ limitFields, plan }: Exchange): readonly string[] {
-  return limitFields ?? unavailableFields(plan, Date.now() + UNAVAILABLE_MS);
-}
-
-/**
- * Runs a step and turns its failure into a reply: 503 if the failure came from the embedding
- * program (its store, its limiter or a function such as `authenticate`), otherwise 500.
- */
-export function attempt<T>(
-  exchange: Exchange,
-  step: (exchange: Exchange) => T | Promise<T>,
-): T | Outcome | Promise<T | Outcome> {
-  try {
-    const result = step(exchange);
-    return isPromise(result) ? result.catch((error) => failed(exchange, error)) : result;
-  } catch (error) {
-    return failed(exchange, error);
-  }
-}
-
-function failed(exchange: Exchange, error: unknown): Outcome {
-  exchange.error = error;
-  return hostFailure(error) === undefined ? refusal(exchange, 'internal_error') : unavailable(exchange);
-}
-
-/**
- * Completes every reply: adds `X-Request-Id`, adds `Connection: close` if the connection closes
- * after the reply, and publishes the reply on the diagnostics channel. A stream is published when
- * it has ended.
- */
-export function finish(exchange: Exchange, outcome: Outcome, isClosing = false): Reply {
-  const { requestId, charged, isOverLimit } = exchange;
-  const { status, headers, body } = outcome;
-  const { hasContent, fault, isMultiplexed } = exchange.head;
-  const isLast = hasContent || fault !== undefined || exchange.isLast || isClosing;
-  if (isLast && !isMultiplexed) headers.push('Connection', 'close');
-  if (requestId !== undefined) headers.push('X-Request-Id', requestId);
-  if (exchange.method === 'HEAD') {
-    publish(exchange, status, 0);
-    return { status, headers, body: undefined, charged, isOverLimit };
-  }
-  if (isStream(body)) body.ended.then(({ bytes, error }) => publish({ ...exchange, error }, status, bytes));
-  else publish(exchange, status, lengthOf(body));
-  return { status, headers, body, charged, isOverLimit };
-}
-
-export function isStream(body: Outcome['body']): body is StreamedBody {
-  return typeof body === 'object' && 'ended' in body;
-}
-
-function lengthOf(body: Outcome['body']): number | undefined {
-  if (body === undefined) return 0;
-  return typeof body === 'string' || 'length' in body ? body.length : undefined;
+export function failed(error: unknown): Outcome {
+  return { ...refusal(error instanceof HostFailure ? 'service_unavailable' : 'internal_error'), error };
 }

@@ -1,24 +1,45 @@
-import { isHost } from './request-head.js';
+import { type OrderId, parseOrderId } from '../orders/index.js';
+import { type OperationName, type Resource, resourceAt } from './operations.js';
+import { type Outcome, refusal } from './reply.js';
+import { isHost, type ReadRequest } from './request.js';
 
-/**
- * The resource that a request target names: the list of orders, or one order, whose id is still
- * text. If the target names neither, or is invalid, `resource` is the reason.
- */
-export type Route =
-  | { readonly resource: 'orders' }
-  | { readonly resource: 'order'; readonly idText: string }
-  | { readonly resource: 'not_ours' | 'too_long' | 'malformed' };
+/** What a request asks for: an operation, or the refusal if it asks for none. */
+export type Asked =
+  | { readonly operation: OperationName; readonly orderId: OrderId | undefined; readonly refusal?: undefined }
+  | { readonly operation?: undefined; readonly orderId?: undefined; readonly refusal: Outcome };
 
-const ORDERS: Route = { resource: 'orders' };
-export const NOT_OURS: Route = { resource: 'not_ours' };
-const TOO_LONG: Route = { resource: 'too_long' };
-const MALFORMED: Route = { resource: 'malformed' };
+export interface Router {
+  /** Reports whether a request target is a path of the service. */
+  owns(target: string): boolean;
+  /**
+   * Returns what a request asks for (specification, part 4). `orderId` is `undefined` if the target
+   * has none, or an invalid one.
+   */
+  ask(request: ReadRequest): Asked;
+}
+
+/** The resource that a target names, and the text of the order id. */
+interface Route {
+  readonly resource: Resource;
+  readonly idText: string;
+}
+
+type Misdirection = 'route_not_found' | 'uri_too_long' | 'bad_request';
+
+const ORDERS: Route = { resource: resourceAt('/store/orders'), idText: '' };
+const ORDER = resourceAt('/store/orders/{orderId}');
 
 /**
  * The longest accepted request target, in characters, including the query. Valid paths of this
  * service have fewer than a hundred characters after the base path.
  */
 const MAX_TARGET_LENGTH = 8_192;
+
+/**
+ * The standard methods (RFC 9110 §9.3 and RFC 5789). A path that does not support one of them
+ * responds with 405. Any other method gets 501.
+ */
+const STANDARD_METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' ');
 
 /** Throws a TypeError that names the option, unless the base path is valid. */
 export function checkBasePath(basePath: string): void {
@@ -30,31 +51,53 @@ export function checkBasePath(basePath: string): void {
 }
 
 /**
- * Creates a router for request targets below `basePath` (specification, part 4). The query is
- * ignored (4.1: "Parameters: none"). Nothing is percent-decoded, so that each order has exactly one
- * path.
+ * Creates a router for request targets below `basePath`. The query is ignored (4.1: "Parameters:
+ * none"). Nothing is percent-decoded, so that each order has exactly one path.
  */
-export function createRouter(basePath: string): (target: string) => Route {
+export function createRouter(basePath: string): Router {
   const collection = `${basePath}/store/orders`;
   const member = `${collection}/`;
-  return (target) => {
+
+  function routeOf(target: string): Route | Misdirection {
     if (target === collection) return ORDERS;
-    const origin = target.startsWith('/') ? null : ABSOLUTE.exec(target);
-    const path = pathOf(target, origin === null ? 0 : origin[0].length);
+    const authority = target.startsWith('/') ? undefined : ABSOLUTE.exec(target)?.[1];
+    const path = authority === undefined ? withoutQuery(target) : pathOf(target);
     if (path !== collection) {
-      if (!path.startsWith(member) || path.length === member.length) return NOT_OURS;
-      if (path.includes('/', member.length)) return NOT_OURS;
+      if (!path.startsWith(member) || path.length === member.length) return 'route_not_found';
+      if (path.includes('/', member.length)) return 'route_not_found';
     }
-    if (target.length > MAX_TARGET_LENGTH) return TOO_LONG;
-    if (origin !== null && !isHost(origin[1] ?? '')) return MALFORMED;
-    return path === collection ? ORDERS : { resource: 'order', idText: path.slice(member.length) };
+    if (target.length > MAX_TARGET_LENGTH) return 'uri_too_long';
+    if (authority !== undefined && !isHost(authority)) return 'bad_request';
+    return path === collection ? ORDERS : { resource: ORDER, idText: path.slice(member.length) };
+  }
+
+  return {
+    owns: (target) => routeOf(target) !== 'route_not_found',
+    ask({ method = '', target = '' }) {
+      const route = routeOf(target);
+      if (typeof route === 'string') return { refusal: refusal(route) };
+      const { resource, idText } = route;
+      const operation = resource.operations.get(method);
+      if (operation !== undefined) return { operation, orderId: parseOrderId(idText) };
+      if (!STANDARD_METHODS.includes(method)) return { refusal: refusal('method_not_implemented') };
+      return { refusal: refusal('method_not_allowed', 'Allow', resource.allow) };
+    },
   };
 }
 
 /** Matches the start of a target in absolute form, with its authority (RFC 9112 §3.2.2). */
 const ABSOLUTE = /^https?:\/\/([^/?#]+)/i;
 
-function pathOf(target: string, start: number): string {
-  const query = target.indexOf('?', start);
-  return start === 0 && query === -1 ? target : target.slice(start, query === -1 ? undefined : query);
+/** Returns the path of a request target without the query. The target can be in absolute form. */
+export function pathOf(target: string): string {
+  const path = withoutQuery(target);
+  const authority = path.startsWith('/') ? -1 : path.indexOf('://');
+  if (authority === -1) return path;
+  const start = path.indexOf('/', authority + '://'.length);
+  return start === -1 ? '/' : path.slice(start);
+}
+
+function withoutQuery(target: string): string {
+  const query = target.indexOf('?');
+  return query === -1 ? target : target.slice(0, query);
 }

@@ -1,23 +1,19 @@
 import { checkMethods } from '../check.js';
 import { cancelOutcome } from '../orders/cancellation.js';
-import {
-  type CancelOutcome,
-  type ListedOrders,
-  type OrderId,
-  type OrderStatus,
-  type OrderStore,
-  parseOrderId,
-} from '../orders/index.js';
-import { ADDRESS_PLAN, type AdmissionOptions, checkAdmissionOptions, createAdmission } from './admission.js';
+import type { CancelOutcome, MaybePromise, OrderId, OrderStatus, OrderStore } from '../orders/index.js';
+import { type AdmissionOptions, checkAdmissionOptions, type Verdict } from './admission.js';
+import type { ClientAddress } from './client-address.js';
 import type { ErrorCode } from './errors.js';
-import { type ClientAddress, createExchange, type Exchange } from './exchange.js';
-import { afterHost, hostCall, isPromise } from './host-call.js';
-import { createInFlight } from './in-flight.js';
+import { createFrontDoor, type FrontDoor } from './front-door.js';
+import { after, attempt, callHost, isPromise } from './host-call.js';
 import { createLister } from './list/lister.js';
 import type { Representation } from './list/representations.js';
-import { attempt, finish, isStream, limitFieldsOf, type Outcome, type Reply, refusal, unavailable } from './reply.js';
-import { type RequestHead, readHead, UNREADABLE, withRawHeaders } from './request-head.js';
-import { checkBasePath, createRouter, NOT_OURS } from './route.js';
+import type { OperationName } from './operations.js';
+import { failed, isStream, type Outcome, type Reply, refusal } from './reply.js';
+import type { ReadRequest, RefusalCode, RequestHead } from './request.js';
+import { checkBasePath, createRouter } from './route.js';
+
+export type { RefusalCode } from './request.js';
 
 export interface OrderServiceOptions extends AdmissionOptions {
   readonly store: OrderStore;
@@ -55,14 +51,6 @@ export interface OrderService {
   close(): Promise<void>;
 }
 
-export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
-
-/**
- * The standard methods (RFC 9110 §9.3 and RFC 5789). A path that does not support one of them
- * responds with 405. Any other method gets 501.
- */
-const METHODS = 'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' ');
-
 const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorCode>> = {
   already_shipped: 'order_already_shipped',
   already_cancelled: 'order_already_cancelled',
@@ -87,62 +75,58 @@ const CANCEL_ERRORS: Readonly<Record<Exclude<CancelOutcome, 'cancelled'>, ErrorC
  * ```
  */
 export function createOrderService(options: OrderServiceOptions): OrderService {
-  checkAdmissionOptions(options, ['store', 'basePath']);
-  const { store, basePath = '/v1', addressPlan = ADDRESS_PLAN } = options;
-  checkMethods('store', store, ['list', 'cancel']);
-  checkBasePath(basePath);
-  const routeOf = createRouter(basePath);
+  checkServiceOptions(options);
+  return createServiceBehind(createFrontDoor(options), options);
+}
+
+/** Throws a TypeError or RangeError that names an invalid option. `others` are allowed too. */
+export function checkServiceOptions(options: OrderServiceOptions, others: readonly string[] = []): void {
+  checkAdmissionOptions(options, ['store', 'basePath', ...others]);
+  checkMethods('store', options.store, ['list', 'cancel']);
+  if (options.basePath !== undefined) checkBasePath(options.basePath);
+}
+
+/** Creates the service for requests that come through `door`. */
+export function createServiceBehind(door: FrontDoor, options: OrderServiceOptions): OrderService {
+  const { store, basePath = '/v1' } = options;
+  const router = createRouter(basePath);
   const representationOf = createLister();
   const inFlight = createInFlight();
-  const { identify, chargeAddress } = createAdmission(options, dispatch);
 
-  function dispatch(exchange: Exchange): Outcome | Promise<Outcome> {
-    const { route, method } = exchange;
-    switch (route.resource) {
-      case 'orders':
-        return method === 'GET' || method === 'HEAD' ? list(exchange) : refuseMethod(exchange, 'GET, HEAD');
-      case 'order':
-        return method === 'DELETE' ? cancel(exchange, route.idText) : refuseMethod(exchange, 'DELETE');
-      case 'too_long':
-        return refusal(exchange, 'uri_too_long');
-      case 'malformed':
-        return refusal(exchange, 'bad_request');
-      case 'not_ours':
-        return refusal(exchange, 'route_not_found');
-    }
+  type Perform = (request: ReadRequest, orderId: OrderId | undefined) => MaybePromise<Outcome>;
+  const operations: Readonly<Record<OperationName, Perform>> = { listOrders, cancelOrder };
+
+  function serve(request: ReadRequest, verdict: Verdict): MaybePromise<Reply> {
+    const { refusal } = verdict;
+    if (refusal !== undefined) return door.reply(request, verdict, refusal, { isLast: inFlight.isClosed });
+    const asked = router.ask(request);
+    const outcome = asked.refusal ?? attempt(() => operations[asked.operation](request, asked.orderId), failed);
+    return after(outcome, (settled) => door.reply(request, verdict, settled, { asked, isLast: inFlight.isClosed }));
   }
 
-  function list(exchange: Exchange): Outcome | Promise<Outcome> {
-    exchange.operation = 'listOrders';
-    const orders = hostCall('store.list', () => store.list());
-    return isPromise(orders)
-      ? afterHost('store.list', orders, (listed) => represent(exchange, listed))
-      : represent(exchange, orders);
+  function listOrders(request: ReadRequest): MaybePromise<Outcome> {
+    return callHost(
+      'store.list',
+      () => store.list(),
+      (listed) => after(representationOf(listed, request), listOutcome),
+    );
   }
 
-  function represent(exchange: Exchange, orders: ListedOrders): Outcome | Promise<Outcome> {
-    const answer = representationOf(orders, exchange);
-    return isPromise(answer) ? answer.then((begun) => listReply(exchange, begun)) : listReply(exchange, answer);
+  function listOutcome(list: Representation): Outcome {
+    if (list.status === 412) return refusal('precondition_failed');
+    if (isStream(list.body)) inFlight.hold(list.body.ended);
+    return list;
   }
 
-  function listReply(exchange: Exchange, { status, fields, body }: Representation): Outcome {
-    if (status === 412) return refusal(exchange, 'precondition_failed');
-    if (isStream(body)) inFlight.hold(body.ended);
-    return { status, headers: [...fields, ...limitFieldsOf(exchange)], body };
-  }
-
-  function cancel(exchange: Exchange, idText: string): Outcome | Promise<Outcome> {
-    exchange.operation = 'cancelOrder';
-    const id = parseOrderId(idText);
-    if (id === undefined) return refusal(exchange, 'invalid_order_id');
-    exchange.orderId = id;
+  function cancelOrder({ ifMatch = '*' }: ReadRequest, id: OrderId | undefined): MaybePromise<Outcome> {
+    if (id === undefined) return refusal('invalid_order_id');
     // An order has no representation, so no entity tag in `If-Match` can match (RFC 9110 §13.1.1).
-    const { ifMatch } = exchange.head;
-    if (ifMatch !== undefined && ifMatch.trim() !== '*') return refuseCancel(exchange, id);
-    const outcome = hostCall('store.cancel', () => store.cancel(id));
-    return isPromise(outcome)
-      ? afterHost('store.cancel', outcome, (settled) => cancelReply(exchange, settled))
-      : cancelReply(exchange, outcome);
+    if (ifMatch.trim() !== '*') return refuseCancel(id);
+    return callHost(
+      'store.cancel',
+      () => store.cancel(id),
+      (outcome) => (outcome === 'cancelled' ? CANCELLED : refusal(cancelError(outcome))),
+    );
   }
 
   /**
@@ -150,54 +134,76 @@ export function createOrderService(options: OrderServiceOptions): OrderService {
    * would otherwise be a 2xx (RFC 9110 §13.2.1), so an order that could not be cancelled leads to
    * its usual error.
    */
-  function refuseCancel(exchange: Exchange, id: OrderId): Outcome | Promise<Outcome> {
-    if (store.get === undefined) return refusal(exchange, 'precondition_failed');
-    const found = hostCall('store.get', () => store.get?.(id));
-    const refuse = (order: { readonly status: OrderStatus } | undefined) => {
-      const outcome = cancelOutcome(order?.status);
-      return refusal(exchange, outcome === 'cancelled' ? 'precondition_failed' : CANCEL_ERRORS[outcome]);
-    };
-    return isPromise(found) ? afterHost('store.get', found, refuse) : refuse(found);
+  function refuseCancel(id: OrderId): MaybePromise<Outcome> {
+    if (store.get === undefined) return refusal('precondition_failed');
+    return callHost(
+      'store.get',
+      () => store.get?.(id),
+      (order: { readonly status: OrderStatus } | undefined) => {
+        const outcome = cancelOutcome(order?.status);
+        return refusal(outcome === 'cancelled' ? 'precondition_failed' : cancelError(outcome));
+      },
+    );
   }
 
-  function cancelReply(exchange: Exchange, outcome: CancelOutcome): Outcome {
-    if (outcome === 'cancelled') return { status: 204, headers: [...limitFieldsOf(exchange)], body: undefined };
-    if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: returned an unknown outcome');
-    return refusal(exchange, CANCEL_ERRORS[outcome]);
-  }
-
-  function run(exchange: Exchange, step: (exchange: Exchange) => Outcome | Promise<Outcome>): Reply | Promise<Reply> {
-    const reply = attempt(exchange, step);
-    if (!isPromise(reply)) return finish(exchange, reply, inFlight.isClosed);
-    const finished = reply.then((settled) => finish(exchange, settled, inFlight.isClosed));
-    inFlight.hold(finished);
-    return finished;
+  function replyTo(request: ReadRequest, verdict: MaybePromise<Verdict>): MaybePromise<Reply> {
+    const reply = after(verdict, (settled) => serve(request, settled));
+    if (isPromise(reply)) inFlight.hold(reply);
+    return reply;
   }
 
   return {
     basePath,
 
-    respond(received, clientAddress) {
-      const request = withRawHeaders(received);
-      const { method, url = '', rawHeaders } = request;
-      const head = readHead(request);
-      const exchange = createExchange(routeOf(url), method, url, rawHeaders, head, clientAddress, addressPlan);
-      return run(exchange, inFlight.isClosed ? unavailable : identify);
+    respond(head, clientAddress) {
+      const request = door.read(head, clientAddress);
+      return replyTo(request, inFlight.isClosed ? door.turnAway() : door.admit(request));
     },
 
-    refuse: (code, clientAddress) =>
-      run(createExchange(NOT_OURS, undefined, undefined, [], UNREADABLE, clientAddress, addressPlan), (exchange) =>
-        chargeAddress(exchange, code),
-      ),
+    refuse(code, clientAddress) {
+      const request = door.readUnparsed(code, clientAddress);
+      return replyTo(request, door.admit(request));
+    },
 
-    owns: (target) => routeOf(target).resource !== 'not_ours',
+    owns: router.owns,
     close: inFlight.close,
   };
 }
 
-/** Returns 405 for a standard method, 501 for any other (RFC 9110 §9.1). */
-function refuseMethod(exchange: Exchange, allowed: string): Outcome {
-  return METHODS.includes(exchange.method ?? '')
-    ? refusal(exchange, 'method_not_allowed', 'Allow', allowed)
-    : refusal(exchange, 'method_not_implemented');
+const CANCELLED: Outcome = { status: 204, fields: [], body: undefined };
+
+function cancelError(outcome: Exclude<CancelOutcome, 'cancelled'>): ErrorCode {
+  if (!Object.hasOwn(CANCEL_ERRORS, outcome)) throw new TypeError('store.cancel: returned an unknown outcome');
+  return CANCEL_ERRORS[outcome];
+}
+
+/** Counts unfinished work, such as replies and streams, so that closing can wait for it. */
+function createInFlight() {
+  let isClosed = false;
+  let pending = 0;
+  let onIdle = () => {};
+  const idle = new Promise<void>((resolve) => {
+    onIdle = () => {
+      if (isClosed && pending === 0) resolve();
+    };
+  });
+  return {
+    get isClosed() {
+      return isClosed;
+    },
+    /** Makes `close` wait until this promise has settled. */
+    hold(work: Promise<unknown>): void {
+      pending++;
+      work.then(() => {
+        pending--;
+        onIdle();
+      });
+    },
+    /** Resolves when all work that was passed to `hold` has ended. */
+    close(): Promise<void> {
+      isClosed = true;
+      onIdle();
+      return idle;
+    },
+  };
 }

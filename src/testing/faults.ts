@@ -1,6 +1,6 @@
 import type { ClientAddress, OrderService } from '../http/index.js';
 import type { Reply } from '../http/reply.js';
-import type { RequestHead } from '../http/request-head.js';
+import type { RequestHead } from '../http/request.js';
 import type { OrderStore } from '../orders/index.js';
 
 /**

@@ -1,5 +1,7 @@
 import { checkFields, checkMethods } from '../check.js';
+import { createFrontDoor } from '../http/front-door.js';
 import { createOrderService, type OrderService, type OrderServiceOptions, type Principal } from '../http/index.js';
+import { createServiceBehind } from '../http/service.js';
 import { createMemoryLimiter, type Decision, PLANS, type Plan } from '../limits/index.js';
 import { checkPlan } from '../limits/plan.js';
 import { createMemoryOrderStore, type MemoryOrderStore, type OrderInput, type OrderStore } from '../orders/index.js';
@@ -90,10 +92,16 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   const store = createMemoryOrderStore(orders);
   const principals = new Map<string, Principal>();
   const authenticate = (apiKey: string) => principals.get(apiKey);
-  const createService = (store: OrderStore) => createOrderService({ ...serviceOptions, store, limiter, authenticate });
-  const service = createService(store);
+  const partsWith = (store: OrderStore) => ({ ...serviceOptions, store, limiter, authenticate });
+  const service = createOrderService(partsWith(store));
+  // A failure that the test asked for causes no process warning.
+  const createFaulty = (store: OrderStore) =>
+    createServiceBehind(
+      createFrontDoor(partsWith(store), () => {}),
+      partsWith(store),
+    );
   const faults: TestFault[] = [];
-  const transports = createTransports(service, createRespondWith(service, createService), () => faults.shift());
+  const transports = createTransports(service, createRespondWith(service, createFaulty), () => faults.shift());
 
   function issueKey(bought: Plan = PLANS.free): string {
     checkPlan(bought);

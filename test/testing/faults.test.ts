@@ -159,3 +159,21 @@ test('failNext does not change the response to a request that is refused before 
   failNext(500);
   assert.equal((await fetch(`${url}/store/orders`)).status, 401);
 });
+
+test('a failure that the test asked for causes no process warning', async (t) => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => void warnings.push(warning);
+  process.on('warning', onWarning);
+  t.after(() => process.off('warning', onWarning));
+  const { url, fetch, apiKey, failNext } = createTestService({ orders: ORDERS });
+  const headers = { Authorization: `Bearer ${apiKey}` };
+  failNext(500, 503, 500, 503);
+  for (const status of [500, 503]) {
+    assert.equal((await fetch(`${url}/store/orders`, { headers })).status, status);
+  }
+  for (const status of [500, 503]) {
+    assert.equal((await fetch(`${url}/store/orders/1`, { method: 'DELETE', headers })).status, status);
+  }
+  await setImmediate();
+  assert.deepEqual(warnings, []);
+});

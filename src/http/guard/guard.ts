@@ -1,15 +1,9 @@
-import {
-  ADDRESS_PLAN,
-  type AdmissionOptions,
-  checkAdmissionOptions,
-  createAdmission,
-  type Principal,
-} from '../admission.js';
-import { type ClientAddress, createExchange } from '../exchange.js';
-import { isPromise } from '../host-call.js';
-import { attempt, finish, limitFieldsOf, type Outcome, type Reply } from '../reply.js';
-import { type RequestHead, readHead, withRawHeaders } from '../request-head.js';
-import { NOT_OURS } from '../route.js';
+import { type AdmissionOptions, checkAdmissionOptions, type Principal } from '../admission.js';
+import type { ClientAddress } from '../client-address.js';
+import { createFrontDoor } from '../front-door.js';
+import { after } from '../host-call.js';
+import type { Reply } from '../reply.js';
+import type { RequestHead } from '../request.js';
 
 /**
  * Protects other routes of the embedding program in the same way as the routes of the service:
@@ -36,22 +30,15 @@ export type GuardOutcome =
 /** Creates a guard. Throws a TypeError or RangeError that names an invalid option. */
 export function createGuard(options: AdmissionOptions): Guard {
   checkAdmissionOptions(options);
-  const { addressPlan = ADDRESS_PLAN } = options;
-  const { identify } = createAdmission(options, (exchange, principal) => ({
-    admitted: true as const,
-    principal,
-    headers: limitFieldsOf(exchange),
-  }));
+  const door = createFrontDoor(options);
   return {
-    admit(received, clientAddress) {
-      const request = withRawHeaders(received);
-      const { method, url, rawHeaders } = request;
-      const head = readHead(request);
-      const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
-      const outcomeOf = (settled: Extract<GuardOutcome, { admitted: true }> | Outcome): GuardOutcome =>
-        'admitted' in settled ? settled : { admitted: false, reply: finish(exchange, settled) };
-      const result = attempt(exchange, identify);
-      return isPromise(result) ? result.then(outcomeOf) : outcomeOf(result);
+    admit(head, clientAddress) {
+      const request = door.read(head, clientAddress);
+      return after(door.admit(request), (verdict): GuardOutcome => {
+        const { principal, limitFields, refusal } = verdict;
+        if (refusal !== undefined) return { admitted: false, reply: door.reply(request, verdict, refusal) };
+        return { admitted: true, principal, headers: limitFields };
+      });
     },
   };
 }

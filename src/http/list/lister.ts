@@ -67,8 +67,7 @@ function represented(list: Lazy<SerializedList>): Lazy<Representations> {
 }
 
 /** Streams a list that has no version. It has no entity tag and is not compressed. */
-function streamed(pages: OrderPages, { method, head }: ListRequest): Lazy<Representation> {
-  const { ifMatch = '*', ifNoneMatch } = head;
+function streamed(pages: OrderPages, { method, ifMatch = '*', ifNoneMatch }: ListRequest): Lazy<Representation> {
   if (ifMatch.trim() !== '*') return PRECONDITION_FAILED;
   if (ifNoneMatch?.trim() === '*') return { status: 304, fields: [], body: undefined };
   if (method === 'HEAD') return { status: 200, fields: JSON_TYPE, body: undefined };

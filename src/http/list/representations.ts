@@ -1,15 +1,12 @@
 import type { StreamedBody } from '../reply.js';
-import type { ReadHead } from '../request-head.js';
+import type { ReadRequest } from '../request.js';
 import { type Coding, preferredCoding } from './accept-encoding.js';
 import type { SerializedList } from './body.js';
 import { compress, LEAST_COMPRESSED } from './compression.js';
 import { entityTag, namesTag } from './entity-tag.js';
 
 /** The parts of a request that decide how the list is sent. */
-export interface ListRequest {
-  readonly method: string | undefined;
-  readonly head: Pick<ReadHead, 'ifMatch' | 'ifNoneMatch' | 'acceptEncoding'>;
-}
+export type ListRequest = Pick<ReadRequest, 'method' | 'ifMatch' | 'ifNoneMatch' | 'acceptEncoding'>;
 
 /** The list as it is sent to one client, without the header fields that every reply has. */
 export interface Representation {
@@ -55,7 +52,7 @@ export function createRepresentations(list: SerializedList): Representations {
     return ['ETag', entityTag(list.digest, coding), 'Vary', 'Accept-Encoding'];
   }
 
-  return ({ head: { ifMatch, ifNoneMatch, acceptEncoding } }) => {
+  return ({ ifMatch, ifNoneMatch, acceptEncoding }) => {
     const coding = preferredCoding(acceptEncoding, list.body.length < LEAST_COMPRESSED);
     if (ifMatch !== undefined || ifNoneMatch !== undefined) {
       // The conditions are checked in the sequence of RFC 9110 §13.2.2. `If-Unmodified-Since` is

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { checkMethods } from '../../check.js';
 import { forEachField, type Reply } from '../reply.js';
-import type { RequestHead } from '../request-head.js';
+import type { RequestHead } from '../request.js';
 import type { OrderService } from '../service.js';
 import { createPipelining, isWaiting } from './pipelining.js';
 import { withVary } from './vary.js';

@@ -1,5 +1,5 @@
 import { forEachField, type Reply } from '../reply.js';
-import type { RequestHead } from '../request-head.js';
+import type { RequestHead } from '../request.js';
 
 export function headOf({ method, url, headers }: Request): RequestHead {
   return { method, url, rawHeaders: [...headers].flat() };

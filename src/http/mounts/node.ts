@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { checkFields, checkFunction, checkMethods } from '../../check.js';
 import { socketAddress } from '../client-address.js';
 import { forEachField, type Reply } from '../reply.js';
-import { type RequestHead, withTarget } from '../request-head.js';
+import { type RequestHead, withTarget } from '../request.js';
 import type { OrderService } from '../service.js';
 import { attachTo } from './node-server.js';
 import { createPipelining, isWaiting } from './pipelining.js';

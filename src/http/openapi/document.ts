@@ -1,8 +1,9 @@
 import { checkFields } from '../../check.js';
 import { PLANS } from '../../limits/index.js';
+import { ERROR_CODES } from '../errors.js';
+import { OPERATION_NAMES, OPERATIONS, type OperationName } from '../operations.js';
 import { checkBasePath } from '../route.js';
 import {
-  ERROR_CODES,
   type OpenApiResponse,
   type OpenApiResponses,
   responses,
@@ -41,10 +42,8 @@ export interface OpenApiDocument {
   readonly servers: readonly { readonly url: string; readonly description: string; readonly 'x-internal': boolean }[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly security: readonly { readonly [scheme: string]: readonly string[] }[];
-  readonly paths: {
-    readonly '/store/orders': { readonly get: OpenApiOperation };
-    readonly '/store/orders/{orderId}': { readonly delete: OpenApiOperation };
-  };
+  /** The operations by path, and then by method in lower case. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   /** The responses to unknown paths and methods, for which OpenAPI has no field. */
   readonly 'x-responses-elsewhere': Readonly<Record<string, OpenApiResponse>>;
   readonly components: {
@@ -62,37 +61,50 @@ export interface OpenApiOptions {
 
 const SCHEME = 'apiKey';
 
-const LIST: OpenApiOperation = {
-  operationId: 'listOrders',
-  tags: ['orders'],
-  summary: 'List all orders',
-  description:
-    'Returns every order, ascending by id. Filtering and pagination are planned for v2. `HEAD` returns the same header fields without the body. To download the list only when it has changed, send the `ETag` of the last response in `If-None-Match`. `Accept-Encoding` selects gzip or br.',
-  deprecated: false,
-  'x-stability': 'stable',
-  responses: responsesOf('listOrders'),
+/** What the document says about each operation. */
+const TEXTS: Readonly<Record<OperationName, Pick<OpenApiOperation, 'summary' | 'description' | 'x-stability'>>> = {
+  listOrders: {
+    summary: 'List all orders',
+    description:
+      'Returns every order, ascending by id. Filtering and pagination are planned for v2. `HEAD` returns the same header fields without the body. To download the list only when it has changed, send the `ETag` of the last response in `If-None-Match`. `Accept-Encoding` selects gzip or br.',
+    'x-stability': 'stable',
+  },
+  cancelOrder: {
+    summary: 'Cancel an order',
+    description: 'Cancels a pending order. A shipped order cannot be cancelled. A cancelled order stays in the list.',
+    'x-stability': 'stable',
+  },
 };
 
-const CANCEL: OpenApiOperation = {
-  operationId: 'cancelOrder',
-  tags: ['orders'],
-  summary: 'Cancel an order',
-  description: 'Cancels a pending order. A shipped order cannot be cancelled. A cancelled order stays in the list.',
-  deprecated: false,
-  'x-stability': 'stable',
-  parameters: [
-    {
-      name: 'orderId',
-      in: 'path',
-      required: true,
-      description:
-        'The order id, digit for digit as listed. Other spellings of the number (`01`, `+1`, `1e0`) return 404 `invalid_order_id`.',
-      schema: refer('schemas', 'OrderId'),
-      example: EXAMPLE_ID,
-    },
-  ],
-  responses: responsesOf('cancelOrder'),
+const ORDER_ID: Json = {
+  name: 'orderId',
+  in: 'path',
+  required: true,
+  description:
+    'The order id, digit for digit as listed. Other spellings of the number (`01`, `+1`, `1e0`) return 404 `invalid_order_id`.',
+  schema: refer('schemas', 'OrderId'),
+  example: EXAMPLE_ID,
 };
+
+function paths(): OpenApiDocument['paths'] {
+  const items: Record<string, Record<string, OpenApiOperation>> = {};
+  for (const name of OPERATION_NAMES) {
+    const { method, path } = OPERATIONS[name];
+    items[path] = { ...items[path], [method.toLowerCase()]: operation(name) };
+  }
+  return items;
+}
+
+function operation(name: OperationName): OpenApiOperation {
+  return {
+    operationId: name,
+    tags: ['orders'],
+    ...TEXTS[name],
+    deprecated: false,
+    ...(OPERATIONS[name].path.includes('{orderId}') && { parameters: [ORDER_ID] }),
+    responses: responsesOf(name),
+  };
+}
 
 /** Creates the OpenAPI document. Throws a TypeError that names an invalid option. */
 export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocument {
@@ -117,7 +129,7 @@ export function createOpenApiDocument(options: OpenApiOptions = {}): OpenApiDocu
     ],
     tags: [{ name: 'orders', description: 'Orders placed in the store.' }],
     security: [{ [SCHEME]: [] }],
-    paths: { '/store/orders': { get: LIST }, '/store/orders/{orderId}': { delete: CANCEL } },
+    paths: paths(),
     'x-responses-elsewhere': responsesElsewhere(),
     components: {
       securitySchemes: {

@@ -1,4 +1,5 @@
-import { type ErrorCode, type ErrorObject, errorObject } from '../errors.js';
+import { ERROR_CODES, type ErrorCode, errorObject } from '../errors.js';
+import { ERRORS_ELSEWHERE, errorsOf, OPERATION_NAMES, type OPERATIONS, type OperationName } from '../operations.js';
 import {
   COMMON_HEADERS,
   EXAMPLE_ORDERS,
@@ -23,34 +24,10 @@ export interface OpenApiResponse {
 /** References to response components, by status. */
 export type OpenApiResponses = Readonly<Record<string, Reference>>;
 
-/**
- * Where an error can occur: in both operations (`operations`), only when an order is cancelled
- * (`cancelOrder`), or only with an unknown path or method (`elsewhere`).
- */
-type Origin = 'operations' | 'cancelOrder' | 'elsewhere';
-
-/** Which requests can get each error code. The compiler requires an entry for every code. */
-const ORIGINS: Readonly<Record<ErrorCode, Origin>> = {
-  bad_request: 'operations',
-  missing_api_key: 'operations',
-  invalid_api_key: 'operations',
-  order_not_found: 'cancelOrder',
-  invalid_order_id: 'cancelOrder',
-  route_not_found: 'elsewhere',
-  method_not_allowed: 'elsewhere',
-  request_timeout: 'operations',
-  order_already_shipped: 'cancelOrder',
-  order_already_cancelled: 'cancelOrder',
-  order_not_pending: 'cancelOrder',
-  precondition_failed: 'operations',
-  uri_too_long: 'operations',
-  rate_limit_exceeded: 'operations',
-  api_key_banned: 'operations',
-  headers_too_large: 'operations',
-  internal_error: 'operations',
-  method_not_implemented: 'elsewhere',
-  service_unavailable: 'operations',
-};
+interface NamedResponse extends OpenApiResponse {
+  /** The name of the response in the document's `components`. */
+  readonly name: string;
+}
 
 interface ResponseText {
   /** The name of the response in the document's `components`. */
@@ -102,18 +79,8 @@ const TEXTS: Readonly<Record<string, ResponseText>> = {
   },
 };
 
-export const ERROR_CODES: readonly ErrorCode[] = Object.keys(ORIGINS).filter(isErrorCode);
-
-function isErrorCode(name: string): name is ErrorCode {
-  return Object.hasOwn(ORIGINS, name);
-}
-
-const ERRORS: readonly (ErrorObject & { readonly origin: Origin })[] = ERROR_CODES.map((code) => ({
-  ...errorObject(code),
-  origin: ORIGINS[code],
-}));
-
-const LISTED: OpenApiResponse = {
+const LISTED: NamedResponse = {
+  name: 'Orders',
   description: 'Every order, ascending by id, including cancelled orders.',
   headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary', 'Content-Encoding', 'Content-Length']),
   content: {
@@ -124,54 +91,51 @@ const LISTED: OpenApiResponse = {
   },
 };
 
-const NOT_MODIFIED: OpenApiResponse = {
+const NOT_MODIFIED: NamedResponse = {
+  name: 'NotModified',
   description: 'The list has not changed since the response whose entity tag is in `If-None-Match`.',
   headers: headersOf([...COMMON_HEADERS, 'ETag', 'Vary']),
 };
 
-const CANCELLED: OpenApiResponse = {
+const CANCELLED: NamedResponse = {
+  name: 'Cancelled',
   description: 'The order is now cancelled.',
   headers: headersOf(COMMON_HEADERS),
 };
 
+/** The successful responses of each operation, by status. */
+const SUCCESSES: {
+  readonly [Name in OperationName]: Readonly<Record<(typeof OPERATIONS)[Name]['success'][number], NamedResponse>>;
+} = {
+  listOrders: { 200: LISTED, 304: NOT_MODIFIED },
+  cancelOrder: { 204: CANCELLED },
+};
+
 /** Returns the response components by name. */
 export function responses(): Readonly<Record<string, OpenApiResponse>> {
-  const errors = ERRORS.filter(({ origin }) => origin !== 'elsewhere').map(textOf);
-  return {
-    Orders: LISTED,
-    NotModified: NOT_MODIFIED,
-    Cancelled: CANCELLED,
-    ...Object.fromEntries(errors.map((text) => [text.name, errorResponse(text)])),
-  };
+  const successes = Object.values(SUCCESSES).flatMap((byStatus) => Object.values<NamedResponse>(byStatus));
+  const texts = new Set(OPERATION_NAMES.flatMap(errorsOf).map(textOf));
+  return Object.fromEntries([
+    ...successes.map(({ name, ...response }) => [name, response] as const),
+    ...Array.from(texts, (text) => [text.name, errorResponse(text)] as const),
+  ]);
 }
 
 /** Returns the responses of an operation, by status. */
-export function responsesOf(operation: 'listOrders' | 'cancelOrder'): OpenApiResponses {
-  const isCancel = operation === 'cancelOrder';
-  return {
-    ...(isCancel
-      ? { 204: refer('responses', 'Cancelled') }
-      : { 200: refer('responses', 'Orders'), 304: refer('responses', 'NotModified') }),
-    ...referToErrors('operations'),
-    ...(isCancel && referToErrors('cancelOrder')),
-  };
+export function responsesOf(operation: OperationName): OpenApiResponses {
+  const successes = Object.entries<NamedResponse>(SUCCESSES[operation]).map(([status, { name }]) => [status, name]);
+  const errors = errorsOf(operation).map((code) => [errorObject(code).status, textOf(code).name]);
+  return Object.fromEntries([...successes, ...errors].map(([status, name]) => [status, refer('responses', `${name}`)]));
 }
 
 /** Returns the responses to unknown paths and methods, by status. */
 export function responsesElsewhere(): Readonly<Record<string, OpenApiResponse>> {
-  return Object.fromEntries(errorsFrom('elsewhere').map((error) => [error.status, errorResponse(textOf(error))]));
+  return Object.fromEntries(ERRORS_ELSEWHERE.map((code) => [errorObject(code).status, errorResponse(textOf(code))]));
 }
 
-function referToErrors(origin: Origin): OpenApiResponses {
-  return Object.fromEntries(errorsFrom(origin).map((error) => [error.status, refer('responses', textOf(error).name)]));
-}
-
-function errorsFrom(wanted: Origin) {
-  return ERRORS.filter(({ origin }) => origin === wanted);
-}
-
-function textOf({ status, origin }: { readonly status: number; readonly origin: Origin }): ResponseText {
-  const text = TEXTS[origin === 'elsewhere' ? `${status} ${origin}` : status];
+function textOf(code: ErrorCode): ResponseText {
+  const { status } = errorObject(code);
+  const text = TEXTS[ERRORS_ELSEWHERE.includes(code) ? `${status} elsewhere` : status];
   if (text === undefined) throw new TypeError(`status ${status} has no description`);
   return text;
 }
@@ -181,7 +145,7 @@ function textOf({ status, origin }: { readonly status: number; readonly origin: 
  * the real Error objects of these codes.
  */
 function errorResponse(text: ResponseText): OpenApiResponse {
-  const errors = ERRORS.filter((error) => textOf(error) === text);
+  const errors = ERROR_CODES.filter((code) => textOf(code) === text).map(errorObject);
   const codes = errors.map(({ code }) => code);
   return {
     description: text.description,

@@ -2,6 +2,7 @@ import { MAX_PRINTED_INTEGER } from '../../check.js';
 import { FIELD_NAMES, FIELDS } from '../../orders/fields.js';
 import { INT64_MAX, INT64_MIN, type Order } from '../../orders/order.js';
 import { errorObject } from '../errors.js';
+import { OPERATIONS, resourceAt } from '../operations.js';
 import { CHALLENGE, INVALID_TOKEN_CHALLENGE } from '../reply.js';
 
 /** A read-only JSON value. */
@@ -118,6 +119,9 @@ function windows(first: string, second: string) {
   return { type: 'string', pattern: `^${item}(?:, ${item})*$`, maxLength: MAX_FIELD_LENGTH };
 }
 
+/** The values of `Allow`. */
+const ALLOWED = [...new Set(Object.values(OPERATIONS).map(({ path }) => resourceAt(path).allow))];
+
 const HEADERS = {
   'X-RateLimit-Limit': {
     description: 'The quota of the window that will refuse first.',
@@ -165,7 +169,7 @@ const HEADERS = {
   Allow: {
     description: 'The methods that the path supports.',
     required: true,
-    schema: { type: 'string', enum: ['GET, HEAD', 'DELETE'] },
+    schema: { type: 'string', enum: ALLOWED },
     example: 'GET, HEAD',
   },
   'Cache-Control': {

@@ -69,12 +69,12 @@ function read(path: string): string {
 
 /** Returns the reply to a GET or HEAD, without the header fields of the rate limit. */
 export function docsReply(file: DocsFile, request: ListRequest): Outcome {
-  const { acceptEncoding, ifNoneMatch = '' } = request.head;
+  const { acceptEncoding, ifNoneMatch = '' } = request;
   const { content, etag, headers } = file.represent(preferredCoding(acceptEncoding, false));
   if (namesTag(ifNoneMatch, etag, 'weak')) {
-    return { status: 304, headers: [...headers], body: undefined };
+    return { status: 304, fields: headers, body: undefined };
   }
-  return { status: 200, headers: [...headers, 'Content-Length', `${content.length}`], body: content };
+  return { status: 200, fields: [...headers, 'Content-Length', `${content.length}`], body: content };
 }
 
 function docsFile(type: string, print: string | (() => string)): DocsFile {

@@ -1,11 +1,10 @@
-import { ADDRESS_PLAN, type AdmissionOptions, createAdmission } from '../../http/admission.js';
-import { type ClientAddress, createExchange } from '../../http/exchange.js';
-import { isPromise } from '../../http/host-call.js';
-import type { OrderService, RequestHead } from '../../http/index.js';
-import { attempt, finish, limitFieldsOf, type Outcome, type Reply } from '../../http/reply.js';
-import { readHead } from '../../http/request-head.js';
-import { NOT_OURS } from '../../http/route.js';
+import type { FrontDoor } from '../../http/front-door.js';
+import { after } from '../../http/host-call.js';
+import type { OrderService } from '../../http/index.js';
+import { METHODS } from '../../http/operations.js';
+import type { Outcome, Reply } from '../../http/reply.js';
 import { isOrigin } from '../config/origin.js';
+import { replyAnyway } from './own-paths.js';
 
 /** The header field that lists the fields which a page of another origin may read. */
 const EXPOSED = [
@@ -13,27 +12,28 @@ const EXPOSED = [
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, ETag, X-Request-Id',
 ];
 
-/**
- * The header fields of the reply to a preflight request. Browsers cache the reply for two hours.
- */
-const PREFLIGHT = [
-  'Access-Control-Allow-Methods',
-  'GET, HEAD, DELETE',
-  'Access-Control-Allow-Headers',
-  'Authorization, If-Match, If-None-Match, X-Request-Id, traceparent, tracestate',
-  'Access-Control-Max-Age',
-  '7200',
-];
+/** The response to a preflight request. Browsers cache it for two hours. */
+const PREFLIGHT: Outcome = {
+  status: 204,
+  fields: [
+    'Access-Control-Allow-Methods',
+    METHODS.join(', '),
+    'Access-Control-Allow-Headers',
+    'Authorization, If-Match, If-None-Match, X-Request-Id, traceparent, tracestate',
+    'Access-Control-Max-Age',
+    '7200',
+  ],
+  body: undefined,
+};
 
 /**
  * Lets web pages of these origins use the service (`*` for all). Their preflight requests need no
- * key, and are charged to the client's address. The pages may read the header fields of each reply
- * (Fetch Standard §3.2). A request from another origin gets the usual response, but the browser
- * hides it from the page.
+ * key, and are charged to the client's address. They are answered even if the address is over its
+ * limit: one client could otherwise lock out every browser behind the same address. The pages may
+ * read the header fields of each reply (Fetch Standard §3.2). A request from another origin gets
+ * the usual response, but the browser hides it from the page.
  */
-export function withCors(service: OrderService, origins: readonly string[], options: AdmissionOptions): OrderService {
-  const { addressPlan = ADDRESS_PLAN } = options;
-  const { chargeAddress } = createAdmission(options, () => undefined);
+export function withCors(service: OrderService, origins: readonly string[], door: FrontDoor): OrderService {
   const allowsAll = origins.includes('*');
 
   /**
@@ -45,33 +45,19 @@ export function withCors(service: OrderService, origins: readonly string[], opti
     return ['Access-Control-Allow-Origin', allowsAll ? '*' : origin];
   }
 
-  function preflight(request: RequestHead, clientAddress: ClientAddress): Reply | Promise<Reply> {
-    const { method, url, rawHeaders } = request;
-    const head = readHead(request);
-    const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
-    const allow = (): Outcome => ({
-      status: 204,
-      headers: [...PREFLIGHT, ...limitFieldsOf(exchange)],
-      body: undefined,
-    });
-    const reply = attempt(exchange, () => chargeAddress(exchange, head.fault ?? allow));
-    return isPromise(reply) ? reply.then((settled) => finish(exchange, settled)) : finish(exchange, reply);
-  }
-
   return {
     ...service,
-    respond(request, clientAddress) {
-      const { method, rawHeaders } = request;
+    respond(head, clientAddress) {
+      const { method, rawHeaders } = head;
       const allowed = allowedFields(fieldOf(rawHeaders, 'origin'));
       const vary = allowsAll ? [] : ['Vary', 'Origin'];
       const fields = allowed === undefined ? vary : [...allowed, ...vary, ...EXPOSED];
       const isPreflight = method === 'OPTIONS' && fieldOf(rawHeaders, 'access-control-request-method') !== undefined;
-      const withFields = (reply: Reply): Reply => ({ ...reply, headers: [...reply.headers, ...fields] });
       const reply =
         allowed !== undefined && isPreflight
-          ? preflight(request, clientAddress)
-          : service.respond(request, clientAddress);
-      return isPromise(reply) ? reply.then(withFields) : withFields(reply);
+          ? replyAnyway(door, door.read(head, clientAddress), () => PREFLIGHT)
+          : service.respond(head, clientAddress);
+      return after(reply, (settled): Reply => ({ ...settled, headers: [...settled.headers, ...fields] }));
     },
   };
 }

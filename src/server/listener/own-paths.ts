@@ -1,10 +1,9 @@
-import { ADDRESS_PLAN, type AdmissionOptions, createAdmission } from '../../http/admission.js';
-import { type ClientAddress, createExchange, type Exchange } from '../../http/exchange.js';
-import { isPromise } from '../../http/host-call.js';
-import type { OrderService, RequestHead } from '../../http/index.js';
-import { attempt, finish, limitFieldsOf, type Outcome, type Reply, refusal, unavailable } from '../../http/reply.js';
-import { readHead } from '../../http/request-head.js';
-import { NOT_OURS } from '../../http/route.js';
+import type { FrontDoor } from '../../http/front-door.js';
+import { after } from '../../http/host-call.js';
+import type { OrderService } from '../../http/index.js';
+import { type Outcome, type Reply, refusal } from '../../http/reply.js';
+import type { ReadRequest } from '../../http/request.js';
+import { pathOf } from '../../http/route.js';
 import { type DocsFile, docsReply } from '../docs/files.js';
 import type { Health, Probes } from './health.js';
 
@@ -15,7 +14,7 @@ import type { Health, Probes } from './health.js';
 const FIXED: ReadonlyMap<string, Outcome> = new Map([
   ['/', redirection('docs')],
   ['/docs/', redirection('../docs')],
-  ['/favicon.ico', { status: 204, headers: ['Cache-Control', 'public, max-age=604800'], body: undefined }],
+  ['/favicon.ico', { status: 204, fields: ['Cache-Control', 'public, max-age=604800'], body: undefined }],
 ]);
 
 /**
@@ -23,7 +22,7 @@ const FIXED: ReadonlyMap<string, Outcome> = new Map([
  * path.
  */
 function redirection(location: string): Outcome {
-  return { status: 302, headers: ['Location', location, 'Content-Length', '0'], body: '' };
+  return { status: 302, fields: ['Location', location, 'Content-Length', '0'], body: '' };
 }
 
 /**
@@ -37,91 +36,76 @@ export function withOwnPaths(
   service: OrderService,
   probes: Probes,
   docs: ReadonlyMap<string, DocsFile>,
-  options: AdmissionOptions,
+  door: FrontDoor,
 ): OrderService {
-  const { addressPlan = ADDRESS_PLAN } = options;
-  const { chargeAddress } = createAdmission(options, () => undefined);
-
-  function respondToProbe(
-    check: () => Health | Promise<Health>,
-    request: RequestHead,
-    clientAddress: ClientAddress,
-  ): Reply | Promise<Reply> {
-    const { method, url, rawHeaders } = request;
-    const head = readHead(request);
-    if (head.fault !== undefined) return service.respond(request, clientAddress);
-    const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
-
-    function settle({ isOk, backends }: Health): Reply {
-      const { charged, isOverLimit, limitFields } = exchange;
-      // Charging the address may have set `code` and `error`. They are not about the probe.
-      const asked = { ...exchange, code: undefined, error: undefined, limitFields };
-      if (!isOk) return finish(asked, unready(asked, backends));
-      const body = Buffer.from(JSON.stringify({ status: 'ok', backends }));
-      const headers = ['Content-Type', 'application/json', 'Content-Length', `${body.length}`];
-      headers.push('Cache-Control', 'no-store');
-      if (head.hasContent || exchange.isLast) headers.push('Connection', 'close');
-      if (exchange.requestId !== undefined) headers.push('X-Request-Id', exchange.requestId);
-      return { status: 200, headers, body: method === 'HEAD' ? undefined : body, charged, isOverLimit };
-    }
-
-    // If the limiter fails, the probe still gets its response. The charge only decides whether the
-    // connection is closed.
-    const charged = attempt(exchange, () => chargeAddress(exchange, 'bad_request'));
-    if (method !== 'GET' && method !== 'HEAD') {
-      const refuse = () => {
-        const asked = { ...exchange, error: undefined };
-        return finish(asked, refusal(asked, 'method_not_allowed', 'Allow', 'GET, HEAD'));
-      };
-      return isPromise(charged) ? charged.then(refuse) : refuse();
-    }
-    const health = isPromise(charged) ? charged.then(check) : check();
-    return isPromise(health) ? health.then(settle) : settle(health);
-  }
-
-  function respondWithFile(
-    file: DocsFile | Outcome,
-    request: RequestHead,
-    clientAddress: ClientAddress,
-  ): Reply | Promise<Reply> {
-    const { method, url, rawHeaders } = request;
-    const head = readHead(request);
-    if (head.fault !== undefined) return service.respond(request, clientAddress);
-    const exchange = createExchange(NOT_OURS, method, url, rawHeaders, head, clientAddress, addressPlan);
-
-    function represent(): Outcome {
-      if (method !== 'GET' && method !== 'HEAD') return refusal(exchange, 'method_not_allowed', 'Allow', 'GET, HEAD');
-      const { status, headers, body } = 'status' in file ? file : docsReply(file, exchange);
-      return { status, headers: [...headers, ...limitFieldsOf(exchange)], body };
-    }
-
-    const reply = attempt(exchange, () => chargeAddress(exchange, represent));
-    return isPromise(reply) ? reply.then((settled) => finish(exchange, settled)) : finish(exchange, reply);
-  }
-
   return {
     ...service,
-    respond(request, clientAddress) {
-      const { url = '' } = request;
-      const probe = probes.get(url);
-      if (probe !== undefined) return respondToProbe(probe, request, clientAddress);
+    respond(head, clientAddress) {
+      const { url = '' } = head;
+      const check = probes.get(url);
+      if (check !== undefined) {
+        const request = door.read(head, clientAddress);
+        return replyAnyway(door, request, () => probe(request, check));
+      }
       const path = pathOf(url);
       const file = docs.get(path) ?? FIXED.get(path);
-      if (file !== undefined) return respondWithFile(file, request, clientAddress);
-      return service.respond(request, clientAddress);
+      if (file === undefined) return service.respond(head, clientAddress);
+      const request = door.read(head, clientAddress);
+      return after(door.charge(request), (verdict) =>
+        door.reply(request, verdict, verdict.refusal ?? represent(file, request)),
+      );
     },
   };
 }
 
-/** Returns a 503 with the usual Error object, and with the state of each backend. */
-function unready(exchange: Exchange, backends: Health['backends']): Outcome {
-  const { status, headers, body } = unavailable(exchange);
-  const bytes = Buffer.from(JSON.stringify({ ...JSON.parse(String(body)), backends }));
-  headers[headers.indexOf('Content-Length') + 1] = `${bytes.length}`;
-  return { status, headers, body: bytes };
+/**
+ * Charges a request to its client's address, and replies even if the address is over its limit or
+ * the limiter fails. The charge then only decides whether the connection is closed.
+ */
+export function replyAnyway(
+  door: FrontDoor,
+  request: ReadRequest,
+  outcome: () => Outcome | Promise<Outcome>,
+): Reply | Promise<Reply> {
+  return after(door.charge(request), (verdict) => {
+    const isRefused = verdict.refusal !== undefined && request.fault !== undefined;
+    return after(isRefused ? verdict.refusal : outcome(), (settled) =>
+      door.reply(request, verdict, settled, { isQuiet: settled.status === 200 }),
+    );
+  });
 }
 
-function pathOf(target: string): string {
-  const query = target.indexOf('?');
-  return query === -1 ? target : target.slice(0, query);
+const NOT_ALLOWED = refusal('method_not_allowed', 'Allow', 'GET, HEAD');
+
+function isRead({ method }: ReadRequest): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+function probe(request: ReadRequest, check: () => Health | Promise<Health>): Outcome | Promise<Outcome> {
+  return isRead(request) ? after(check(), healthOutcome) : NOT_ALLOWED;
+}
+
+/** Returns a 200, or else a 503 with the usual Error object, both with the state of each backend. */
+function healthOutcome({ isOk, backends }: Health): Outcome {
+  if (isOk) {
+    const body = Buffer.from(JSON.stringify({ status: 'ok', backends }));
+    const fields = [
+      'Content-Type',
+      'application/json',
+      'Content-Length',
+      `${body.length}`,
+      'Cache-Control',
+      'no-store',
+    ];
+    return { status: 200, fields, body };
+  }
+  const unavailable = refusal('service_unavailable');
+  const body = Buffer.from(JSON.stringify({ ...JSON.parse(String(unavailable.body)), backends }));
+  const fields = unavailable.fields.with(unavailable.fields.indexOf('Content-Length') + 1, `${body.length}`);
+  return { ...unavailable, fields, body };
+}
+
+function represent(file: DocsFile | Outcome, request: ReadRequest): Outcome {
+  if (!isRead(request)) return NOT_ALLOWED;
+  return 'status' in file ? file : docsReply(file, request);
 }

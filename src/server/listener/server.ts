@@ -1,15 +1,10 @@
 import { createServer, type IncomingMessage, Server, type ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { checkWholeNumber } from '../../check.js';
-import { checkAdmissionOptions } from '../../http/admission.js';
 import { socketAddress } from '../../http/client-address.js';
-import {
-  createOrderService,
-  forwardedAddress,
-  type NodeRequest,
-  nodeHandler,
-  type OrderServiceOptions,
-} from '../../http/index.js';
+import { createFrontDoor } from '../../http/front-door.js';
+import { forwardedAddress, type NodeRequest, nodeHandler, type OrderServiceOptions } from '../../http/index.js';
+import { checkServiceOptions, createServiceBehind } from '../../http/service.js';
 import { readDocsFiles } from '../docs/files.js';
 import { connectionLimit } from './connection-limit.js';
 import { createConnections } from './connections.js';
@@ -106,7 +101,7 @@ function isForwarded({ rawHeaders }: NodeRequest): boolean {
  * page. Throws a TypeError or RangeError that names an invalid option.
  */
 export function createOrderServer(options: OrderServerOptions): OrderServer {
-  checkAdmissionOptions(options, ['store', 'basePath', ...Object.keys(OWN_OPTIONS)]);
+  checkServiceOptions(options, Object.keys(OWN_OPTIONS));
   const { trustProxy = 0, maxConnectionsPerAddress = 256, backends = {}, corsOrigins = [], ...rest } = options;
   const serviceOptions: OrderServiceOptions = rest;
   checkWholeNumber('maxConnectionsPerAddress', maxConnectionsPerAddress, 0);
@@ -125,10 +120,11 @@ export function createOrderServer(options: OrderServerOptions): OrderServer {
   let drained: Promise<void> | undefined;
 
   let isWarned = false;
-  const service = createOrderService(serviceOptions);
+  const door = createFrontDoor(serviceOptions);
+  const service = createServiceBehind(door, serviceOptions);
   const probes = createProbes(backends, () => drained !== undefined);
-  const whole = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), serviceOptions);
-  const answering = corsOrigins.length === 0 ? whole : withCors(whole, corsOrigins, serviceOptions);
+  const whole = withOwnPaths(service, probes, readDocsFiles(serviceOptions.basePath), door);
+  const answering = corsOrigins.length === 0 ? whole : withCors(whole, corsOrigins, door);
   const handle = nodeHandler(answering, { clientAddress, onReply: connections.replied });
 
   function clientAddress(request: NodeRequest): string | undefined {

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorObject } from '../../http/errors.js';
 import { nodeHandler, type OrderService, type Reply } from '../../http/index.js';
-import { readHead } from '../../http/request-head.js';
+import { readRequest } from '../../http/request.js';
 
 const SERVER_OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, connectionsCheckingInterval: 2_000 };
 const MOST_CONNECTIONS = 4;
@@ -32,7 +32,7 @@ export function createMetricsServer(text: () => Promise<string>): Server {
     refuse: (code) => refusal(code),
     respond(request) {
       const { method, url } = request;
-      const { fault } = readHead(request);
+      const { fault } = readRequest(request);
       if (fault !== undefined) return refusal(fault);
       if (url?.replace(/\?.*$/, '') !== '/metrics') return refusal('route_not_found', NOT_FOUND);
       if (method !== 'GET' && method !== 'HEAD') return refusal('method_not_allowed', {}, ['Allow', 'GET, HEAD']);

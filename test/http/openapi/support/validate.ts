@@ -80,8 +80,8 @@ export function documentedElsewhere(
 }
 
 export const operations = {
-  listOrders: document.paths['/store/orders'].get,
-  cancelOrder: document.paths['/store/orders/{orderId}'].delete,
+  listOrders: document.paths['/store/orders']?.['get'] ?? assert.fail(),
+  cancelOrder: document.paths['/store/orders/{orderId}']?.['delete'] ?? assert.fail(),
 };
 
 /** Returns the examples of all header fields, by lower-case name. */

@@ -1,3 +1,5 @@
+import type { ClientAddress } from './client-address.js';
+
 /**
  * The parts of a request that the service reads. They have the names of Node.js, so that an
  * `IncomingMessage` can be passed.
@@ -49,7 +51,13 @@ export function withRawHeaders(request: RequestHead): RequestHead {
   return { method, url, rawHeaders, httpVersion: rawHeaders.length > 0 ? undefined : httpVersion, stream };
 }
 
-export interface ReadHead {
+/** A request as read. It never changes. */
+export interface ReadRequest {
+  readonly method: string | undefined;
+  readonly target: string | undefined;
+  readonly clientAddress: ClientAddress;
+  /** The time at which the head was read, or 0 if nobody subscribes to the diagnostics channel. */
+  readonly startedMs: number;
   /** The bearer token. */
   readonly apiKey: string | undefined;
   /** The error code if there is no `apiKey`. */
@@ -60,13 +68,16 @@ export interface ReadHead {
    */
   readonly hasContent: boolean;
   /** The error code if the request must be refused before its key is checked. */
-  readonly fault: HeadFault | undefined;
+  readonly fault: RefusalCode | undefined;
   /**
    * Whether this is an HTTP/2 request. Its response must not have a `Connection` field (RFC 9113
    * §8.2.2).
    */
   readonly isMultiplexed: boolean;
-  /** `X-Request-Id`, if it was sent exactly once and is short and plain enough to be sent back. */
+  /**
+   * `X-Request-Id`, if it was sent exactly once and is short and plain enough to be sent back.
+   * Otherwise a new id if the diagnostics channel has subscribers.
+   */
   readonly requestId: string | undefined;
   /** `traceparent` (W3C Trace Context), if it was sent exactly once and is valid. */
   readonly traceparent: string | undefined;
@@ -78,21 +89,9 @@ export interface ReadHead {
 }
 
 type KeyFault = 'missing_api_key' | 'invalid_api_key';
-type HeadFault = 'bad_request' | 'headers_too_large';
 
-/** The head of a request that could not be parsed. */
-export const UNREADABLE: ReadHead = {
-  apiKey: undefined,
-  keyFault: 'missing_api_key',
-  hasContent: true,
-  fault: 'bad_request',
-  isMultiplexed: false,
-  requestId: undefined,
-  traceparent: undefined,
-  ifMatch: undefined,
-  ifNoneMatch: undefined,
-  acceptEncoding: undefined,
-};
+/** The reasons for which a request is refused before its key is checked. */
+export type RefusalCode = 'bad_request' | 'request_timeout' | 'headers_too_large' | 'method_not_implemented';
 
 /**
  * A request with at least this many header items (names and values counted separately) is refused.
@@ -102,10 +101,13 @@ export const UNREADABLE: ReadHead = {
 const MAX_HEADER_ITEMS = 2_000;
 
 /**
- * Reads the header fields in one pass. The length of a name is compared first, because that rules
- * out most fields cheaply.
+ * Reads a request. The header fields are read in one pass. The length of a name is compared first,
+ * because that rules out most fields cheaply. A request that is observed gets a start time, and an
+ * id if it has none.
  */
-export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): ReadHead {
+export function readRequest(head: RequestHead, clientAddress?: ClientAddress, isObserved = false): ReadRequest {
+  const { method, url: target, rawHeaders, httpVersion, stream } = withRawHeaders(head);
+  const startedMs = isObserved ? performance.now() : 0;
   const isMultiplexed = stream !== undefined;
   let apiKey: string | undefined;
   let keyFault: KeyFault = 'missing_api_key';
@@ -176,16 +178,20 @@ export function readHead({ rawHeaders, httpVersion, stream }: RequestHead): Read
   if (requestId !== undefined && !REQUEST_ID.test(requestId)) requestId = undefined;
   if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) traceparent = undefined;
   return {
+    method,
+    target,
+    clientAddress,
+    startedMs,
     apiKey,
     keyFault,
     hasContent,
     fault,
     isMultiplexed,
+    requestId: requestId ?? (isObserved ? crypto.randomUUID() : undefined),
+    traceparent,
     ifMatch,
     ifNoneMatch,
     acceptEncoding,
-    requestId,
-    traceparent,
   };
 }
 
@@ -214,17 +220,8 @@ const TRACEPARENT =
  */
 const HOST = /^(?:\[[0-9a-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+)(?::[0-9]*)?$/i;
 
-/**
- * The most recent valid Host. Most requests have the same Host, and comparing is cheaper than
- * matching the pattern.
- */
-let validHost = 'localhost';
-
 export function isHost(value: string): boolean {
-  if (value === validHost) return true;
-  if (!HOST.test(value)) return false;
-  validHost = value;
-  return true;
+  return HOST.test(value);
 }
 
 /** Matches `Bearer` in any case (RFC 9110 §11.1), spaces, and a token (RFC 6750 §2.1). */

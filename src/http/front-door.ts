@@ -1,0 +1,118 @@
+import type { Admission, AdmissionOptions, Verdict } from './admission.js';
+import { createAdmission } from './admission.js';
+import { causeOf, createFailureWarning, type ReplyMessage, replies, type UnheardFailure } from './channel.js';
+import { type ClientAddress, resolveAddress } from './client-address.js';
+import { isStream, type Outcome, type Reply } from './reply.js';
+import { type ReadRequest, type RefusalCode, type RequestHead, readRequest } from './request.js';
+import { type Asked, pathOf } from './route.js';
+
+/**
+ * The way into the service and out of it: `read` a request, then `admit` or `charge` it, then
+ * `reply` with the outcome. No method throws or rejects.
+ */
+export interface FrontDoor extends Admission {
+  read(head: RequestHead, clientAddress?: ClientAddress): ReadRequest;
+  /** Returns the request for a head that could not be parsed. `code` is the reason. */
+  readUnparsed(code: RefusalCode, clientAddress?: ClientAddress): ReadRequest;
+  /**
+   * Completes an outcome: adds the header fields that every reply has, and publishes the reply on
+   * the diagnostics channel. A stream is published when it has ended.
+   */
+  reply(request: ReadRequest, verdict: Verdict, outcome: Outcome, options?: ReplyOptions): Reply;
+}
+
+export interface ReplyOptions {
+  /** What the request asked for. */
+  readonly asked?: Asked | undefined;
+  /** Whether the connection closes after the reply. */
+  readonly isLast?: boolean;
+  /** Whether the reply is kept off the diagnostics channel. */
+  readonly isQuiet?: boolean;
+}
+
+/** Creates a front door. `warn` learns of each failure that no subscriber of the channel gets. */
+export function createFrontDoor(
+  options: AdmissionOptions,
+  warn: (failure: UnheardFailure) => void = createFailureWarning(),
+): FrontDoor {
+  function publish(
+    request: ReadRequest,
+    verdict: Verdict,
+    { status, code, error }: Outcome,
+    { operation, orderId }: Partial<Asked> = {},
+    bytes: number | undefined,
+  ): void {
+    if (!replies.hasSubscribers) {
+      if (error !== undefined) warn({ error, operation, apiKey: request.apiKey });
+      return;
+    }
+    const { requestId, traceparent, method, target, startedMs } = request;
+    const message: ReplyMessage = {
+      requestId,
+      traceparent,
+      method,
+      path: target === undefined ? undefined : publicPath(target),
+      clientAddress: knownAddress(request.clientAddress),
+      status,
+      bytes,
+      code,
+      operation,
+      orderId,
+      keyId: verdict.principal?.id,
+      plan: verdict.plan?.name,
+      error: causeOf(error),
+      durationMs: performance.now() - startedMs,
+    };
+    replies.publish(message);
+  }
+
+  return {
+    ...createAdmission(options),
+    read: (head, clientAddress) => readRequest(head, clientAddress, replies.hasSubscribers),
+    readUnparsed(code, clientAddress) {
+      const request = readRequest({ rawHeaders: [] }, clientAddress, replies.hasSubscribers);
+      return { ...request, hasContent: true, fault: code };
+    },
+
+    reply(request, verdict, outcome, { asked, isLast = false, isQuiet = false } = {}) {
+      const { method, requestId, hasContent, fault, isMultiplexed } = request;
+      const { charged, isOverLimit } = verdict;
+      const headers = [...outcome.fields, ...verdict.limitFields];
+      // A client without a valid key must open a new connection for each request over its limit.
+      const isEnd = isLast || hasContent || fault !== undefined || (isOverLimit && charged === 'address');
+      if (isEnd && !isMultiplexed) headers.push('Connection', 'close');
+      if (requestId !== undefined) headers.push('X-Request-Id', requestId);
+      const body = method === 'HEAD' ? undefined : outcome.body;
+      if (isStream(body)) {
+        body.ended.then(({ bytes, error }) => publish(request, verdict, { ...outcome, error }, asked, bytes));
+      } else if (!isQuiet) publish(request, verdict, outcome, asked, lengthOf(body));
+      return { status: outcome.status, headers, body, charged, isOverLimit };
+    },
+  };
+}
+
+function lengthOf(body: Outcome['body']): number | undefined {
+  if (body === undefined) return 0;
+  return typeof body === 'string' || 'length' in body ? body.length : undefined;
+}
+
+const MAX_PATH_LENGTH = 1_024;
+
+/**
+ * Returns the path of a request target, without its query and fragment. Returns `undefined` for an
+ * absolute URL with an `@`, because it may contain a password.
+ */
+function publicPath(target: string): string | undefined {
+  const [whole = ''] = target.split('#', 1);
+  if (!whole.startsWith('/') && whole.includes('@')) return undefined;
+  return pathOf(whole).slice(0, MAX_PATH_LENGTH);
+}
+
+/** Returns the client's address, or `undefined` if the function that determines it throws. */
+function knownAddress(clientAddress: ClientAddress): string | undefined {
+  try {
+    return resolveAddress(clientAddress);
+  } catch {
+    return undefined;
+  }
+}
