@@ -20,7 +20,6 @@ const { store: _, ...admission } = parts;
 const service = root.createOrderService(parts);
 const guard = guarding.createGuard(admission);
 const pool = { query: async () => ({ rows: [] }) };
-const ring = { keys: pool, revision: pool, strangers: pool };
 const saved = { limiter, clock, table: { load: () => [], pending: () => [], save() {} } };
 const orderTable = { table: 'orders', columns: { id: 'id', status: 'status' } };
 const plan = { name: 'p', policies: [root.perMinute(1)] };
@@ -139,12 +138,10 @@ const FACTORIES: Readonly<Record<string, Row>> = {
     ],
   },
   createPostgresKeyRing: {
-    good: [ring],
-    names: /^(?:options|keys|frobnicate): /,
-    wrong: [
-      ['strangers: ', { ...ring, strangers: undefined }],
-      ['nowMs: ', ring, {}],
-    ],
+    good: [pool],
+    names: /^pool: /,
+    wrong: [['clock: ', pool, {}]],
+    isOpen: true,
   },
   openPostgresStorage: { good: ['postgres://127.0.0.1:1/orders', {}], names: /^(?:url: |frobnicate: )/ },
   openSqliteStorage: { good: ['nowhere/orders.db', {}], names: /^(?:file: |frobnicate: )/ },

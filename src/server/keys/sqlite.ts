@@ -1,33 +1,19 @@
-import { LRUCache } from 'lru-cache';
 import { prepare, type SqliteDatabase } from '../../databases/sqlite/database.js';
 import { isLate } from '../../databases/sqlite/failure.js';
 import type { WriteQueue } from '../../databases/sqlite/group-commit.js';
-import type { Principal } from '../../http/index.js';
-import { createApiKey, isApiKey, keyDigest } from './api-key.js';
-import { type KeyPlan, toPlan } from './key-plan.js';
+import type { KeyPlan } from './key-plan.js';
 import {
-  type IssuedKey,
+  createKeyRing,
   type KeyChange,
+  type KeyReads,
   type KeyRecord,
   type KeyRing,
-  type KeyRotation,
-  newKey,
-  REMEMBERED_KEYS,
+  type KeyWrites,
   readKeyRecord,
 } from './key-ring.js';
 
 /** The keys in the tables of a database. A worker can host it. */
-export interface KeyTable {
-  /** Returns the key with this digest, unless it is revoked. */
-  byDigest(digest: string): KeyRecord | undefined;
-  isEmpty(): boolean;
-  list(): readonly KeyRecord[];
-  get(id: string): KeyRecord | undefined;
-  create(plan: KeyPlan, name?: string): Promise<IssuedKey>;
-  setPlan(id: string, plan: KeyPlan): Promise<KeyChange>;
-  revoke(id: string): Promise<KeyChange>;
-  rotate(id: string): Promise<KeyRotation>;
-}
+export type KeyTable = KeyReads & KeyWrites;
 
 /** Creates a {@link KeyTable} on a database that already has the tables. */
 export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue): KeyTable {
@@ -45,18 +31,15 @@ export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue):
     return row && readKeyRecord(row);
   }
 
-  /** Changes the key if it exists and is not revoked. Resolves to the key as it was before. */
-  function change(id: string, update: () => void): Promise<KeyRecord | Exclude<KeyChange, 'changed'>> {
+  function change(id: string, update: () => void): Promise<KeyChange> {
     return write(() => {
       const record = get(id);
       if (record === undefined) return 'not_found';
       if (record.revokedAt !== undefined) return 'already_revoked';
       update();
-      return record;
+      return 'changed';
     });
   }
-
-  const changed = (found: KeyRecord | KeyChange) => (typeof found === 'string' ? found : 'changed');
 
   return {
     byDigest(digest) {
@@ -68,22 +51,21 @@ export function createKeyTable(database: SqliteDatabase, { write }: WriteQueue):
     list: () => selectAll.all().map(readKeyRecord),
     get,
 
-    async create(plan, name) {
-      const issued = newKey(plan, name);
-      const { id, key, createdAt } = issued;
-      await write(() => insert.run(id, keyDigest(key), name ?? null, ...valuesOf(plan), createdAt));
-      return issued;
-    },
+    add: ({ id, name, plan, createdAt }, digest) =>
+      write(() => void insert.run(id, digest, name ?? null, ...valuesOf(plan), createdAt)),
 
-    setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)).then(changed),
-    revoke: (id) => change(id, () => updateRevoked.run(new Date().toISOString(), id)).then(changed),
-
-    async rotate(id) {
-      const key = createApiKey();
-      const found = await change(id, () => updateDigest.run(keyDigest(key), id));
-      return typeof found === 'string' ? found : { ...found, key };
-    },
+    setPlan: (id, plan) => change(id, () => updatePlan.run(...valuesOf(plan), id)),
+    setDigest: (id, digest) => change(id, () => updateDigest.run(digest, id)),
+    setRevoked: (id, revokedAt) => change(id, () => updateRevoked.run(revokedAt, id)),
   };
+}
+
+/**
+ * Creates a key ring over a {@link KeyTable}, or over one for reads and one for writes, in workers.
+ * While the disk hangs, no command can revoke a key, so cached keys stay valid.
+ */
+export function createSqliteKeyRing(reads: KeyReads, writes: KeyWrites): KeyRing {
+  return createKeyRing(reads, writes, { isUnchangeable: isLate });
 }
 
 function valuesOf({ name, perMinute, perDay }: KeyPlan) {
@@ -92,60 +74,4 @@ function valuesOf({ name, perMinute, perDay }: KeyPlan) {
     perMinute === undefined ? null : BigInt(perMinute),
     perDay === undefined ? null : BigInt(perDay),
   ] as const;
-}
-
-/** How long a change by another process may remain unnoticed. */
-const CHANGES_SEEN_AFTER_MS = 500;
-
-export type KeyReads = Pick<KeyRing, 'isEmpty' | 'list' | 'get'> & {
-  byDigest(digest: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
-};
-export type KeyWrites = Pick<KeyRing, 'create' | 'setPlan' | 'revoke' | 'rotate'>;
-
-/**
- * Creates a key ring over a {@link KeyTable}, or over one for reads and one for writes, in workers.
- * Caches only keys that exist, so that invented keys cannot evict them. While the disk hangs, no
- * command can revoke a key, so cached keys stay valid.
- */
-export function createKeyRing(reads: KeyReads, writes: KeyWrites): KeyRing {
-  const principals = new LRUCache<string, Principal>({
-    max: REMEMBERED_KEYS,
-    ttl: CHANGES_SEEN_AFTER_MS,
-    noDeleteOnStaleGet: true,
-    ignoreFetchAbort: true,
-    fetchMethod: (apiKey, stale) => lookUp(apiKey, stale),
-  });
-
-  async function lookUp(apiKey: string, stale: Principal | undefined): Promise<Principal | undefined> {
-    try {
-      const found = await reads.byDigest(keyDigest(apiKey));
-      return found && { id: found.id, plan: toPlan(found.plan) };
-    } catch (error) {
-      if (stale !== undefined && isLate(error)) return stale;
-      throw error;
-    }
-  }
-
-  async function changing<T>(change: T | Promise<T>): Promise<T> {
-    try {
-      return await change;
-    } finally {
-      principals.clear();
-    }
-  }
-
-  return {
-    authenticate(apiKey) {
-      const known = principals.get(apiKey);
-      return known !== undefined || !isApiKey(apiKey) ? known : principals.fetch(apiKey);
-    },
-
-    isEmpty: () => reads.isEmpty(),
-    list: () => reads.list(),
-    get: (id) => reads.get(id),
-    create: (plan, name) => writes.create(plan, name),
-    setPlan: (id, plan) => changing(writes.setPlan(id, plan)),
-    revoke: (id) => changing(writes.revoke(id)),
-    rotate: (id) => changing(writes.rotate(id)),
-  };
 }

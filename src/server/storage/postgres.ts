@@ -23,12 +23,6 @@ export interface PostgresStorageOptions {
 }
 
 const CONNECTIONS = 8;
-const KEY_CONNECTIONS = 2;
-/**
- * Connections that look up API keys which this process does not know. They are separate, so that
- * invented keys do not delay known keys.
- */
-const STRANGER_CONNECTIONS = 2;
 /** Connections that read long lists. A list holds its connection until the client has read it. */
 const LIST_CONNECTIONS = 4;
 const CONNECT_MS = 2_000;
@@ -115,12 +109,11 @@ async function prepareTables(
 function storageOf(driver: Driver, config: ClientConfig, name: string, { impatient }: PostgresStorageOptions): Storage {
   const limits = impatient === true ? { statement_timeout: STATEMENT_MS, query_timeout: ANSWER_MS } : {};
   const statements = openPool(driver, { ...config, ...limits }, CONNECTIONS);
-  const keys = openPool(driver, { ...config, ...limits }, KEY_CONNECTIONS);
-  const revision = openPool(driver, { ...config, ...limits }, 1);
-  const strangers = openPool(driver, { ...config, ...limits }, STRANGER_CONNECTIONS);
   const lists = openPool(driver, { ...config, ...limits }, LIST_CONNECTIONS);
   const connect = lists.connect.bind(lists);
-  const orders = createPostgresOrderStore({ ...withNamedStatements(statements), connect });
+  const named = withNamedStatements(statements);
+  const orders = createPostgresOrderStore({ ...named, connect });
+  const ring = createPostgresKeyRing(named);
 
   let probe: Promise<unknown> | undefined;
 
@@ -137,14 +130,9 @@ function storageOf(driver: Driver, config: ClientConfig, name: string, { impatie
 
   async function close(): Promise<void> {
     await orders.close();
-    await Promise.all([statements, keys, revision, strangers, lists].map((pool) => pool.end()));
+    await Promise.all([statements, lists].map((pool) => pool.end()));
   }
 
-  const ring = createPostgresKeyRing({
-    keys: withNamedStatements(keys),
-    revision: withNamedStatements(revision),
-    strangers: withNamedStatements(strangers),
-  });
   return {
     name,
     orders: explainedOrders(orders),

@@ -12,7 +12,7 @@ import { createFileOrders } from '../../orders/sqlite/hosted.js';
 import { importRecords, prepareImport } from '../../orders/sqlite/import.js';
 import { readRecords } from '../../orders/sqlite/list.js';
 import { createOrders } from '../../orders/sqlite/store.js';
-import { createKeyRing, createKeyTable } from '../keys/sqlite.js';
+import { createKeyTable, createSqliteKeyRing } from '../keys/sqlite.js';
 import { createQuotaTable, type QuotaTable } from '../quotas/table.js';
 import { refusalOf } from './file-check.js';
 import { damage, problemsOf } from './integrity.js';
@@ -156,7 +156,7 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
     return {
       ...nameAndEnd(file, isNew, () => idle().then(() => void database.close())),
       orders: createOrders(database, queue),
-      keys: createKeyRing(keys, keys),
+      keys: createSqliteKeyRing(keys, keys),
       quotas: createQuotaTable(database, queue),
       records: () => readRecords(database),
       importRecords: (batches, replace) => importRecords(queue, prepareImport(database), batches, replace),
@@ -176,7 +176,7 @@ function openInWorkers(name: string, isNew: boolean): ServerStorage {
   return {
     ...nameAndEnd(name, isNew, file.close),
     orders: createFileOrders(file),
-    keys: createKeyRing(file.reader.keys, file.writer.keys),
+    keys: createSqliteKeyRing(file.reader.keys, file.writer.keys),
     quotas: { load: file.reader.quotas.load, pending: file.reader.quotas.pending, save: file.writer.quotas.save },
     state: () => file.probe().then(() => 'ok'),
   };

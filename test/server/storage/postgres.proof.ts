@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { createMemoryLimiter } from 'store-orders/limiter';
-import { createApiKey, createOrderServer, openPostgresStorage } from 'store-orders/server';
+import { createOrderServer, openPostgresStorage } from 'store-orders/server';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
@@ -103,7 +103,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     const client = new pg.Client(url);
     await client.connect();
     const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders'");
-    assert.equal(rows.length, 2, 'the server has one connection for keys and one for everything else');
+    assert.equal(rows.length, 2, 'the check of the orders and the check of the keys each have a connection');
     for (const { pid } of rows) process.kill(pid, 'SIGSTOP');
     try {
       const late = new Promise((resolve) => setTimeout(resolve, 4_000, 'still running').unref());
@@ -114,7 +114,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
     }
   });
 
-  test('concurrent readiness checks share one query of the database', async (t) => {
+  test('concurrent readiness checks share their queries of the database', async (t) => {
     const { url } = await newDatabase();
     const { data } = await serve(t, url);
     const states = await Promise.all(Array.from({ length: 100 }, () => data.state()));
@@ -125,25 +125,7 @@ describe('a server with a PostgreSQL database', { skip: missingEngine }, async (
       "SELECT FROM pg_stat_activity WHERE application_name = 'store-orders' AND datname = current_database()",
     );
     await client.end();
-    assert.equal(rows.length, 2, 'the checks shared one connection; the other connection created the key');
-  });
-
-  test('look-ups of made-up keys do not use the connections that cancel and list orders', async (t) => {
-    const { url } = await newDatabase();
-    const { data, request } = await serve(t, url);
-    await data.orders.put([{ id: 1 }]);
-    assert.equal((await request('/v1/store/orders')).status, 200, 'this request puts the key into the cache');
-    const other = new pg.Client(url);
-    await other.connect();
-    await other.query('BEGIN');
-    await other.query('LOCK store_orders_keys');
-    const unknown = Array.from({ length: 20 }, () => request('/v1/store/orders', 'GET', createApiKey()));
-    const waiting = "SELECT FROM pg_locks WHERE relation = 'store_orders_keys'::regclass AND NOT granted";
-    await until(async () => (await other.query(waiting)).rows.length === 2);
-    assert.equal((await data.orders.get(1n))?.status, 'pending', 'blocked key look-ups do not delay orders');
-    await other.query('COMMIT');
-    await other.end();
-    for (const response of await Promise.all(unknown)) assert.equal(response.status, 401);
+    assert.equal(rows.length, 2, 'one query for an order, and one for a key');
   });
 
   const LOCKS: Readonly<Record<string, string>> = {
