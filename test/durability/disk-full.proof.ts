@@ -90,7 +90,7 @@ test('on a full disk, commands say that it is full, whichever file of SQLite has
   const other = openSqliteDatabase(join(directory, 'store-orders.db'));
   other.prepare('SELECT * FROM keys').all();
   fillDisk(ballast);
-  assert.deepEqual(await create(), { code: 1, stdout: '', stderr: says('write') });
+  assert.deepEqual(await create(), { code: 1, stdout: '', stderr: says('use') });
   other.close();
 });
 

@@ -9,7 +9,7 @@ export type FailureKind =
   | 'late'
   | 'other';
 
-export type Operation = 'open' | 'read' | 'write';
+export type Operation = 'open' | 'read' | 'write' | 'use';
 
 /**
  * A failure of a database file. Its message is a sentence for the operator with the file, the

@@ -14,7 +14,7 @@ export interface FileWorkerData {
   readonly file: string;
   /** Identifies the file. See `identityOf`. */
   readonly identity: string;
-  readonly operation: Exclude<Operation, 'open'>;
+  readonly operation: Extract<Operation, 'read' | 'write'>;
 }
 
 /** A call of a method of one of the objects in the worker. */

@@ -36,7 +36,7 @@ export async function withStorage(
   const { data: storage } = open;
   const outcome = await Promise.resolve(storage)
     .then(work)
-    .catch((error) => failed(troubleOf(error, storage.name, 'read') ?? `${storage.name}: ${messageOf(error)}`));
+    .catch((error) => failed(troubleOf(error, storage.name, 'use') ?? `${storage.name}: ${messageOf(error)}`));
   await (discards && outcome.outcome === 'failed' ? storage.discard() : storage.close());
   return outcome;
 }

@@ -6,7 +6,7 @@ import { checkFileName, createPrivately, openSqliteDatabase } from '../../databa
 import { opening } from '../../databases/sqlite/durability.js';
 import { failureOf, type Operation, SqliteFileError, textOf } from '../../databases/sqlite/failure.js';
 import { openSqliteFile, prepareFile } from '../../databases/sqlite/file.js';
-import { createWriteQueue, type WriteQueue } from '../../databases/sqlite/group-commit.js';
+import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
 import { schemaVersions } from '../../databases/sqlite/migration.js';
 import { createFileOrders } from '../../orders/sqlite/hosted.js';
 import { importRecords, prepareImport } from '../../orders/sqlite/import.js';
@@ -148,13 +148,11 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
   const database = openSqliteDatabase(file);
   try {
     prepareFile(database, SCHEMAS);
-    const { write, idle } = createWriteQueue(database, LOCK_WAIT_MS);
-    const explain = (error: unknown) => Promise.reject(failureOf(error, file, 'write'));
-    const queue: WriteQueue = { idle, write: (work) => write(work).catch(explain) };
+    const queue = createWriteQueue(database, LOCK_WAIT_MS);
     const keys = createKeyTable(database, queue);
     const something = prepare(database, 'SELECT count(*) FROM sqlite_schema');
     return {
-      ...nameAndEnd(file, isNew, () => idle().then(() => void database.close())),
+      ...nameAndEnd(file, isNew, () => queue.idle().then(() => void database.close())),
       orders: createOrders(database, queue),
       keys: createSqliteKeyRing(keys, keys),
       quotas: createQuotaTable(database, queue),
