@@ -48,7 +48,8 @@ const dist = new URL('../../', import.meta.url);
 export function readDocsFiles(basePath: string | undefined): ReadonlyMap<string, DocsFile> {
   const document = () => createOpenApiDocument({ basePath });
   const browser = readdirSync(new URL('server/docs/browser/', dist)).map((name) => `server/docs/browser/${name}`);
-  const scripts = ['orders/json.js', 'server/docs/highlight.js', ...browser];
+  const modules = ['json', 'fields', 'order', 'date-time'].map((name) => `orders/${name}.js`);
+  const scripts = [...modules, 'server/docs/highlight.js', ...browser];
   return new Map([
     // The document is serialised at the first request. Serialising it at startup would double the
     // startup time.
