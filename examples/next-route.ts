@@ -1,11 +1,15 @@
 /**
  * A route handler of Next.js: save this file as `app/v1/store/orders/[[...id]]/route.ts`. Next.js
- * does not report the client's address. Take it only from the header field that your platform sets.
+ * compresses responses itself, and would compress a compressed list again. It does not report the
+ * client's address. Take it only from the header field that your platform sets.
  */
 import { fetchHandler } from 'store-orders/fetch';
 import { service } from './orders.ts';
 
-const orders = fetchHandler(service, { clientAddress: (request) => request.headers.get('X-Real-IP') ?? undefined });
+const orders = fetchHandler(service, {
+  compressLists: false,
+  clientAddress: (request) => request.headers.get('X-Real-IP') ?? undefined,
+});
 
 export {
   orders as DELETE,

@@ -1,8 +1,8 @@
 import { forEachField, type Reply } from '../reply.js';
 import type { RequestHead } from '../request.js';
 
-export function headOf({ method, url, headers }: Request): RequestHead {
-  return { method, url, rawHeaders: [...headers].flat() };
+export function headOf({ method, url, headers }: Request, ignoredField?: string): RequestHead {
+  return { method, url, rawHeaders: [...headers].filter(([name]) => name !== ignoredField).flat() };
 }
 
 /** Returns the client's address from `request.ip`, which srvx and h3 set. */

@@ -1,4 +1,4 @@
-import { checkFields, checkFunction, checkMethods } from '../../check.js';
+import { checkFields, checkFunction, checkMethods, checkOneOf } from '../../check.js';
 import type { OrderService } from '../service.js';
 import { headOf, ipOf, toResponse } from './fetch-conversion.js';
 
@@ -10,6 +10,11 @@ export interface FetchMountOptions<Context extends unknown[]> {
    * share one limit.
    */
   readonly clientAddress?: ((request: Request, ...context: Context) => string | undefined) | undefined;
+  /**
+   * Whether lists are compressed for clients that accept it. Pass `false` if the host compresses
+   * responses itself, as Next.js does: it would compress a compressed list again. Default: true.
+   */
+  readonly compressLists?: boolean | undefined;
 }
 
 /**
@@ -29,10 +34,12 @@ export function fetchHandler<Context extends unknown[] = unknown[]>(
   options: FetchMountOptions<Context> = {},
 ): (request: Request, ...context: Context) => Promise<Response> {
   checkMethods('service', service, ['respond']);
-  checkFields('options', options, ['clientAddress']);
-  const { clientAddress = ipOf } = options;
+  checkFields('options', options, ['clientAddress', 'compressLists']);
+  const { clientAddress = ipOf, compressLists = true } = options;
   checkFunction('clientAddress', clientAddress);
+  checkOneOf('compressLists', compressLists, [true, false]);
+  const ignored = compressLists ? undefined : 'accept-encoding';
   return async (request, ...context) => {
-    return toResponse(await service.respond(headOf(request), () => clientAddress(request, ...context)));
+    return toResponse(await service.respond(headOf(request, ignored), () => clientAddress(request, ...context)));
   };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fetchHandler } from 'store-orders/fetch';
+import { fakeStore } from '../../support/fake-store.js';
 import { createShop, KEY, ORDERS } from '../support/shop.js';
 
 const remainingOf = (response: Response) => Number(response.headers.get('X-RateLimit-Remaining'));
@@ -37,5 +38,20 @@ test('responses have no Connection field, because the connection belongs to the 
     [closed, 503],
   ] as const) {
     assert.deepEqual([status, headers.has('connection')], [expected, false]);
+  }
+});
+
+test('with compressLists: false, a list is sent uncompressed to a client that accepts codings, for a host that compresses it', async () => {
+  const orders = Array.from({ length: 300 }, (_, id) => ({ id: BigInt(id) }));
+  const { service } = createShop({ store: fakeStore({ list: () => orders }) });
+  for (const [compressLists, coding] of [
+    [undefined, 'gzip'],
+    [true, 'gzip'],
+    [false, null],
+  ] as const) {
+    const handle = fetchHandler(service, { compressLists });
+    const request = new Request(`http://orders.test${ORDERS}`, { headers: [KEY, ['Accept-Encoding', 'gzip']] });
+    const { headers } = await handle(request);
+    assert.deepEqual([headers.get('content-encoding'), headers.get('vary')], [coding, 'Accept-Encoding']);
   }
 });
