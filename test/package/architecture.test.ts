@@ -32,7 +32,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'testing/suites': ['limits', 'orders'],
   'testing/audits': ['limits', 'orders', 'testing/suites'],
   server: [],
-  'server/log': ['http'],
+  'server/log': ['http', 'orders'],
   'server/config': ['orders'],
   'server/docs/browser': ['orders', 'server/docs'],
   'server/docs': ['http', 'http/list', 'http/openapi', 'limits'],
