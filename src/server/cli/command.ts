@@ -91,9 +91,13 @@ export function parseCommand(
   }
 }
 
-function parsedAs({ value, default: otherwise, env }: CommandOption): NonNullable<ParseArgsConfig['options']>[string] {
-  const isFilledIn = otherwise !== undefined && env === undefined;
-  return { type: value === undefined ? 'boolean' : 'string', ...(isFilledIn && { default: otherwise }) };
+function parsedAs({
+  value,
+  default: defaultValue,
+  env,
+}: CommandOption): NonNullable<ParseArgsConfig['options']>[string] {
+  const isFilledIn = defaultValue !== undefined && env === undefined;
+  return { type: value === undefined ? 'boolean' : 'string', ...(isFilledIn && { default: defaultValue }) };
 }
 
 function missingOrTooMany(
@@ -168,12 +172,12 @@ export function settingOptions(names: readonly SettingName[]): Readonly<Record<s
   const options: Record<string, CommandOption> = {};
   for (const name of names) {
     const { flag, value, help, env } = settingText(name);
-    const otherwise = value === undefined ? undefined : getDefault(settingsSchema.entries[name]);
+    const defaultValue = value === undefined ? undefined : getDefault(settingsSchema.entries[name]);
     options[flag] = {
       about: help,
       env,
       ...(value !== undefined && { value }),
-      ...(otherwise !== undefined && { default: `${otherwise}` }),
+      ...(defaultValue !== undefined && { default: `${defaultValue}` }),
     };
   }
   return { ...options, config: { value: 'FILE', about: 'JSON file with settings', env: CONFIG_VARIABLE } };

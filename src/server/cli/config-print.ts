@@ -16,13 +16,14 @@ export const configCommand: Command = {
 function printConfig(invocation: Invocation): Outcome {
   const read = readSettings(invocation);
   if (!read.ok) return misused(read.mistake);
-  const { settings, origins } = read;
+  const { settings, sources } = read;
   const shown = SETTING_NAMES.map((name) => {
-    const value = settings[name] ?? null;
+    const source = sources.get(name);
+    const value = source === undefined ? (settings[name] ?? null) : source.value;
     return {
       name,
       value: typeof value === 'string' ? withoutPasswords(value) : value,
-      from: origins.get(name) ?? 'default',
+      from: source?.label ?? 'default',
     };
   });
   const table = createTable(process.stdout, [{ title: 'SETTING' }, { title: 'VALUE' }, { title: 'FROM' }]);

@@ -1,4 +1,5 @@
 import { readSettings } from '../config/read-settings.js';
+import type { SettingName, Settings } from '../config/settings.js';
 import { messageOf } from '../log/message-of.js';
 import { failed, misused, type Outcome } from '../outcome.js';
 import { openStorage } from '../storage/open.js';
@@ -16,6 +17,8 @@ export interface WithStorageOptions {
   readonly create?: boolean;
   /** Whether to remove the database if this call has created it and `work` fails. */
   readonly discards?: boolean;
+  /** The settings that `work` needs in addition to those of the storage. */
+  readonly settings?: readonly SettingName[];
 }
 
 /**
@@ -24,10 +27,10 @@ export interface WithStorageOptions {
  */
 export async function withStorage(
   invocation: Invocation,
-  work: (storage: Storage) => Outcome | Promise<Outcome>,
-  { create = false, discards = false }: WithStorageOptions = {},
+  work: (storage: Storage, settings: Settings) => Outcome | Promise<Outcome>,
+  { create = false, discards = false, settings: names = [] }: WithStorageOptions = {},
 ): Promise<Outcome> {
-  const read = readSettings(invocation, ['db', 'databaseUrl']);
+  const read = readSettings(invocation, ['db', 'databaseUrl', ...names]);
   if (!read.ok) return misused(read.mistake);
   const { settings } = read;
   if (settings.databaseUrl === undefined && settings.db === IN_MEMORY) return misused(NOTHING_LEFT);
@@ -35,7 +38,7 @@ export async function withStorage(
   if (!open.ok) return failed(open.message);
   const { data: storage } = open;
   const outcome = await Promise.resolve(storage)
-    .then(work)
+    .then((storage) => work(storage, settings))
     .catch((error) => failed(troubleOf(error, storage.name, 'use') ?? `${storage.name}: ${messageOf(error)}`));
   await (discards && outcome.outcome === 'failed' ? storage.discard() : storage.close());
   return outcome;

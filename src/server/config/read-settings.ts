@@ -23,25 +23,24 @@ export type ReadSettings =
   | {
       readonly ok: true;
       readonly settings: Settings;
-      /**
-       * The origin of each setting: the flag, variable or file entry that sets it, such as `--port`
-       * or `PORT`. A setting that has its default value is absent.
-       */
-      readonly origins: ReadonlyMap<string, string>;
+      /** Where each setting comes from. A setting that has its default value is absent. */
+      readonly sources: ReadonlyMap<string, SettingSource>;
     }
   /** `mistake` is one sentence that names the setting as the user wrote it. */
   | { readonly ok: false; readonly mistake: string };
 
 export const CONFIG_VARIABLE = 'STORE_ORDERS_CONFIG';
 
-interface Found {
+/** The flag, variable or file entry that sets a setting. */
+export interface SettingSource {
+  /** The value as given, before it is parsed. */
   readonly value: unknown;
   /**
    * The rank of the source: 0 for the command line, 1 for the environment, 2 for the file. The
    * source with the lowest rank wins.
    */
   readonly rank: number;
-  /** The name of the setting as the user wrote it. */
+  /** The name of the setting as the user wrote it, such as `--port` or `PORT`. */
   readonly label: string;
 }
 
@@ -49,7 +48,7 @@ interface Found {
 export function readSettings(sources: SettingSources, names: readonly SettingName[] = SETTING_NAMES): ReadSettings {
   const file = readFile(sources);
   if (!file.ok) return file;
-  const found = new Map<string, Found>();
+  const found = new Map<string, SettingSource>();
   for (const name of names) {
     const one = fromFlag(name, sources) ?? fromVariable(name, sources) ?? file.find(name);
     if (one !== undefined) found.set(name, one);
@@ -81,8 +80,7 @@ export function readSettings(sources: SettingSources, names: readonly SettingNam
       `${found.get('workers')?.label}: more than one worker needs PostgreSQL and Redis; name them with --database-url and --redis-url`,
     );
   }
-  const origins = new Map(Array.from(found, ([name, { label }]) => [name, label] as const));
-  return { ok: true, settings: result.output, origins };
+  return { ok: true, settings: result.output, sources: found };
 }
 
 /**
@@ -96,7 +94,7 @@ function shown(name: string, value: unknown): string {
 }
 
 /** Returns the label of a setting as part of a sentence, such as `db in settings.json`. */
-function inSentence({ label }: Found): string {
+function inSentence({ label }: SettingSource): string {
   return label.replace(/^(.+): (\w+)$/, '$2 in $1');
 }
 
@@ -104,7 +102,7 @@ function mistake(sentence: string): { readonly ok: false; readonly mistake: stri
   return { ok: false, mistake: sentence };
 }
 
-function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefined {
+function fromFlag(name: SettingName, { flags }: SettingSources): SettingSource | undefined {
   const { flag, parse = asText } = settingText(name);
   const value = flags.get(flag);
   if (value === undefined) return undefined;
@@ -113,7 +111,7 @@ function fromFlag(name: SettingName, { flags }: SettingSources): Found | undefin
 }
 
 /** An empty variable counts as unset, because scripts unset variables that way. */
-function fromVariable(name: SettingName, { environment }: SettingSources): Found | undefined {
+function fromVariable(name: SettingName, { environment }: SettingSources): SettingSource | undefined {
   const { env, parse = asText } = settingText(name);
   const value = environment[env];
   if (value === undefined || value === '' || isCondaHost(name, value, environment)) return undefined;
@@ -133,7 +131,7 @@ function isCondaHost(name: SettingName, value: string, environment: SettingSourc
 }
 
 type ReadFile =
-  | { readonly ok: true; find(name: SettingName): Found | undefined }
+  | { readonly ok: true; find(name: SettingName): SettingSource | undefined }
   | { readonly ok: false; readonly mistake: string };
 
 function readFile({ flags, environment }: SettingSources): ReadFile {

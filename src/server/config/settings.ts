@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { isOrigin } from './origin.js';
-import { parseRedisUrl } from './redis-url.js';
+import { parseRedisUrl, type RedisAddress } from './redis-url.js';
 
 /** How a setting is written on the command line and in the environment. */
 interface SettingText {
@@ -30,8 +30,8 @@ function setting<Schema extends v.GenericSchema>(
   return Object.assign(schema, { flag, ...(value && { value }), env, help, ...(parse && { parse }) });
 }
 
-function count(usage: string, env: string, help: string, [min, max, otherwise]: readonly [number, number, number]) {
-  return setting(usage, env, help, v.optional(wholeNumber(min, max), otherwise), parseNumber);
+function count(usage: string, env: string, help: string, [min, max, defaultValue]: readonly [number, number, number]) {
+  return setting(usage, env, help, v.optional(wholeNumber(min, max), defaultValue), parseNumber);
 }
 
 function wholeNumber(min: number, max: number) {
@@ -47,23 +47,23 @@ function text(expected: string) {
   return v.pipe(v.string(expected), v.nonEmpty(expected));
 }
 
-const HOST = 'expected a host name or an address';
-const PATH = 'expected a path such as /v1, without a trailing slash';
-const DOT_SEGMENT =
+const HOST_EXPECTED = 'expected a host name or an address';
+const PATH_EXPECTED = 'expected a path such as /v1, without a trailing slash';
+const NO_DOTS_EXPECTED =
   'expected a path without . and .. segments, because clients resolve them before they send a request';
-const FILE = 'expected a file name or :memory:';
-const NO_FILE = 'expected a file name; for a PostgreSQL database use --database-url';
-const PORT = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
+const FILE_EXPECTED = 'expected a file name or :memory:';
+const FILE_NOT_URL_EXPECTED = 'expected a file name; for a PostgreSQL database use --database-url';
+const PORT_EXPECTED = 'expected a whole number from 0 to 65535, or the path of a unix socket such as ./shop.sock';
 /**
  * The most bytes that the path of a unix socket may have: the size of `sun_path` in unix(7), less
  * one for the final zero. The system silently truncates a longer path.
  */
 const MOST_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
-const SHORT_PATH = `expected a path of at most ${MOST_PATH_BYTES} bytes, which is the limit of the system for unix sockets`;
-const ORIGIN = 'expected * or an origin without a path, such as https://shop.example';
-const DATABASE_URL =
+const SHORT_PATH_EXPECTED = `expected a path of at most ${MOST_PATH_BYTES} bytes, which is the limit of the system for unix sockets`;
+const ORIGIN_EXPECTED = 'expected * or an origin without a path, such as https://shop.example';
+const DATABASE_URL_EXPECTED =
   'expected a URL such as postgres://user:password@host:5432/database, with @ / ? # in the password written %40 %2F %3F %23';
-const REDIS_URL =
+const REDIS_URL_EXPECTED =
   'expected a URL such as redis://user:password@host:6379, with @ / ? # in the password written %40 %2F %3F %23; for a cluster, several URLs separated by commas';
 
 /**
@@ -77,14 +77,18 @@ export const settingsSchema = v.object({
     'HOST',
     'address to listen on',
     // Rejects a URL, because it may contain a password, and messages show the host.
-    v.optional(v.pipe(text(HOST), v.regex(/^[^/@]+$/, HOST)), '127.0.0.1'),
+    v.optional(v.pipe(text(HOST_EXPECTED), v.regex(/^[^/@]+$/, HOST_EXPECTED)), '127.0.0.1'),
   ),
   port: setting(
     '--port PORT',
     'PORT',
     'port to listen on; 0 picks a free one; a path such as ./shop.sock is a unix socket',
     v.optional(
-      v.pipe(v.union([v.number(), v.string()], PORT), v.check(isPort, PORT), v.check(fitsSocket, SHORT_PATH)),
+      v.pipe(
+        v.union([v.number(), v.string()], PORT_EXPECTED),
+        v.check(isPort, PORT_EXPECTED),
+        v.check(fitsSocket, SHORT_PATH_EXPECTED),
+      ),
       8080,
     ),
     parseNumber,
@@ -102,8 +106,9 @@ export const settingsSchema = v.object({
     'origins whose web pages may use the service, separated by commas; * for all',
     v.optional(
       v.pipe(
-        v.string(ORIGIN),
-        v.check((origins) => origins.split(',').every(isOrigin), ORIGIN),
+        v.string(ORIGIN_EXPECTED),
+        v.transform((origins) => origins.split(',')),
+        v.check((origins) => origins.every(isOrigin), ORIGIN_EXPECTED),
       ),
     ),
   ),
@@ -117,19 +122,25 @@ export const settingsSchema = v.object({
     '--db FILE',
     'STORE_ORDERS_DB',
     'SQLite file; serve also accepts :memory:, whose orders are lost when the server stops',
-    v.optional(v.pipe(text(FILE), v.regex(/^(?!\w+:\/\/)/, NO_FILE)), 'store-orders.db'),
+    v.optional(v.pipe(text(FILE_EXPECTED), v.regex(/^(?!\w+:\/\/)/, FILE_NOT_URL_EXPECTED)), 'store-orders.db'),
   ),
   databaseUrl: setting(
     '--database-url URL',
     'DATABASE_URL',
     'PostgreSQL database instead of --db: postgres://user:password@host:5432/database',
-    v.optional(v.pipe(v.string(DATABASE_URL), v.check(isPostgresUrl, DATABASE_URL))),
+    v.optional(v.pipe(v.string(DATABASE_URL_EXPECTED), v.check(isPostgresUrl, DATABASE_URL_EXPECTED))),
   ),
   redisUrl: setting(
     '--redis-url URL',
     'REDIS_URL',
     'Redis or Valkey server that counts the quotas: redis://host:6379',
-    v.optional(v.pipe(v.string(REDIS_URL), v.check(isRedisUrl, REDIS_URL))),
+    v.optional(
+      v.pipe(
+        v.string(REDIS_URL_EXPECTED),
+        v.transform(parseRedisUrl),
+        v.custom<RedisAddress>((address) => address !== undefined, REDIS_URL_EXPECTED),
+      ),
+    ),
   ),
   basePath: setting(
     '--base-path PATH',
@@ -137,9 +148,9 @@ export const settingsSchema = v.object({
     'path before /store/orders, such as /v1',
     v.optional(
       v.pipe(
-        v.string(PATH),
-        v.regex(/^(?:\/[A-Za-z0-9._~-]+)*$/, PATH),
-        v.check((path) => !/\/\.\.?(?:\/|$)/.test(path), DOT_SEGMENT),
+        v.string(PATH_EXPECTED),
+        v.regex(/^(?:\/[A-Za-z0-9._~-]+)*$/, PATH_EXPECTED),
+        v.check((path) => !/\/\.\.?(?:\/|$)/.test(path), NO_DOTS_EXPECTED),
       ),
       '/v1',
     ),
@@ -178,8 +189,8 @@ export const settingsSchema = v.object({
 });
 
 /**
- * The values of all settings. Print neither `databaseUrl` nor `redisUrl`, because they may contain
- * passwords.
+ * The values of all settings. Do not print `databaseUrl` or the fields of `redisUrl` other than its
+ * name, because they may contain passwords.
  */
 export type Settings = Readonly<v.InferOutput<typeof settingsSchema>>;
 
@@ -217,8 +228,4 @@ function fitsSocket(port: number | string): boolean {
  */
 function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\/[^/?#\s]*[^@#\s]*$/.test(url) && URL.canParse(url.replace('@/', '@host/'));
-}
-
-function isRedisUrl(url: string): boolean {
-  return parseRedisUrl(url) !== undefined;
 }

@@ -69,7 +69,7 @@ export async function runServer(
       // Clients of a unix socket have no addresses, so the limit per address would count all of
       // them together.
       maxConnectionsPerAddress: typeof port === 'string' ? 0 : settings.maxConnectionsPerAddress,
-      ...(settings.corsOrigin !== undefined && { corsOrigins: settings.corsOrigin.split(',') }),
+      corsOrigins: settings.corsOrigin,
       backends,
     });
     const refusal = await listen(server, { host, port, flag: '--port' });

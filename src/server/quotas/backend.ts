@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createMemoryLimiter, createSystemClock, type RateLimiter } from '../../limits/index.js';
 import type { LimiterModeMessage } from '../../limits/redis/limiter.js';
-import { parseRedisUrl, type RedisAddress } from '../config/redis-url.js';
+import type { RedisAddress } from '../config/redis-url.js';
 import type { Settings } from '../config/settings.js';
 import type { BackendState } from '../listener/health.js';
 import type { Log } from '../log/log.js';
@@ -34,11 +34,10 @@ export type OpenedCounting =
  * Starts to count quotas: in Redis if the settings name a Redis server, otherwise in this process.
  */
 export async function openCounting(
-  { redisUrl }: Pick<Settings, 'redisUrl'>,
+  { redisUrl: address }: Pick<Settings, 'redisUrl'>,
   storage: QuotaStorage,
   log: Log,
 ): Promise<OpenedCounting> {
-  const address = redisUrl === undefined ? undefined : parseRedisUrl(redisUrl);
   try {
     return {
       ok: true,

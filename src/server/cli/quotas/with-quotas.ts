@@ -1,8 +1,7 @@
-import { readSettings } from '../../config/read-settings.js';
-import { parseRedisUrl, type RedisAddress } from '../../config/redis-url.js';
+import type { RedisAddress } from '../../config/redis-url.js';
 import type { KeyRecord, KeyRing } from '../../keys/key-ring.js';
 import { messageOf } from '../../log/message-of.js';
-import { failed, misused, type Outcome } from '../../outcome.js';
+import { failed, type Outcome } from '../../outcome.js';
 import { type QuotaAdmin, redisQuotaAdmin, savedQuotaAdmin } from '../../quotas/admin.js';
 import { connectRedis } from '../../quotas/redis-client.js';
 import { type Invocation, settingOptions } from '../command.js';
@@ -31,14 +30,15 @@ export async function withQuotas(
   invocation: Invocation,
   work: (admin: QuotaAdmin, keys: KeyRing) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const read = readSettings(invocation, ['redisUrl']);
-  if (!read.ok) return misused(read.mistake);
-  const redis = parseRedisUrl(read.settings.redisUrl ?? '');
-  return withStorage(invocation, async ({ keys, quotas, name }) => {
-    if (redis !== undefined) return atRedis(redis, (admin) => work(admin, keys));
-    if (quotas !== undefined) return work(savedQuotaAdmin(quotas, name), keys);
-    return failed(`${name} holds no quotas; with --redis-url, name the Redis server that counts them`);
-  });
+  return withStorage(
+    invocation,
+    async ({ keys, quotas, name }, { redisUrl }) => {
+      if (redisUrl !== undefined) return atRedis(redisUrl, (admin) => work(admin, keys));
+      if (quotas !== undefined) return work(savedQuotaAdmin(quotas, name), keys);
+      return failed(`${name} holds no quotas; with --redis-url, name the Redis server that counts them`);
+    },
+    { settings: ['redisUrl'] },
+  );
 }
 
 async function atRedis(address: RedisAddress, work: (admin: QuotaAdmin) => Promise<Outcome>): Promise<Outcome> {
