@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
+import { createTurns } from '../../databases/postgres/turns.js';
 import { createGrouping } from '../grouping.js';
 import type { OrderId } from '../order.js';
 
@@ -48,13 +49,12 @@ const commits = channel('store-orders:commit');
  */
 export function createGroups<Outcome>(statements: Statements<Outcome>): (id: OrderId) => Promise<Outcome> {
   const group = createGrouping(MOST_TOGETHER, send);
-  let alone = 0;
-  const queue = new Set<() => void>();
+  const alone = createTurns(MOST_ALONE);
 
   async function send(callers: readonly Caller<Outcome>[]): Promise<void> {
     if (commits.hasSubscribers) commits.publish({ writes: callers.length });
     const [first, ...others] = callers;
-    if (first !== undefined && others.length === 0 && alone < MOST_ALONE) return sendAlone(first);
+    if (first !== undefined && others.length === 0 && !alone.isFull()) return sendAlone(first);
     try {
       const ids = [...new Set(callers.map(({ id }) => id))].sort((a, b) => (a < b ? -1 : 1));
       const attemptOf = await statements.several(ids);
@@ -65,30 +65,15 @@ export function createGroups<Outcome>(statements: Statements<Outcome>): (id: Ord
   }
 
   async function sendAlone(caller: Caller<Outcome>): Promise<void> {
-    if (alone < MOST_ALONE) alone++;
-    else if (!(await waitForTurn(caller))) return caller.reject(tooLate(caller));
+    if (!(await alone.take(leftMs(caller)))) return caller.reject(tooLate(caller));
     try {
       const attempt = await statements.one(caller.id);
       settle(caller, () => attempt);
     } catch (error) {
       isLockTimeout(error) ? sendLater(caller, sendAlone) : caller.reject(error);
     } finally {
-      const [next] = queue;
-      next === undefined ? alone-- : next();
+      alone.end();
     }
-  }
-
-  /** Resolves to `false` if the caller has waited too long. Otherwise another caller has ended. */
-  function waitForTurn(caller: Caller<Outcome>): Promise<boolean> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(begin, leftMs(caller), false);
-      function begin(isTurn = true): void {
-        clearTimeout(timer);
-        queue.delete(begin);
-        resolve(isTurn);
-      }
-      queue.add(begin);
-    });
   }
 
   function settle(caller: Caller<Outcome>, attemptOf: () => Attempt<Outcome>): void {

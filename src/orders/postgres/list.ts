@@ -1,5 +1,5 @@
 import { type PostgresClient, type PostgresPool, queryOften } from '../../databases/postgres/client.js';
-import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/snapshots.js';
+import { createSnapshotReader, type SnapshotReader } from '../../databases/postgres/list-connections.js';
 import { createGrouping } from '../grouping.js';
 import { escapeNonAscii, parseJsonArray } from '../json.js';
 import { INT64_MAX, INT64_MIN, type Order, type OrderId } from '../order.js';

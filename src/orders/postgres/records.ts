@@ -1,5 +1,5 @@
 import type { PostgresPool } from '../../databases/postgres/client.js';
-import { createSnapshotReader } from '../../databases/postgres/snapshots.js';
+import { createSnapshotReader } from '../../databases/postgres/list-connections.js';
 import { parseJsonArray } from '../json.js';
 import type { OrderRecord } from '../record.js';
 import { readTexts } from './list.js';
