@@ -3,70 +3,70 @@ import {
   isUniqueViolation,
   type PostgresClient,
   type PostgresPool,
+  type PostgresRow,
   WAIT_FOR_DISK,
 } from '../../databases/postgres/client.js';
-import type { OrderRecord } from '../record.js';
-import type { PutOutcome } from '../store.js';
-import { writeBehind } from '../write-behind.js';
+import type { ImportedRecord, ImportOutcome } from '../import.js';
 import { COLUMNS, GIVEN_ROWS, printRecords, REPLACE } from './put.js';
 
 /**
  * Only the connection that creates this table sees it. The end of the transaction drops the table.
  */
-const SET_ASIDE = 'CREATE TEMPORARY TABLE store_orders_aside (LIKE store_orders) ON COMMIT DROP';
-const ADD = `INSERT INTO pg_temp.store_orders_aside (${COLUMNS}) SELECT * FROM ${GIVEN_ROWS}`;
-/**
- * Finds the first record of the input whose id is stored already. `ctid` is the position of a row
- * in its table. No row of this table was updated or deleted, so the positions of the rows have the
- * sequence of the input.
- */
-const TAKEN = `SELECT id::text FROM pg_temp.store_orders_aside AS a
-  WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = a.id) ORDER BY a.ctid LIMIT 1`;
+const CREATE_STAGING = 'CREATE TEMPORARY TABLE store_orders_staging (LIKE store_orders, line int8) ON COMMIT DROP';
+const ADD = `INSERT INTO pg_temp.store_orders_staging (${COLUMNS}, line)
+  SELECT * FROM ROWS FROM (${GIVEN_ROWS}, unnest($2::text::int8[]))`;
+const FIND_TWICE = `SELECT id::text, max(line) AS line, min(line) AS earlier FROM pg_temp.store_orders_staging
+  GROUP BY id HAVING count(*) > 1 ORDER BY 2 LIMIT 1`;
+const FIND_EXISTING = `SELECT id::text, line FROM pg_temp.store_orders_staging AS s
+  WHERE EXISTS (SELECT FROM store_orders AS o WHERE o.id = s.id) ORDER BY line LIMIT 1`;
 /** Inserts in ascending order of ids, so that two concurrent imports cannot deadlock. */
-const STORE = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_aside ORDER BY id`;
+const STORE = `INSERT INTO store_orders (${COLUMNS}) SELECT ${COLUMNS} FROM pg_temp.store_orders_staging ORDER BY id`;
 
 /**
- * Stores batches of records in the store's own table, all of them or none. Every record must have a
- * different id. The records wait in a temporary table until the last batch has arrived. During this
- * time, no row of the orders is locked.
+ * Stores batches of records in the store's own table, all of them or none. The records wait in a
+ * temporary table until the last batch has arrived. During this time, no row of the orders is
+ * locked.
  */
 export async function importRecords(
   connect: NonNullable<PostgresPool['connect']>,
-  batches: AsyncIterable<readonly OrderRecord[]>,
+  batches: AsyncIterable<readonly ImportedRecord[]>,
   replace: boolean,
-): Promise<PutOutcome> {
+): Promise<ImportOutcome> {
   const client = await holdConnection(connect);
   let isDone = false;
   try {
     await client.query('BEGIN');
-    await client.query(SET_ASIDE);
+    await client.query(CREATE_STAGING);
     let count = 0;
-    await writeBehind(batches, (batch) => {
+    for await (const batch of batches) {
+      await client.query(ADD, [printRecords(batch.map(({ record }) => record)), `{${batch.map(({ line }) => line)}}`]);
       count += batch.length;
-      return client.query(ADD, [printRecords(batch)]);
-    });
-    const taken = await storeAside(client, replace);
-    await client.query(taken === undefined ? 'COMMIT' : 'ROLLBACK');
-    isDone = true;
-    return taken === undefined ? { outcome: 'stored', count } : { outcome: 'exists', id: BigInt(taken) };
+    }
+    const refusal = await storeStaged(client, replace);
+    try {
+      await client.query(refusal === undefined ? 'COMMIT' : 'ROLLBACK');
+      isDone = true;
+    } catch (cause) {
+      if (refusal === undefined) return { outcome: 'unknown', cause };
+    }
+    return refusal ?? { outcome: 'stored', count };
   } finally {
     // Closing the connection rolls back what is not committed.
     client.release(!isDone);
   }
 }
 
-/**
- * Stores the records of the temporary table. If some of their ids are stored already, stores
- * nothing and returns the first of these ids.
- */
-async function storeAside(client: PostgresClient, replace: boolean): Promise<string | undefined> {
+/** Stores the records of the staging table, or returns why nothing was stored. */
+async function storeStaged(client: PostgresClient, replace: boolean): Promise<ImportOutcome | undefined> {
   await client.query(`SELECT ${WAIT_FOR_DISK}`);
+  const [twice] = (await client.query(FIND_TWICE)).rows;
+  if (twice !== undefined) return { outcome: 'twice', ...placeOf(twice), earlier: Number(twice['earlier']) };
   if (replace) {
     await client.query(`${STORE} ${REPLACE}`);
     return undefined;
   }
-  const taken = await takenId(client);
-  if (taken !== undefined) return taken;
+  const existing = await findExisting(client);
+  if (existing !== undefined) return existing;
   await client.query('SAVEPOINT looked');
   try {
     await client.query(STORE);
@@ -75,13 +75,17 @@ async function storeAside(client: PostgresClient, replace: boolean): Promise<str
     if (!isUniqueViolation(error)) throw error;
     // Another transaction has committed one of these ids since the check.
     await client.query('ROLLBACK TO looked');
-    const since = await takenId(client);
+    const since = await findExisting(client);
     if (since === undefined) throw error;
     return since;
   }
 }
 
-async function takenId(client: PostgresClient): Promise<string | undefined> {
-  const [row] = (await client.query(TAKEN)).rows;
-  return row && String(row['id']);
+async function findExisting(client: PostgresClient): Promise<ImportOutcome | undefined> {
+  const [row] = (await client.query(FIND_EXISTING)).rows;
+  return row && { outcome: 'exists', ...placeOf(row) };
+}
+
+function placeOf(row: PostgresRow) {
+  return { id: BigInt(String(row['id'])), line: Number(row['line']) };
 }

@@ -1,14 +1,17 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import type { ImportedRecord } from '../../orders/import.js';
 import { serializeOrder } from '../../orders/json.js';
 import type { OrderRecord } from '../../orders/record.js';
 import { messageOf } from '../log/message-of.js';
 import { writeText } from '../log/write-text.js';
 import { done, failed, misused, type Outcome } from '../outcome.js';
+import { troubleOf } from '../storage/sqlite.js';
 import type { Storage } from '../storage/storage.js';
 import type { Invocation } from './command.js';
 import { CSV_HEAD, printCsvRow } from './import/csv.js';
-import { OrderLines } from './import/lines.js';
-import { ImportMistake, readOrders } from './import/reader.js';
+import { ImportMistake } from './import/mistake.js';
+import { readOrders } from './import/reader.js';
 import { createProgressBar } from './terminal.js';
 import { withStorage } from './with-storage.js';
 
@@ -32,20 +35,18 @@ export async function importOrders(invocation: Invocation): Promise<Outcome> {
     return failed(`cannot read ${name}; check that the file exists`);
   }
   const bar = createProgressBar(process.stderr, 'importing');
-  const importing = {
-    name,
-    chunks: chunksOf(input, bar.show),
-    format,
-    statuses,
-    replace: invocation.flags.has('replace'),
-  };
+  // Has no effect while the orders are being stored. A second signal ends the process.
+  const interrupt = () => void input.stream.destroy(new ImportMistake(undefined, 'interrupted'));
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  const batches = readOrders(chunksOf(input, bar.show), format, statuses);
   try {
-    return await withStorage(invocation, (storage) => store(storage, importing), {
+    return await withStorage(invocation, (storage) => store(storage, name, batches, invocation.flags.has('replace')), {
       create: true,
       discards: true,
     });
   } finally {
     bar.clear();
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   }
 }
 
@@ -57,42 +58,44 @@ function readStatuses({ flags }: Invocation): readonly string[] | undefined {
   return statuses.every((status) => /^[a-z][a-z0-9_]{0,63}$/.test(status)) ? statuses : undefined;
 }
 
-/** The orders to import, the name of their source in messages, and the options of the command. */
-interface Importing {
-  readonly name: string;
-  readonly chunks: AsyncIterable<Buffer>;
-  readonly format: 'json' | 'csv';
-  readonly statuses: readonly string[];
-  readonly replace: boolean;
-}
-
 async function store(
-  { importRecords }: Storage,
-  { name, chunks, format, statuses, replace }: Importing,
+  storage: Storage,
+  name: string,
+  batches: AsyncIterable<readonly ImportedRecord[]>,
+  replace: boolean,
 ): Promise<Outcome> {
-  const lines = new OrderLines();
   const counts = new Map<string, number>();
 
-  async function* counted(): AsyncGenerator<readonly OrderRecord[]> {
-    for await (const batch of readOrders(chunks, format, statuses, lines)) {
-      for (const { status } of batch) counts.set(status, (counts.get(status) ?? 0) + 1);
+  async function* counted(): AsyncGenerator<readonly ImportedRecord[]> {
+    for await (const batch of batches) {
+      for (const { record } of batch) counts.set(record.status, (counts.get(record.status) ?? 0) + 1);
       yield batch;
     }
   }
 
+  const refused = (line: number | undefined, why: string) =>
+    failed(`${line === undefined ? '' : `${name}:${line}: `}${why}; nothing was imported`);
   try {
-    const stored = await importRecords(counted(), replace);
-    if (stored.outcome === 'exists') {
-      const where = `${name}:${lines.get(stored.id)}`;
-      return failed(
-        `${where}: the id ${stored.id} is already stored; use --replace to overwrite it; nothing was imported`,
-      );
+    const imported = await storage.importRecords(counted(), replace);
+    switch (imported.outcome) {
+      case 'stored':
+        return storedOutcome(imported.count, counts);
+      case 'twice':
+        return refused(imported.line, `the id ${imported.id} is already on line ${imported.earlier}`);
+      case 'exists':
+        return refused(imported.line, `the id ${imported.id} is already stored; use --replace to overwrite it`);
+      case 'unknown': {
+        const { cause } = imported;
+        const reason = troubleOf(cause, storage.name, 'write') ?? messageOf(cause);
+        return failed(
+          `whether the orders were imported is unknown: ${reason}; look with orders list before you repeat this`,
+        );
+      }
     }
-    return imported(stored.count, counts);
   } catch (error) {
     const mistake = mistakeBehind(error);
     if (mistake === undefined) throw error;
-    return failed(`${name}:${mistake.line}: ${mistake.message}; nothing was imported`);
+    return refused(mistake.line, mistake.message);
   }
 }
 
@@ -105,7 +108,7 @@ function mistakeBehind(error: unknown): ImportMistake | undefined {
   return error instanceof Error ? mistakeBehind(error.cause) : undefined;
 }
 
-function imported(count: number, counts: ReadonlyMap<string, number>): Outcome {
+function storedOutcome(count: number, counts: ReadonlyMap<string, number>): Outcome {
   const byStatus = Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
   const statuses = Object.entries(byStatus).map(([status, orders]) => `${orders} ${status}`);
   return done(
@@ -117,7 +120,7 @@ function imported(count: number, counts: ReadonlyMap<string, number>): Outcome {
 const CHUNK_BYTES = 2 ** 16;
 
 interface Input {
-  readonly stream: AsyncIterable<Buffer>;
+  readonly stream: Readable;
   /** The size of the file, or 0 if it is unknown. */
   readonly bytes: number;
 }

@@ -9,7 +9,7 @@ import { openSqliteFile, prepareFile } from '../../databases/sqlite/file.js';
 import { createWriteQueue } from '../../databases/sqlite/group-commit.js';
 import { schemaVersions } from '../../databases/sqlite/migration.js';
 import { createFileOrders } from '../../orders/sqlite/hosted.js';
-import { importRecords, prepareImport } from '../../orders/sqlite/import.js';
+import { importRecords } from '../../orders/sqlite/import.js';
 import { readRecords } from '../../orders/sqlite/list.js';
 import { createOrders } from '../../orders/sqlite/store.js';
 import { createKeyTable, createSqliteKeyRing } from '../keys/sqlite.js';
@@ -157,7 +157,7 @@ function openHere(file: string, isNew: boolean): SqliteStorage {
       keys: createSqliteKeyRing(keys, keys),
       quotas: createQuotaTable(database, queue),
       records: () => readRecords(database),
-      importRecords: (batches, replace) => importRecords(queue, prepareImport(database), batches, replace),
+      importRecords: (batches, replace) => importRecords(database, queue, batches, replace),
       state() {
         something.get();
         return 'ok';

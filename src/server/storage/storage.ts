@@ -1,5 +1,6 @@
+import type { ImportedRecord, ImportOutcome } from '../../orders/import.js';
 import type { OrderRecord } from '../../orders/record.js';
-import type { OwnedOrderStore, PutOutcome } from '../../orders/store.js';
+import type { OwnedOrderStore } from '../../orders/store.js';
 import type { KeyRing } from '../keys/key-ring.js';
 import type { BackendState } from '../listener/health.js';
 import type { QuotaTable, SavedQuotas } from '../quotas/table.js';
@@ -29,10 +30,9 @@ export interface Storage extends ServerStorage {
   /** Returns every order, ascending by id, from one snapshot. */
   records(): Iterable<readonly OrderRecord[]> | AsyncIterable<readonly OrderRecord[]>;
   /**
-   * Stores all records or none of them. Their ids must differ. Only a few batches are in memory at
-   * a time.
+   * Stores all records or none of them. Only a few batches are in memory at a time.
    */
-  importRecords(batches: AsyncIterable<readonly OrderRecord[]>, replace: boolean): Promise<PutOutcome>;
+  importRecords(batches: AsyncIterable<readonly ImportedRecord[]>, replace: boolean): Promise<ImportOutcome>;
 }
 
 export type OpenOutcome<Opened extends ServerStorage = Storage> =

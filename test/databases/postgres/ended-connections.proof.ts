@@ -60,7 +60,7 @@ describe('connections that PostgreSQL ends in its first packet', { skip: missing
 });
 
 async function* batches() {
-  yield [{ id: 7n, status: 'pending' }];
+  yield [{ record: { id: 7n, status: 'pending' }, line: 1 }];
 }
 
 async function read(list: object): Promise<void> {

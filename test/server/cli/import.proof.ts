@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { createDatabase } from '../../databases/postgres/support/database.js';
 import { missingEngine, startEngine } from '../../databases/postgres/support/engine.js';
+import { cannotTrace } from '../../durability/support/system-calls.js';
 import { MIB, mebibytes, peakBytes } from '../../support/memory.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
 import { type RunOptions, run, sleep, spawnProgram, until } from '../support/program.js';
@@ -127,6 +128,20 @@ describe('imports into SQLite', () => {
     child.stdin?.end();
     await once(child, 'exit');
     assert.equal(child.exitCode, 0);
+  });
+
+  test('if the last fsync fails, the import reports that its outcome is unknown', { skip: cannotTrace() }, async () => {
+    const options = { cwd: temporaryDirectory() };
+    await run(['orders', 'import', '-'], { ...options, input: '{"id":1}' });
+    const [wal, calls] = [join(options.cwd, 'store-orders.db-wal'), 'fsync,fdatasync'];
+    const failing = ['-P', wal, '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`];
+    const under = ['strace', '-f', '-o', '/dev/null', ...failing];
+    const { code, stderr } = await run(['orders', 'import', '-'], { ...options, under, input: '{"id":2}' });
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^store-orders: whether the orders were imported is unknown: .+ the disk failed .+; look with orders list before you repeat this\n$/,
+    );
   });
 });
 

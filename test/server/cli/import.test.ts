@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { OrderLines } from '../../../src/server/cli/import/lines.js';
 import { sampled } from '../../support/sampled.js';
 import { temporaryDirectory } from '../../support/temporary-file.js';
-import { answerOf, run, spawnProgram } from '../support/program.js';
+import { answerOf, run, spawnProgram, until } from '../support/program.js';
 
 const GOOD = '{"id":1}\n';
 
@@ -221,17 +221,19 @@ test('an export whose reader closes the pipe ends without an error', async () =>
   assert.deepEqual([code, stderr], [0, '']);
 });
 
-test('ids that were chosen to collide in a hash table do not slow down an import much', () => {
-  const timeOf = (idOf: (n: bigint) => bigint) => {
-    const lines = new OrderLines();
-    const start = process.cpuUsage();
-    // Adds the ids in descending order, because ascending ids need no hash.
-    for (let n = 30_000; n > 0; n--) lines.add(idOf(BigInt(n)), n);
-    return process.cpuUsage(start).user;
-  };
-  timeOf((n) => n);
-  const crafted = timeOf((n) => (n << 32n) | BigInt.asUintN(32, n * 0x85ebca6bn));
-  const others = timeOf((n) => n * 0x9e3779b97f4n);
-  // Before the hash was keyed, the crafted ids took hundreds of times as long as the others.
-  assert.ok(crafted < 30 * others + 100_000, `${crafted} µs, but ${others} µs`);
+test('an import that a signal interrupts stores nothing, says so, and removes the database that it has created', async () => {
+  const cwd = temporaryDirectory();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    const child = spawnProgram(['orders', 'import', '-', '--statuses', 'in_transit'], { cwd });
+    const exited = once(child, 'close');
+    let stderr = '';
+    child.stderr?.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    child.stdin?.write(generate(2_000));
+    await until(() => existsSync(join(cwd, 'store-orders.db')));
+    child.kill(signal);
+    assert.deepEqual([await exited, stderr], [[1, null], 'store-orders: interrupted; nothing was imported\n']);
+    assert.deepEqual(readdirSync(cwd), []);
+  }
 });

@@ -119,6 +119,19 @@ test('an import draws a progress bar, and removes it at the end', { skip: missin
   assert.match(shown, /\r +\r20000 orders imported: 20000 pending\n$/);
 });
 
+test('Ctrl-C during an import removes the progress bar and says that nothing was imported', {
+  skip: missing,
+}, async (t) => {
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, 'orders.ndjson'), Array.from({ length: 400_000 }, (_, id) => `{"id":${id}}`).join('\n'));
+  const terminal = onTerminal(t, 'orders import orders.ndjson', cwd);
+  await until(() => / [1-9] %/.test(terminal.shown()));
+  terminal.type(CTRL_C);
+  const shown = await terminal.end(1);
+  assert.ok(shown.endsWith(': interrupted; nothing was imported\n'), shown);
+  assert.match(shown.slice(shown.lastIndexOf('%')), /^%[^\r]*\r +\r[^\r]*\n$/);
+});
+
 test('on a terminal, "serve" prints readable log lines; from the second start on, it also prints a short guide', {
   skip: missing,
 }, async (t) => {

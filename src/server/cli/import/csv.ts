@@ -1,5 +1,6 @@
 import { FIELDS, isFieldName } from '../../../orders/fields.js';
 import { ORDER_FIELDS, type OrderRecord } from '../../../orders/record.js';
+import { ImportMistake } from './mistake.js';
 
 /** The first line of an exported CSV file (RFC 4180). */
 export const CSV_HEAD = ORDER_FIELDS.join(',');
@@ -9,47 +10,44 @@ export function printCsvRow(record: OrderRecord): string {
   return ORDER_FIELDS.map((column) => record[column] ?? '').join(',');
 }
 
-export type CsvRow =
-  | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }
-  | { readonly ok: false; readonly message: string };
+/** Reads a row. An empty cell is an absent field. Throws an {@link ImportMistake}. */
+export type CsvReader = (row: string, line: number) => Readonly<Record<string, unknown>>;
 
-/**
- * Creates a reader of rows. `head` is the first line, which names the columns in any order. An
- * empty cell is an absent field.
- */
-export function createCsvReader(head: string): ((row: string) => CsvRow) | { readonly message: string } {
-  const names = cellsOf(head);
-  if (names === undefined) return { message: BAD_QUOTES };
+/** Creates a reader of the rows below this head, which names the columns in any order. */
+export function createCsvReader(head: string, headLine: number): CsvReader {
+  const names = cellsOf(head, headLine);
   const known: readonly string[] = ORDER_FIELDS;
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    return { message: `unknown column ${JSON.stringify(unknown)}; the known columns are ${ORDER_FIELDS.join(', ')}` };
+    const says = `unknown column ${JSON.stringify(unknown)}; the known columns are ${ORDER_FIELDS.join(', ')}`;
+    throw new ImportMistake(headLine, says);
   }
   const twice = names.find((name, i) => names.indexOf(name) < i);
-  if (twice !== undefined) return { message: `the column ${JSON.stringify(twice)} appears twice` };
-  return (row) => {
-    const cells = cellsOf(row);
-    if (cells === undefined) return { ok: false, message: BAD_QUOTES };
+  if (twice !== undefined) throw new ImportMistake(headLine, `the column ${JSON.stringify(twice)} appears twice`);
+  return (row, line) => {
+    const cells = cellsOf(row, line);
     if (cells.length !== names.length) {
-      return { ok: false, message: `expected ${names.length} cells as in the first line, but found ${cells.length}` };
+      throw new ImportMistake(line, `expected ${names.length} cells as in the first line, but found ${cells.length}`);
     }
     const value: Record<string, unknown> = {};
     for (const [i, name] of names.entries()) if (cells[i]) value[name] = fieldOf(name, cells[i]);
-    return { ok: true, value };
+    return value;
   };
 }
 
-const BAD_QUOTES = 'invalid CSV: a cell with a quote must begin and end with a quote, on the same line';
 const CELL = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
 
-/** Splits a line into cells. Returns `undefined` for a line that is not valid CSV. */
-function cellsOf(line: string): string[] | undefined {
-  if (!line.includes('"')) return line.split(',');
+/** Splits a line into cells. */
+function cellsOf(text: string, line: number): string[] {
+  if (!text.includes('"')) return text.split(',');
   const cells: string[] = [];
   CELL.lastIndex = 0;
   for (;;) {
-    const match = CELL.exec(line);
-    if (match === null) return undefined;
+    const match = CELL.exec(text);
+    if (match === null) {
+      const says = 'invalid CSV: a cell with a quote must begin and end with a quote, on the same line';
+      throw new ImportMistake(line, says);
+    }
     const [, inQuotes, plain = '', end] = match;
     cells.push(inQuotes === undefined ? plain : inQuotes.replaceAll('""', '"'));
     if (end === '') return cells;
