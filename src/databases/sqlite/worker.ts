@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { prepare, type SqliteDatabase } from './database.js';
 import { openSqliteDatabase } from './driver.js';
 import { makeDurable, opening } from './durability.js';
-import { type FailureKind, failureOf } from './failure.js';
+import { type FailureKind, failureOf, type Operation } from './failure.js';
 import { checkIdentity, createIdentityCheck } from './identity.js';
 import { APPLICATION_ID } from './migration.js';
 
